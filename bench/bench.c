@@ -1,7 +1,7 @@
 /* The figures of epprof against their bounds: `bench [--quick] [--json] [CASE...]`.
  *
- * Exit status: 0, or 1 if a figure is SHORT of its bound, 2 for misuse.  The cases are in the parts bench_*.c; a new one is
- * a function there and a row in the table here. */
+ * Exit status: 0, or 1 if a figure is SHORT of its bound, 2 for misuse.  The cases are in the parts bench_*.c; a new
+ * one is a function there and a row in the table here. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ static const struct bench_case {
 	{ "begin + end, sustained into a file", bench_sustained },
 	{ "2 integer args, sustained into a file", bench_sustained_integers },
 	{ "a 16-byte string arg, sustained into a file", bench_sustained_string },
+	{ "nested, two categories, sustained into a file", bench_sustained_nested },
 	{ "begin + end, two threads at once, CPU time", bench_two_threads },
 	{ "begin + end, lossless, eight threads at once", bench_lossless },
 	{ "guest: 500 M events in limited memory", bench_guest },
@@ -24,6 +25,7 @@ static const struct bench_case {
 	{ "begin + end, 2 integer args", bench_two_integers },
 	{ "begin + end, a 16-byte string arg", bench_one_string },
 	{ "begin + end, the kit attached", bench_kit_attached },
+	{ "begin + end, a filter", bench_filter },
 	{ "begin + end, idle, EPPROF_ENABLED()", bench_idle_enabled },
 	{ "begin, end, idle, a call of either", bench_idle_call },
 	{ "begin + end, instructions", bench_instructions },

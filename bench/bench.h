@@ -1,27 +1,27 @@
-/* What the parts of the bench share: cases, the lines they report, and how a loop is measured against the limit.
+/* Shared by the files of the bench: cases, the lines that they report, and the measurement of a loop against the limit.
  *
- * A case is a function and a row of the table in bench.c.  It reports one line for each figure; a line past its bound is
- * SHORT, and so is one whose events were lost or that could not be measured at all.
+ * A case is a function and a row of the table in bench.c.  It reports one line for each figure.  A line is marked SHORT
+ * if its value is outside its bound, if events were lost, or if it could not be measured.
  *
- * The limit is what no recorder can be faster than: two readings of the clock and one store of 32 bytes, in a loop.
- * Machines are shared and their speed wanders, so limit and case take turns and their medians are compared.
- */
-#ifndef BENCH_H
-#define BENCH_H
+ * The limit is the loop that any recorder needs at least: two readings of the clock and one store of 32 bytes.  The
+ * speed of a shared machine varies, so limit and case are measured in turn and their medians are compared. */
+#ifndef EPPROF_BENCH_BENCH_H
+#define EPPROF_BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "epprof/profiler.h"
 #include "epprof/session.h"
 #include "epprof/status.h"
 
 struct bench {
-	unsigned repetitions; /* of a case, after one to warm up */
-	unsigned divisor;     /* what counts are divided by: 1, or more if it is to be quick */
+	unsigned repetitions; /* of a case, not including one to warm up */
+	unsigned divisor;     /* all counts are divided by this: 1, or more for a quick run */
 	bool json;
-	const char *case_name; /* the one that runs */
-	bool case_begins;      /* it has no line yet */
+	const char *case_name; /* the case that is running */
+	bool case_begins;      /* the case has not reported a line yet */
 	unsigned lines_count, short_count;
 };
 
@@ -36,28 +36,28 @@ enum bench_bound {
 };
 
 struct bench_line {
-	const char *figure; /* what of the case it is; NULL: the case itself */
+	const char *figure; /* the name of the figure within the case; NULL: the name of the case */
 	const char *unit;
 	double value; /* the median */
 	double best;
-	double limit; /* the limit's median in the same run; 0: not compared with it */
+	double limit; /* the median of the limit in the same run; 0: the line is not compared with it */
 	enum bench_bound kind;
 	double bound;
 	uint64_t count;       /* events of one repetition; 0: does not apply */
 	unsigned repetitions; /* 0: does not apply */
 	uint64_t lost_count;
-	const char *lost_of; /* what is lost; NULL: events */
+	const char *lost_of; /* the noun for what lost_count counts; NULL: events */
 };
 
 void bench_report(struct bench *bench, const struct bench_line *line);
 
-/* What else there is to know of a case; not judged. */
+/* Prints additional information about a case, which has no bound. */
 void bench_note(struct bench *bench, const char *format, ...) EPP_FORMAT(2, 3);
 
-/* The case does not apply here; not judged. */
+/* Reports that the case does not apply on this machine; it does not count as SHORT. */
 void bench_skip(struct bench *bench, const char *why);
 
-/* The case could not be measured, which counts as SHORT; a status is released. */
+/* Reports that the case could not be measured, which counts as SHORT.  Releases the status, which may be NULL. */
 void bench_fail(struct bench *bench, const char *step, epp_status *status);
 
 void bench_report_begin(const struct bench *bench);
@@ -69,7 +69,7 @@ void bench_report_end(const struct bench *bench);
 uint64_t bench_wall_ns(void);
 uint64_t bench_thread_ns(void); /* CPU time of the calling thread */
 
-/* Sorts the samples. */
+/* bench_median sorts the samples. */
 double bench_median(double *samples, unsigned count);
 double bench_least(const double *samples, unsigned count);
 
@@ -84,18 +84,20 @@ struct bench_samples {
 
 typedef void (*bench_loop)(void *user, uint64_t count);
 
-/* The limit's loop. */
+/* The loop of the limit. */
 void bench_limit(void *unused, uint64_t count);
 
-/* What is measured: begin and finish are called around all repetitions and may be NULL. */
+/* A loop to measure.  begin and finish may be NULL; they are called once, before and after all repetitions. */
 struct bench_subject {
-	bool (*begin)(void *user);      /* false: it failed, and has reported so */
-	bench_loop loop;                /* called several times: to warm up, and again if it was interrupted */
+	bool (*begin)(void *user); /* returns false after it reported a failure */
+	bench_loop loop; /* called several times: to warm up, for each repetition, and again after an interruption */
 	uint64_t (*finish)(void *user); /* returns how many events were lost */
 	void *user;
+	bench_loop compared; /* measured instead of the limit, with `user`; NULL: bench_limit */
 };
 
-/* Limit and subject in turn, in wall time: ns for each of `count` rounds.  False: begin failed. */
+/* Measures limit and subject in turn: samples are wall time in ns for each of `count` rounds.  Returns false if begin
+ * failed. */
 bool bench_take_turns(const struct bench *bench, const struct bench_subject *subject, uint64_t count,
                       struct bench_samples *samples);
 
@@ -104,31 +106,34 @@ void bench_report_samples(struct bench *bench, struct bench_samples *samples, co
 
 /* ---- sessions and files ---- */
 
-/* Everything that is lost so far. */
+/* Returns the sum of all losses of a session so far. */
 uint64_t bench_lost(epp_session *session);
 
-/* A session in memory, recording, with `profiler` attached if it is not NULL.  NULL: reported as failed. */
+/* Starts a session in memory, with `profiler` attached if it is not NULL.  Returns NULL after it reported a failure. */
 epp_session *bench_session(struct bench *bench, OrtEpProfilerImpl *profiler);
 
-/* A profiler that the kit makes for a host of ours, its device's clock the system's.  NULL: reported as failed. */
+/* Creates a profiler of the kit for an epprof host, whose device clock is the system's clock.  Returns NULL after it
+ * reported a failure. */
 OrtEpProfilerImpl *bench_kit_profiler(struct bench *bench);
 
-/* A trace in a file without a name, so that nothing is left behind however the bench ends. */
+/* A trace in a file without a name, which disappears with the process. */
 struct bench_file {
 	int fd;
-	char path[40]; /* to open it again */
+	char path[40]; /* a path in /proc, to open it again */
 };
 
-/* A path for a file that does not exist: in TMPDIR, or where this program is; not /tmp, which may be memory. */
+/* Writes an unused path for a file to `path`: in TMPDIR, or else in the folder of this program; not in /tmp, which may
+ * be in memory. */
 #define BENCH_PATH_BYTES 4200
 void bench_file_path(char *path, size_t bytes);
 
-/* Creates such a file, empty, for reading and writing; or a session that writes into one. */
+/* Creates an empty file without a name; the second function also starts a session that writes into it. */
 epp_status *bench_file_open(struct bench_file *file) EPP_MUST_CHECK;
 epp_status *bench_file_session(struct bench_file *file, bool lossless, epp_session **session) EPP_MUST_CHECK;
 void bench_file_close(struct bench_file *file);
 
-/* Resident memory of this process: forgets the peak so far (false: the kernel does not); the peak since; what it is now. */
+/* Resident memory of this process: resets the peak (false: the kernel cannot), returns the peak since then, returns the
+ * present value. */
 bool bench_memory_forget_peak(void);
 uint64_t bench_memory_peak_bytes(void);
 uint64_t bench_memory_bytes(void);
@@ -139,6 +144,7 @@ void bench_begin_end(struct bench *bench);
 void bench_two_integers(struct bench *bench);
 void bench_one_string(struct bench *bench);
 void bench_kit_attached(struct bench *bench);
+void bench_filter(struct bench *bench);
 void bench_idle_enabled(struct bench *bench);
 void bench_idle_call(struct bench *bench);
 void bench_short_session(struct bench *bench);
@@ -146,6 +152,7 @@ void bench_short_file_session(struct bench *bench);
 void bench_sustained(struct bench *bench);
 void bench_sustained_integers(struct bench *bench);
 void bench_sustained_string(struct bench *bench);
+void bench_sustained_nested(struct bench *bench);
 void bench_two_threads(struct bench *bench);
 void bench_lossless(struct bench *bench);
 void bench_guest(struct bench *bench);
@@ -172,7 +179,8 @@ void bench_html(struct bench *bench);
 void bench_flame(struct bench *bench);
 void bench_instructions(struct bench *bench);
 
-/* What `bench_instructions` runs under valgrind: records so many events and nothing else.  Returns the exit status. */
+/* Records `count` events and does nothing else: `bench_instructions` runs this under valgrind.  Returns the exit
+ * status. */
 int bench_spin(uint64_t count);
 
 #endif

@@ -1,5 +1,5 @@
-/* Where events of devices lie against the truth, for each kind of clock, over 10 simulated minutes: the largest error, what
- * 999 of 1,000 stay below, and how often the bound that was claimed for the place held. */
+/* Measures the errors of the times of device events, for each kind of clock, over 10 simulated minutes: the largest
+ * error, the error that 99.9 % of the events do not exceed, and how often the claimed bound held. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

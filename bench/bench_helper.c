@@ -1,5 +1,5 @@
-/* How often the helper wakes up while a session records and nothing happens: its voluntary context switches, as the kernel
- * counts them. */
+/* Counts the wake-ups of the helper thread while a session records and no events occur: its voluntary context switches,
+ * from the kernel. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,11 +8,11 @@
 
 #include "bench.h"
 
-/* Long enough after the last event for the helper to become idle. */
+/* After this time without events the helper is idle. */
 #define SETTLE_NS 500000000u
 #define WATCH_SECONDS 2
 
-/* The helper's entry in /proc/self/task, by its name; false: there is none. */
+/* Finds the helper's entry in /proc/self/task by the name of the thread; false: there is none. */
 static bool find_helper(char *path, size_t bytes)
 {
 	bool found = false;
@@ -76,6 +76,6 @@ void bench_helper(struct bench *bench)
 		                                          .kind = BENCH_AT_MOST,
 		                                          .bound = 10 });
 out:
-	epp_session_release(session);
+	epp_session_destroy(session);
 	bench_file_close(&file);
 }

@@ -1,5 +1,5 @@
-/* Other profilers' files as a trace: CPU time of the thread that imports, reading and writing included; memory is what it takes beyond the
- * start, at its peak.  The file is what the exporter makes of a trace of threads and streams. */
+/* Measures the import of other profilers' files: CPU time of the importing thread, including reading and writing, and
+ * the peak of memory beyond the start.  The input is an exported trace of threads and streams. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static size_t put(const void *bytes, size_t bytes_count, void *user)
 	return written > 0 ? (size_t)written : 0;
 }
 
-/* A trace in that format. */
+/* Writes a trace in that format. */
 static epp_status *make_file(const struct bench_trace_shape *shape, const char *format, struct bench_file *file)
 {
 	struct bench_file trace = { .fd = -1 };
@@ -62,7 +62,7 @@ static void import_case(struct bench *bench, const char *format, double megabyte
 	unsigned repetitions = bench->repetitions < REPETITIONS_MAX ? bench->repetitions : REPETITIONS_MAX;
 	double rate[REPETITIONS_MAX], memory[REPETITIONS_MAX], ns;
 	struct bench_file file = { .fd = -1 };
-	epp_import_counts counts = { 0 };
+	epp_import_counts counts = { .struct_size = sizeof(counts) };
 	const char *folder = getenv("TMPDIR");
 	char path[256];
 

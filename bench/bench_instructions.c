@@ -1,5 +1,6 @@
-/* Instructions of begin and end together, counted by valgrind: the one figure that a busy machine does not change.  This
- * program runs itself twice under callgrind, which counts inside the two functions only; the difference is the events'. */
+/* Counts the instructions of a pair of begin and end with valgrind: the only figure that does not depend on the load of
+ * the machine.  This program runs itself twice under callgrind, which counts only inside the two functions; the
+ * difference of the runs is the cost of the events. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +23,12 @@ int bench_spin(uint64_t count)
 	for (uint64_t i = 0; i < count && !status; i++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
 	bool failed = status != NULL;
-	epp_status_release(status);
-	epp_session_release(session);
+	epp_status_destroy(status);
+	epp_session_destroy(session);
 	return failed;
 }
 
-/* What callgrind prints at its end, "Collected : N"; -1: no callgrind. */
+/* Returns the N of the line "Collected : N" that callgrind prints at its end; -1: callgrind did not run. */
 static double count_instructions(uint64_t events)
 {
 	char count[32], line[256], program[4096] = "";

@@ -1,7 +1,8 @@
-/* What the kit costs an execution provider: an emitted event with two integer args.
+/* Measures the cost of the kit for an execution provider: an emitted event with two integer args.
  *
- * Three hosts: a session of ours, where handing over full buffers is part of it; a stand-in of a few lines that only
- * counts what is pushed, so that the kit's own part is seen; and the same as ONNX Runtime, where everything stays in the kit's buffer. */
+ * There are three hosts: a session, which includes the push of full buffers; a minimal host that only counts what is
+ * pushed, so that the cost of the kit alone is seen; and the same host as ONNX Runtime, where all events stay in the
+ * kit's buffer. */
 #include <string.h>
 
 #include "bench.h"
@@ -69,7 +70,7 @@ static const char *version_ours(void)
 	return "1.29.0";
 }
 
-/* The last without GetExperimentalFunction. */
+/* The last version without GetExperimentalFunction. */
 static const char *version_without(void)
 {
 	return "1.26.0";
@@ -162,11 +163,11 @@ static uint64_t finish(void *user)
 	EpprofLedger ledger;
 	if (subject->session) {
 		uint64_t lost = bench_lost(subject->session);
-		epp_session_release(subject->session);
+		epp_session_destroy(subject->session);
 		return lost;
 	}
 	epp_ep_ledger(subject->profiler, &ledger);
-	/* Without EndProfiling: what a host makes of the events is not the kit's cost. */
+	/* EndProfiling is not measured: the time in which a host processes the events is not a cost of the kit. */
 	subject->profiler->impl.Release(&subject->profiler->impl);
 	return ledger.lost_no_buffer + ledger.lost_refused + ledger.lost_outside_run + ledger.lost_other;
 }
@@ -176,7 +177,7 @@ static void measure(struct bench *bench, const OrtApiBase *host, const char *fig
 	struct bench_samples samples;
 	struct subject subject = { .bench = bench, .stand_in = host };
 	const struct bench_line line = { .figure = figure, .unit = "ns", .kind = kind, .bound = 60, .count = COUNT };
-	if (bench_take_turns(bench, &(struct bench_subject){ begin, emit, finish, &subject }, line.count, &samples))
+	if (bench_take_turns(bench, &(struct bench_subject){ begin, emit, finish, &subject, NULL }, line.count, &samples))
 		bench_report_samples(bench, &samples, &line);
 }
 
@@ -184,6 +185,6 @@ void bench_kit_emit(struct bench *bench)
 {
 	measure(bench, NULL, NULL, BENCH_AT_MOST);
 	measure(bench, &stand_in, "into its buffer alone", BENCH_AT_MOST);
-	/* Most of it is the first touch of ever more memory. */
+	/* Most of this time is spent in first accesses to new memory. */
 	measure(bench, &stand_in_ort, "kept for ONNX Runtime", BENCH_NO_BOUND);
 }

@@ -1,5 +1,5 @@
-/* More threads at full speed than there are processors, into a file: what an event costs where nothing may be lost, beside
- * the default, by which what finds no room is lost. */
+/* Measures the cost of an event in a lossless session into a file, with more threads at full speed than there are
+ * processors, and for comparison in a default session, which loses events that find no room. */
 #include <pthread.h>
 
 #include "bench.h"
@@ -27,7 +27,7 @@ static void *work(void *user)
 	return NULL;
 }
 
-/* Units: wall time in nanoseconds, of which each of all events has its part. */
+/* Measures the wall time in nanoseconds, divided by the number of all events. */
 static epp_status *run(const struct worker *like, double *ns)
 {
 	struct worker workers[THREADS];
@@ -40,7 +40,7 @@ static epp_status *run(const struct worker *like, double *ns)
 		workers[made].start = &start;
 		error = pthread_create(&workers[made].thread, NULL, work, &workers[made]);
 	}
-	/* Those that wait for the others would wait for ever. */
+	/* Not joined: the threads that were started wait for the others for ever. */
 	if (error)
 		return epp_status_create(EPP_OUT_OF_MEMORY, "pthread_create");
 	pthread_barrier_wait(&start);
@@ -63,7 +63,7 @@ static epp_status *record(uint64_t count, bool lossless, double *ns, uint64_t *l
 		status = run(&like, ns);
 	if (!status)
 		*lost += bench_lost(like.session);
-	epp_session_release(like.session);
+	epp_session_destroy(like.session);
 	bench_file_close(&file);
 	return status;
 }

@@ -1,4 +1,4 @@
-/* Clocks, the limit, and taking turns with it. */
+/* Reads clocks, runs the loop of the limit, and measures a case and the limit in turn. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -33,7 +33,7 @@ struct limit_record {
 	uint64_t start, duration, id, tail;
 };
 
-/* As much as a chunk of the recorder. */
+/* The size of a chunk of the recorder. */
 #define LIMIT_RECORDS 2048u
 
 static inline uint64_t processor_ticks(void)
@@ -64,7 +64,7 @@ void bench_limit(void *unused, uint64_t count)
 {
 	static __thread struct limit_record records[LIMIT_RECORDS] __attribute__((aligned(64)));
 	(void)unused;
-	/* Where the processor's clock is not sound, the recorder reads the system's, and so does the limit. */
+	/* If the processor's clock is not reliable, the recorder reads the system's clock, and so does the limit. */
 	if (epp_host_ticks_per_second() == 1000000000u)
 		LIMIT_LOOP(clock_ns(CLOCK_MONOTONIC))
 	else
@@ -102,10 +102,10 @@ static long interruptions(void)
 	return usage.ru_nivcsw;
 }
 
-/* What others do to this thread is no part of the figure.  A loop that lost its processor is run again; one does not begin
- * while somebody else is busy on the other half of the same core, which no counter tells, but a sum that takes longer than
- * it can does; that sum also wakes the processor up from the pause, which gives a fresh share of it, and the helper time to
- * write what is there. */
+/* Keeps the influence of other processes out of the figures.  A loop that was preempted is run again.  A loop does not
+ * begin while another process uses the other hyperthread of the core: no counter shows that, but a sum that takes
+ * longer than usual does.  A pause before that gives the thread a new time slice, and the helper time to write; the sum
+ * also brings the processor back to its full speed. */
 #define TRIES_MAX 40u
 #define PAUSE_NS 4000000
 #define WARMING_LOOPS 5u
@@ -151,14 +151,15 @@ static double loop_ns(bench_loop loop, void *user, uint64_t count)
 bool bench_take_turns(const struct bench *bench, const struct bench_subject *subject, uint64_t count,
                       struct bench_samples *samples)
 {
+	bench_loop compared = subject->compared ? subject->compared : bench_limit;
 	*samples = (struct bench_samples){ .count = 0 };
 	if (subject->begin && !subject->begin(subject->user))
 		return false;
-	/* The first touch of memory is no part of it. */
+	/* The first access to memory is not measured. */
 	for (unsigned i = 0; i < WARMING_LOOPS; i++)
 		subject->loop(subject->user, count);
 	for (; samples->count < bench->repetitions; samples->count++) {
-		samples->limit[samples->count] = loop_ns(bench_limit, NULL, count);
+		samples->limit[samples->count] = loop_ns(compared, subject->user, count);
 		samples->subject[samples->count] = loop_ns(subject->loop, subject->user, count);
 	}
 	if (subject->finish)

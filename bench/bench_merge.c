@@ -1,5 +1,5 @@
-/* Two traces as one: CPU time of the thread that merges, reading and writing included; memory is what it takes beyond the
- * start, at its peak. */
+/* Measures the merge of two traces into one: CPU time of the merging thread, including reading and writing, and the
+ * peak of memory beyond the start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "epprof/merge.h"
 
 #define EVENTS_A_SECOND_LEAST 5.0 /* millions */
-#define MEMORY_MIB_MOST 64.0      /* indexes, names, a block */
+#define MEMORY_MIB_MOST 64.0      /* for indexes, names and a block */
 #define MIB 1048576.0
 #define REPETITIONS_MAX 5u
 #define TRACES 2u
@@ -17,7 +17,7 @@ static epp_status *merge(const struct bench_file *files, const char *path, uint6
 {
 	const epp_merge_options options = { .struct_size = sizeof(options), .overwrite = 1 };
 	epp_trace *traces[TRACES] = { NULL };
-	epp_merge_counts counts = { 0 };
+	epp_merge_counts counts = { .struct_size = sizeof(counts) };
 	epp_status *status = NULL;
 
 	bool peak = bench_memory_forget_peak();

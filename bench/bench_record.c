@@ -1,10 +1,10 @@
-/* What recording costs: one thread that begins and ends events, in memory.  Each case is a loop of begin and end; what is
- * lost on the way makes the figure void, since a loss costs less than an event. */
+/* Measures the cost of recording: one thread that begins and ends events, in memory.  Each case is a loop of begin and
+ * end; if events are lost the figure is void, because a loss costs less than an event. */
 #include <unistd.h>
 
 #include "bench.h"
 
-/* A loop ends before its share of a busy processor does. */
+/* A loop takes less than a time slice, so that it is rarely preempted on a busy machine. */
 #define COUNT 40000u
 
 struct subject {
@@ -52,7 +52,7 @@ static uint64_t finish(void *user)
 {
 	struct subject *subject = user;
 	uint64_t lost = bench_lost(subject->session);
-	epp_session_release(subject->session);
+	epp_session_destroy(subject->session);
 	return lost;
 }
 
@@ -62,7 +62,7 @@ static void measure(struct bench *bench, struct subject subject, enum bench_boun
 	const struct bench_line line = { .unit = "ns", .kind = kind, .bound = bound, .count = COUNT };
 	subject.bench = bench;
 	subject.name = epp_name_intern("MatMul");
-	const struct bench_subject cycle = { begin, subject.args ? begin_end_args : begin_end, finish, &subject };
+	const struct bench_subject cycle = { begin, subject.args ? begin_end_args : begin_end, finish, &subject, NULL };
 	if (bench_take_turns(bench, &cycle, line.count, &samples))
 		bench_report_samples(bench, &samples, &line);
 }
@@ -95,6 +95,70 @@ void bench_one_string(struct bench *bench)
 void bench_kit_attached(struct bench *bench)
 {
 	measure(bench, (struct subject){ .with_kit = true }, BENCH_LIMIT_PLUS, 20);
+}
+
+/* ---- a filter ---- */
+
+/* The first session has a filter, the second has none. */
+struct filter_subject {
+	struct subject filtered, plain;
+};
+
+static void filtered_loop(void *user, uint64_t count)
+{
+	begin_end(&((struct filter_subject *)user)->filtered, count);
+}
+
+static void plain_loop(void *user, uint64_t count)
+{
+	begin_end(&((struct filter_subject *)user)->plain, count);
+}
+
+static bool begin_filtered(void *user)
+{
+	struct filter_subject *subject = user;
+	epp_session_options options = { .struct_size = sizeof(options), .memory_bytes = 1u << 30, .exclude = "left out*" };
+	subject->plain.session = bench_session(subject->plain.bench, NULL);
+	if (!subject->plain.session)
+		return false;
+	epp_status *status = epp_session_create(&options, &subject->filtered.session);
+	if (!status)
+		status = epp_session_start(subject->filtered.session);
+	if (!status)
+		return true;
+	bench_fail(subject->plain.bench, "making a session", status);
+	epp_session_destroy(subject->filtered.session);
+	epp_session_destroy(subject->plain.session);
+	return false;
+}
+
+static uint64_t finish_filtered(void *user)
+{
+	struct filter_subject *subject = user;
+	uint64_t lost = finish(&subject->plain) - epp_session_lost(subject->filtered.session, EPP_LOSS_FILTER);
+	return lost + finish(&subject->filtered);
+}
+
+static void measure_filtered(struct bench *bench, const char *name, const struct bench_line *line)
+{
+	struct filter_subject subject = {
+		.plain = { .bench = bench, .name = epp_name_intern(name) },
+		.filtered = { .bench = bench, .name = epp_name_intern(name) },
+	};
+	const struct bench_subject cycle = { begin_filtered, filtered_loop, finish_filtered, &subject, plain_loop };
+	struct bench_samples samples;
+	if (bench_take_turns(bench, &cycle, line->count, &samples))
+		bench_report_samples(bench, &samples, line);
+}
+
+/* The limit is a pair in a session without a filter. */
+void bench_filter(struct bench *bench)
+{
+	struct bench_line line = { .figure = "recorded", .unit = "ns", .kind = BENCH_LIMIT_PLUS, .bound = 2, .count = COUNT };
+	measure_filtered(bench, "MatMul", &line);
+	line.figure = "left out";
+	line.bound = 0;
+	measure_filtered(bench, "left out", &line);
 }
 
 /* ---- nothing records ---- */
@@ -139,7 +203,7 @@ void bench_idle_enabled(struct bench *bench)
 	measure_idle(bench, idle_enabled, 1, 1);
 }
 
-/* An empty function in a shared library takes most of it. */
+/* The call of an empty function in a shared library takes most of this time. */
 void bench_idle_call(struct bench *bench)
 {
 	measure_idle(bench, idle_call, 2, 3);
@@ -158,7 +222,7 @@ static void short_sessions(void *user, uint64_t count)
 			*status = epp_session_start(session);
 		if (!*status)
 			*status = epp_session_end(session);
-		epp_session_release(session);
+		epp_session_destroy(session);
 	}
 }
 
@@ -177,7 +241,7 @@ void bench_short_session(struct bench *bench)
 	bench_report_samples(bench, &samples, &line);
 }
 
-/* Of one event; the run is not counted. */
+/* The time of one event, without the run around the events. */
 static epp_status *short_file_session(const char *path, double *create_release_ms)
 {
 	epp_session_options options = { .struct_size = sizeof(options), .path = path };
@@ -194,7 +258,7 @@ static epp_status *short_file_session(const char *path, double *create_release_m
 	if (!status)
 		status = epp_session_wait(session, UINT64_MAX);
 	uint64_t done_ns = bench_wall_ns();
-	epp_session_release(session);
+	epp_session_destroy(session);
 	*create_release_ms = (double)(bench_wall_ns() - done_ns + created_ns - begin_ns) / 1e6;
 	unlink(path);
 	return status;

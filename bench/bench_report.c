@@ -1,4 +1,4 @@
-/* Lines as a table for people, as they are measured, or as JSON for programs. */
+/* Prints the lines of the bench: as a table, each as soon as it is measured, or as JSON. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@
 
 /* ---- the machine ---- */
 
-/* The rest of the first line of a file that begins with `field` (NULL: the first line), without what leads up to it. */
+/* Gets the value of the first line of a file that begins with `field`, without the characters between them; NULL: the
+ * whole first line. */
 static void read_fact(const char *path, const char *field, char *fact, size_t bytes)
 {
 	char line[256];
@@ -86,7 +87,7 @@ static struct load load_now(void)
 
 static struct load load_at_begin;
 
-/* The part of the processors that others have taken since. */
+/* Returns the share of processor time that other processes have used since the bench began. */
 static double others_percent(void)
 {
 	struct load now = load_now();
@@ -95,7 +96,7 @@ static double others_percent(void)
 	return others > 0 && room > 0 ? others / room * 100 : 0;
 }
 
-/* A string from outside, with what JSON reserves left out. */
+/* Prints a string without the characters that JSON would have to escape. */
 static void print_text(const char *text)
 {
 	putchar('"');
@@ -239,8 +240,8 @@ void bench_report(struct bench *bench, const struct bench_line *line)
 	bench->short_count += shortfall;
 }
 
-/* What is no figure: in JSON an object with a text. */
-static void say(struct bench *bench, const char *kind, const char *text, bool shortfall)
+/* Prints a text that belongs to no figure; in JSON as an object. */
+static void print_line(struct bench *bench, const char *kind, const char *text, bool shortfall)
 {
 	if (bench->json) {
 		printf("%s\n{\"case\":", bench->lines_count ? "," : "");
@@ -264,22 +265,22 @@ void bench_note(struct bench *bench, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (bench->json)
-		say(bench, "note", text, false);
+		print_line(bench, "note", text, false);
 	else
 		printf("    %s\n", text);
 }
 
 void bench_skip(struct bench *bench, const char *why)
 {
-	say(bench, "left out", why, false);
+	print_line(bench, "left out", why, false);
 }
 
 void bench_fail(struct bench *bench, const char *step, epp_status *status)
 {
 	char text[512];
 	snprintf(text, sizeof(text), "%s%s%s", step, status ? ": " : "", epp_status_message(status));
-	epp_status_release(status);
-	say(bench, "failed", text, true);
+	epp_status_destroy(status);
+	print_line(bench, "failed", text, true);
 }
 
 void bench_report_end(const struct bench *bench)

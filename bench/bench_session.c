@@ -1,4 +1,4 @@
-/* What cases need besides a clock: sessions, files, and how much memory there is in use. */
+/* Sessions, files and memory figures for the cases. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "epprof/profiler.h"
 
 uint64_t bench_lost(epp_session *session)
 {
@@ -34,7 +35,7 @@ epp_session *bench_session(struct bench *bench, OrtEpProfilerImpl *profiler)
 		status = epp_session_start(session);
 	if (status) {
 		bench_fail(bench, "making a session", status);
-		epp_session_release(session);
+		epp_session_destroy(session);
 		return NULL;
 	}
 	return session;
@@ -49,7 +50,7 @@ void bench_file_path(char *path, size_t bytes)
 	snprintf(path, bytes, "%s/epprof-bench-%d.epp", folder, (int)getpid());
 }
 
-/* Opens what lies at `path` and takes its name away. */
+/* Opens the file at `path` and unlinks it. */
 static epp_status *take_over(struct bench_file *file, const char *path, int flags)
 {
 	file->fd = open(path, flags | O_CLOEXEC, 0600);
@@ -78,7 +79,7 @@ epp_status *bench_file_session(struct bench_file *file, bool lossless, epp_sessi
 		return status;
 	status = take_over(file, path, O_RDONLY);
 	if (status) {
-		epp_session_release(*session);
+		epp_session_destroy(*session);
 		*session = NULL;
 	}
 	return status;
@@ -95,7 +96,7 @@ void bench_file_close(struct bench_file *file)
 
 bool bench_memory_forget_peak(void)
 {
-	/* What earlier cases have freed would hide what is taken now. */
+	/* Returns freed memory of earlier cases to the system: its reuse would hide new allocations. */
 	malloc_trim(0);
 	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -1,5 +1,5 @@
-/* Full speed into a file: what the whole way costs (recorder, helper, disk), what it takes of memory and disk, and how two
- * threads at once fare.  Nothing may be lost. */
+/* Measures full speed into a file: the cost of the whole path (recorder, helper, disk), its memory and disk space, and
+ * the speed of two threads at the same time.  No event may be lost. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -28,16 +28,42 @@ static void begin_end(void *unused, uint64_t count)
 	}
 }
 
+static const char texts[8][16] = { "float[1,64,56,9]", "float[1,64,28,9]", "float[1,128,9,9]", "float[32,512,14]",
+	                           "uint8[8,96,56,3]", "int32[1,64,7,7,]", "float[1,10,10,1]", "int64[1,1000,8,]" };
+
+/* The values change from event to event. */
 static void begin_end_args(void *unused, uint64_t count)
 {
 	epp_session *session = session_now;
 	epp_name name = name_now;
-	const epp_arg *args = args_now;
+	epp_arg args[] = { args_now[0], args_now[args_count_now - 1] };
 	size_t args_count = args_count_now;
 	(void)unused;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t id = epp_event_begin(session, EPP_NODE, name);
+		if (args[0].type == EPP_ARG_TEXT) {
+			args[0].value.text = texts[i & 7];
+		} else {
+			args[0].value.i64 = (int64_t)(i & 1023);
+			args[1].value.i64 = (int64_t)(i & 7);
+		}
 		epp_event_end(session, id, args, args_count);
+	}
+}
+
+/* Every second event has another category and name, and encloses the previous one. */
+static void nested(void *unused, uint64_t count)
+{
+	epp_session *session = session_now;
+	epp_name outer_name = name_now, inner_name = epp_name_intern("launch");
+	const epp_arg *args = args_now;
+	size_t args_count = args_count_now;
+	(void)unused;
+	for (uint64_t i = 0; i < count; i += 2) {
+		uint64_t outer = epp_event_begin(session, EPP_NODE, outer_name);
+		uint64_t inner = epp_event_begin(session, EPP_API, inner_name);
+		epp_event_end(session, inner, NULL, 0);
+		epp_event_end(session, outer, args, args_count);
 	}
 }
 
@@ -66,7 +92,7 @@ static uint64_t process_cpu_ns(void)
 	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
-/* Room on the disk or the file's size, whichever is more. */
+/* The larger of the file's size and its space on the disk. */
 static double file_bytes(const struct bench_file *file)
 {
 	struct stat found;
@@ -96,18 +122,18 @@ static epp_status *sustain(struct sustained *all, unsigned at)
 	if (!status)
 		status = waited;
 	else
-		epp_status_release(waited);
+		epp_status_destroy(waited);
 	all->time_ns.subject[at] = (double)(done_ns - begin_ns) / (double)all->count;
 	all->end_ms[at] = (double)(end_ns - done_ns) / 1e6;
 	all->time_ns.lost_count += bench_lost(session_now);
 	uint64_t other_ns = process_cpu_ns() - before_process_ns - (bench_thread_ns() - before_thread_ns);
 	all->other_ns[at] = (double)other_ns / (double)all->count;
 	all->memory_mib[at] = (double)(bench_memory_peak_bytes() - before_bytes) / MIB;
-	epp_session_release(session_now);
+	epp_session_destroy(session_now);
 	session_now = NULL;
 	all->bytes_an_event[at] = file_bytes(&file) / (double)all->count;
 out:
-	epp_session_release(session_now);
+	epp_session_destroy(session_now);
 	bench_file_close(&file);
 	return status;
 }
@@ -181,11 +207,11 @@ void bench_sustained(struct bench *bench)
 	bench_note(bench, "on disk, memory and epp_session_end: the worst of the repetitions");
 }
 
-/* What is lost makes the line SHORT: the helper has to take less time for an event than the thread that records. */
-static void sustain_args(struct bench *bench, const epp_arg *args, size_t args_count)
+/* A lost event makes the line SHORT: the helper must need less time for an event than the thread that records it. */
+static void sustain_args(struct bench *bench, bench_loop loop, const epp_arg *args, size_t args_count)
 {
 	static struct sustained all;
-	all = (struct sustained){ .loop = begin_end_args, .count = ARGS_COUNT / bench->divisor };
+	all = (struct sustained){ .loop = loop, .count = ARGS_COUNT / bench->divisor };
 	name_now = epp_name_intern("MatMul");
 	args_now = args;
 	args_count_now = args_count;
@@ -207,7 +233,7 @@ void bench_sustained_integers(struct bench *bench)
 		{ .key = epp_name_intern("rows"), .type = EPP_ARG_I64, .value.i64 = 64 },
 		{ .key = epp_name_intern("columns"), .type = EPP_ARG_I64, .value.i64 = 10 },
 	};
-	sustain_args(bench, args, 2);
+	sustain_args(bench, begin_end_args, args, 2);
 }
 
 void bench_sustained_string(struct bench *bench)
@@ -218,13 +244,19 @@ void bench_sustained_string(struct bench *bench)
 		.value.text = "float[1,64,56,9]",
 		.text_bytes = 16,
 	};
-	sustain_args(bench, &arg, 1);
+	sustain_args(bench, begin_end_args, &arg, 1);
+}
+
+void bench_sustained_nested(struct bench *bench)
+{
+	const epp_arg arg = { .key = epp_name_intern("rows"), .type = EPP_ARG_I64, .value.i64 = 64 };
+	sustain_args(bench, nested, &arg, 1);
 }
 
 /* ---- two threads on two cores ---- */
 
-/* Fits into the window, both threads' together: with two threads at full speed on two cores there is none for the helper,
- * and what is lost costs something else. */
+/* The events of both threads fit into the window: two threads at full speed use both cores of a machine, so that the
+ * helper cannot run, and a lost event does not cost the same. */
 #define TWO_COUNT 200000u
 #define DRAIN_NS 50000000
 
@@ -237,7 +269,7 @@ struct runner {
 	double ns; /* CPU time a round */
 };
 
-/* The index-th processor that this process may use. */
+/* Returns the index-th processor that this process may use. */
 static bool pin(unsigned index)
 {
 	cpu_set_t allowed, one;
@@ -257,7 +289,7 @@ static void *run(void *user)
 {
 	struct runner *runner = user;
 	pin(runner->core);
-	/* A thread's first event in a session makes its recorder, which is no part of this. */
+	/* A thread's first event in a session creates its recorder, which is not measured. */
 	runner->loop(NULL, 100);
 	pthread_barrier_wait(runner->start);
 	uint64_t begin = bench_thread_ns();
@@ -266,7 +298,8 @@ static void *run(void *user)
 	return NULL;
 }
 
-/* The mean of the two; negative if there could be no two. */
+/* Runs the loop on two threads at the same time and returns the mean of both; negative: the threads could not be
+ * started. */
 static double two_at_once(bench_loop loop, uint64_t count)
 {
 	pthread_barrier_t start;
@@ -278,7 +311,7 @@ static double two_at_once(bench_loop loop, uint64_t count)
 		if (pthread_create(&runners[made].thread, NULL, run, &runners[made]))
 			break;
 	}
-	/* One alone would wait for the other for ever. */
+	/* A single thread would wait for the other one for ever. */
 	if (made == 1)
 		pthread_barrier_wait(&start);
 	for (unsigned i = 0; i < made; i++)
@@ -312,7 +345,7 @@ void bench_two_threads(struct bench *bench)
 		if (samples.limit[samples.count] < 0 || samples.subject[samples.count] < 0)
 			status = epp_status_create(EPP_OUT_OF_MEMORY, "pthread_create");
 		nanosleep(&(struct timespec){ .tv_nsec = DRAIN_NS }, NULL);
-		/* The first is to warm up, and is overwritten. */
+		/* The first measurement warms up, and is overwritten. */
 		samples.count += i > 0;
 	}
 	if (status) {
@@ -323,6 +356,6 @@ void bench_two_threads(struct bench *bench)
 		bench_note(bench, "the limit is two threads' at once too; one thread alone: %.1f ns",
 		           bench_median(alone, samples.count));
 	}
-	epp_session_release(session_now);
+	epp_session_destroy(session_now);
 	bench_file_close(&file);
 }

@@ -1,17 +1,17 @@
-/* The merge: a trace of 64 tracks, read from a file, event by event; threads alone, then threads and streams whose kernels
- * are joined to the nodes that launched them (that has no bound: it reads the blocks of streams twice).  CPU time of one
- * thread; memory is what it takes beyond the start, at its peak. */
+/* Measures the merge of the timeline: a trace of 64 tracks is read from a file, event by event.  First only threads,
+ * then threads and streams whose kernels are joined to the nodes that launched them; this has no bound, because the
+ * blocks of streams are read twice.  CPU time of one thread, and the peak of memory beyond the start. */
 #include "bench_trace.h"
 #include "epprof/timeline.h"
 
 #define EVENTS_A_SECOND_LEAST 15.0 /* millions */
-/* Index, blocks in hand, names; and what the table of events that kernels name takes. */
+/* For the index, the decoded blocks and the names; and for the table of events that kernels refer to. */
 #define MEMORY_MIB_MOST 64.0
 #define BYTES_A_PARENT 40.0
 #define MIB 1048576.0
 #define REPETITIONS_MAX 5u
 
-/* One merge over the whole file. */
+/* Measures one merge over the whole file. */
 static epp_status *merge(const struct bench_file *file, uint64_t expected, double *ns, double *memory_mib, uint64_t *joined)
 {
 	epp_trace *trace = NULL;
@@ -32,7 +32,7 @@ static epp_status *merge(const struct bench_file *file, uint64_t expected, doubl
 	}
 	*ns = (double)(bench_thread_ns() - begin_ns);
 	*memory_mib = peak ? ((double)bench_memory_peak_bytes() - (double)before_bytes) / MIB : 0;
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
 	if (!status && count != expected)
 		status = epp_status_create(EPP_CORRUPT, "%llu events came of %llu", (unsigned long long)count,

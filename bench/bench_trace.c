@@ -1,5 +1,6 @@
-/* See bench_trace.h.  Each track fills a region's worth of records, which becomes a block when it is full; the track that is
- * furthest behind in time goes on first, so blocks come in the order in which a helper would write them. */
+/* Makes traces for the bench, see bench_trace.h.  The records of each track fill a region, which becomes a block when
+ * it is full.  The track that is furthest behind in time continues first, so blocks are in the order in which a helper
+ * would write them. */
 #include "bench_trace.h"
 
 #include <errno.h>
@@ -35,9 +36,9 @@ struct track {
 	uint64_t now_ticks, next_id;
 	uint64_t run_ticks, run_id, execute_ticks, execute_id; /* 0: not begun */
 	uint32_t nodes_left;
-	struct track *stream; /* where the thread's kernels go */
-	bool launching;       /* to all streams */
-	struct kernel held;   /* of a stream, to be recorded behind the next one; parent 0: none */
+	struct track *stream; /* the stream of the thread's kernels */
+	bool launching;       /* the thread launches kernels on all streams */
+	struct kernel held;   /* a kernel that is recorded after the next one of its stream; parent 0: none */
 	uint64_t open_ids[2];
 };
 
@@ -145,7 +146,7 @@ static void put_header(struct making *making)
 		                             .hostname = "bench",
 		                             .program = "bench",
 		                             .label = "made up" };
-	/* No two are the same recording. */
+	/* Each file has its own id, so that no two traces are the same recording. */
 	made++;
 	memcpy(header.file_id, &made, sizeof(made));
 	header.checksum = checksum_crc32c(0, &header, offsetof(struct epf_header, checksum));
@@ -252,7 +253,7 @@ static void add_kernel(struct making *making, struct track *stream, uint64_t sta
 #define OPS_A_RUN 149u
 #define LATE_PER_CENT 3u
 
-/* A kernel of an op: it waits for the one before it on its stream. */
+/* Records a kernel of an op; it starts after the previous kernel of its stream. */
 static void launch(struct making *making, uint32_t op, uint64_t at, uint64_t parent)
 {
 	unsigned streams_count = making->tracks_count - making->threads_count;
@@ -275,7 +276,7 @@ static void launch(struct making *making, uint32_t op, uint64_t at, uint64_t par
 	}
 }
 
-/* An op and the launch inside it, which ends first. */
+/* Records an op and the launch inside it, which ends first. */
 static void step_op(struct making *making, struct track *track)
 {
 	uint64_t start = track->now_ticks += 20 + random_below(making, 400), id = track->next_id++;
@@ -289,7 +290,7 @@ static void step_op(struct making *making, struct track *track)
 	launch(making, op, launch_start + (launch_end - launch_start) / 2, launch_id);
 }
 
-/* The next record of a thread: the end of a node, of what executes it, or of the run. */
+/* Records the next end on a thread: of a node, of the event around the nodes, or of the run. */
 static void step(struct making *making, struct track *track)
 {
 	if (track->launching) {

@@ -1,14 +1,15 @@
-/* A trace made up for the cases that read one: threads that run models without a pause, each run an event around an event
- * around its nodes, and streams whose kernels some of the nodes launch.  Written as format/format.h says, without a session,
- * so that any number of tracks interleaves as finely as on a large machine. */
-#ifndef BENCH_TRACE_H
-#define BENCH_TRACE_H
+/* Makes artificial traces for the cases that read one: threads that run models without a pause, in each run a session
+ * event around an event around the nodes, and streams with the kernels that some of the nodes launch.  The files are
+ * written directly in the format of format/format.h, without a session, so that the events of many tracks interleave as
+ * on a large machine. */
+#ifndef EPPROF_BENCH_BENCH_TRACE_H
+#define EPPROF_BENCH_BENCH_TRACE_H
 
 #include "bench.h"
 #include "epprof/trace_reader.h"
 
 struct bench_trace_shape {
-	uint64_t events_count; /* at least so many */
+	uint64_t events_count; /* the trace has at least this many */
 	unsigned threads_count;
 	unsigned streams_count; /* of these, each from a thread of its own */
 	bool launching; /* instead: threads run op after op, in each a launch, each of which is a kernel on some stream;

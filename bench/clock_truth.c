@@ -1,6 +1,6 @@
-/* See clock_truth.h.  A launch is a host event around a kernel: it begins, the kernel starts somewhat later, a wait returns
- * somewhat after the kernel's end, and the EP emits it.  Now and then nothing happens for seconds, so that there are no
- * pairs.  Each kernel carries its number, by which it is known again in the trace. */
+/* Implements clock_truth.h.  A launch is a host event around a kernel: the event begins, the kernel starts a little
+ * later, a wait returns a little after the kernel's end, and the EP emits the kernel.  Sometimes nothing happens for
+ * seconds, so that no clock pairs are read.  Each kernel has a number, by which it is found in the trace. */
 #include "clock_truth.h"
 
 #include <stdlib.h>
@@ -11,15 +11,16 @@
 #include "epprof/ep.h"
 #include "epprof/timeline.h"
 #include "epprof/trace_writer.h"
+#include "epprof/track.h"
 
 #define SECOND UINT64_C(1000000000)
 #define PAUSE_NS 16000000u          /* between launches, at most */
 #define QUIET_EVERY 4000u           /* launches, on average */
 #define QUIET_SECONDS 12u           /* at most */
 #define KERNEL_NS 2000000u          /* at most */
-#define LAUNCHES_A_SECOND_MOST 200u /* what there is room for */
+#define LAUNCHES_A_SECOND_MOST 200u /* the arrays have room for these */
 
-/* Between two pairs that are well read the bound is about a microsecond, and a counter's step. */
+/* Between two accurate clock pairs the bound is about a microsecond plus one step of the counter. */
 #define SHARP_NS 1000u
 
 const struct clock_truth_case clock_truth_cases[] = {
@@ -88,7 +89,7 @@ struct measuring {
 	struct kernel *kernels;
 	size_t kernels_count, kernels_room;
 	struct moments errors, bounds;
-	uint64_t profiling_ns; /* ONNX Runtime's profile began then */
+	uint64_t profiling_ns; /* when ONNX Runtime's profile began */
 	uint64_t last_id;
 	epp_trace_writer *writer; /* NULL: ONNX Runtime's interface, nothing is written */
 	uint32_t thread, stream;
@@ -101,15 +102,15 @@ static void keep(struct measuring *measuring, epp_status *status)
 	if (!measuring->status)
 		measuring->status = status;
 	else
-		epp_status_release(status);
+		epp_status_destroy(status);
 }
 
-/* ---- what the kit hands over becomes a trace ---- */
+/* ---- writes what the kit submits into a trace ---- */
 
 static void record(struct measuring *measuring, const epp_trace_record *record)
 {
 	if (measuring->writer && !measuring->status)
-		keep(measuring, epp_trace_writer_record(measuring->writer, record));
+		keep(measuring, epp_trace_writer_add_record(measuring->writer, record));
 }
 
 static void record_batch(void *user, const EpprofBatch *batch)
@@ -162,15 +163,15 @@ static epp_status *trace_begin(struct measuring *measuring, const char *path)
 
 	epp_status *status = epp_trace_writer_create(&options, &measuring->writer);
 	if (!status)
-		status = epp_trace_writer_track(measuring->writer, &thread, &measuring->thread);
+		status = epp_trace_writer_add_track(measuring->writer, &thread, &measuring->thread);
 	if (!status)
-		status = epp_trace_writer_track(measuring->writer, &stream, &measuring->stream);
+		status = epp_trace_writer_add_track(measuring->writer, &stream, &measuring->stream);
 	if (status)
 		return status;
-	measuring->launch_name = epp_trace_writer_name(measuring->writer, "launch", 6);
-	measuring->wait_name = epp_trace_writer_name(measuring->writer, "wait", 4);
-	measuring->kernel_name = epp_trace_writer_name(measuring->writer, "kernel", 6);
-	measuring->number_key = epp_trace_writer_name(measuring->writer, "number", 6);
+	measuring->launch_name = epp_trace_writer_intern_name(measuring->writer, "launch", 6);
+	measuring->wait_name = epp_trace_writer_intern_name(measuring->writer, "wait", 4);
+	measuring->kernel_name = epp_trace_writer_intern_name(measuring->writer, "kernel", 6);
+	measuring->number_key = epp_trace_writer_intern_name(measuring->writer, "number", 6);
 	return NULL;
 }
 
@@ -297,7 +298,7 @@ static struct kernel *find(struct measuring *measuring, int64_t number)
 	return kernel && kernel->seen_count++ == 0 ? kernel : NULL;
 }
 
-/* ONNX Runtime's profile is all there is. */
+/* There is no trace, only ONNX Runtime's profile. */
 static void see_microseconds(void *user, const char *first_value, int64_t start_us, int64_t duration_us)
 {
 	struct measuring *measuring = user;
@@ -334,7 +335,7 @@ static epp_status *see_trace(struct measuring *measuring, const char *path)
 		status = epp_timeline_status(timeline);
 	if (!status)
 		measuring->truth->outside_count = epp_timeline_get_counts(timeline)->outside_parent;
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
 	return status;
 }
@@ -399,7 +400,7 @@ epp_status *clock_truth_measure(const struct clock_truth_case *subject, uint64_t
 	}
 	if (!status)
 		sum_up(&measuring);
-	epp_status_release(measuring.status);
+	epp_status_destroy(measuring.status);
 	epp_trace_writer_destroy(measuring.writer);
 	free(measuring.kernels);
 	free(measuring.errors.values);

@@ -1,5 +1,6 @@
-/* See clock_world.h.  What readings cost is what was measured on machines: some tens of ns for the host's clock, about a
- * microsecond for a device's register behind a bus, and tens of microseconds if the thread loses its processor. */
+/* Implements clock_world.h.  The costs of clock readings were measured on machines: some tens of ns for the host's
+ * clock, about a microsecond for the register of a device behind a bus, and tens of microseconds if the thread is
+ * preempted. */
 #include "clock_world.h"
 
 #include <string.h>
@@ -84,7 +85,7 @@ static OrtExperimentalFnPtr find_function(const char *name)
 	return NULL;
 }
 
-/* A status is its message, an event is the container: nobody looks inside. */
+/* Statuses and events are opaque to the kit: a status is represented by its message, an event by the container. */
 static OrtStatus *create_status(OrtErrorCode code, const char *message)
 {
 	(void)code;

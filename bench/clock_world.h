@@ -1,10 +1,10 @@
-/* The simulated program of clock_truth.c: time that passes only when somebody does something, a host and a device clock
- * that cost time to be read, and a host of the kit's that hands on what the kit gives it.
+/* The simulated world of clock_truth.c: a time that passes only when an operation takes time, a host clock and a device
+ * clock whose readings take time, and a host for the kit that passes on what it gets.
  *
- * True time counts nanoseconds, and the host's clock shows it.  There is one world in a process: the kit asks its host for
- * the time without saying which. */
-#ifndef BENCH_CLOCK_WORLD_H
-#define BENCH_CLOCK_WORLD_H
+ * True time is in nanoseconds and is equal to the host's clock.  A process has one world, because the kit asks its host
+ * for the time without an argument. */
+#ifndef EPPROF_BENCH_CLOCK_WORLD_H
+#define EPPROF_BENCH_CLOCK_WORLD_H
 
 #include <stdbool.h>
 #include <stdint.h>

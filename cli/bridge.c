@@ -14,10 +14,10 @@ static const struct {
 	const char *name;
 	const char *missing; /* a possible reason why it is not installed */
 } bridges[] = {
-	{ "ort", "it belongs to the installation" },
-	{ "tf", "it belongs to the installation" },
-	{ "pjrt", "it belongs to the installation" },
-	{ "kineto", "'make kineto TORCH=...' builds it and 'make install' then installs it" },
+	{ "ort", "it is part of the installation" },
+	{ "tf", "it is part of the installation" },
+	{ "pjrt", "it is part of the installation" },
+	{ "kineto", "build it with 'make kineto TORCH=...', then run 'make install'" },
 };
 #define BRIDGES_COUNT (sizeof bridges / sizeof *bridges)
 
@@ -29,9 +29,11 @@ static epp_status *find(size_t bridge, char **path)
 
 	*path = NULL;
 	if (!dladdr(*(void **)&version, &where) || !where.dli_fname)
-		return epp_status_create(EPP_NOT_FOUND, "the folder of libepprof.so is not known");
+		return epp_status_create(EPP_NOT_FOUND, "the folder of libepprof.so is unknown");
 	const char *slash = strrchr(where.dli_fname, '/');
-	if (asprintf(&beside, "%.*slibepprof_%s.so", slash ? (int)(slash - where.dli_fname + 1) : 0, where.dli_fname,
+	if (!slash)
+		return epp_status_create(EPP_NOT_FOUND, "the folder of libepprof.so is unknown");
+	if (asprintf(&beside, "%.*slibepprof_%s.so", (int)(slash - where.dli_fname + 1), where.dli_fname,
 	             bridges[bridge].name) < 0)
 		return epp_status_no_memory();
 	*path = realpath(beside, NULL);
@@ -46,7 +48,7 @@ epp_status *cli_bridge_find(const char *name, char **path)
 		if (strcmp(bridges[i].name, name) == 0)
 			return find(i, path);
 	*path = NULL;
-	return epp_status_create(EPP_INVALID_ARGUMENT, "unknown bridge '%s': it is one of ort, tf, pjrt and kineto", name);
+	return epp_status_create(EPP_INVALID_ARGUMENT, "unknown bridge '%s': must be one of ort, tf, pjrt, kineto", name);
 }
 
 int cli_bridge(const char *name)
@@ -58,7 +60,7 @@ int cli_bridge(const char *name)
 	epp_status *status = cli_bridge_find(name, &path);
 	if (epp_status_code(status) == EPP_INVALID_ARGUMENT) {
 		int code = cli_misuse(NULL, "%s", epp_status_message(status));
-		epp_status_release(status);
+		epp_status_destroy(status);
 		return code;
 	}
 	if (status)

@@ -3,8 +3,8 @@
  * The command is compiled against api/ alone: it can do nothing that another program could not do.  A subcommand is one
  * file with one struct cli_command, and one row in main.c.  Results go to standard output, everything else to standard
  * error. */
-#ifndef EPPROF_CLI_H
-#define EPPROF_CLI_H
+#ifndef EPPROF_CLI_CLI_H
+#define EPPROF_CLI_CLI_H
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -27,6 +27,7 @@ struct cli_command {
 
 extern const struct cli_command cli_info;
 extern const struct cli_command cli_summary;
+extern const struct cli_command cli_advise;
 extern const struct cli_command cli_report;
 extern const struct cli_command cli_flame;
 extern const struct cli_command cli_view;
@@ -38,8 +39,12 @@ extern const struct cli_command cli_recover;
 extern const struct cli_command cli_merge;
 extern const struct cli_command cli_diff;
 extern const struct cli_command cli_pack;
+extern const struct cli_command cli_record;
+extern const struct cli_command cli_ctl;
 extern const struct cli_command cli_run;
 extern const struct cli_command cli_probe;
+extern const struct cli_command cli_conform;
+extern const struct cli_command cli_show;
 extern const struct cli_command cli_sql;
 
 /* ---- options.c: command lines ---- */
@@ -49,15 +54,16 @@ struct cli_options {
 	const struct cli_command *command;
 	int argc;
 	char **argv;
-	const char *shorts;         /* getopt's short options, without a leading ':' */
-	const struct option *longs; /* --help is always accepted and need not be listed */
+	const char *shorts; /* getopt's short options, without a leading ':'; a leading '+' ends the options at the
+	                               first argument */
+	const struct option *longs; /* --help and --quiet are always accepted and need not be listed */
 	int exit;                   /* after CLI_STOP */
 };
 
 enum { CLI_END = -1, CLI_STOP = -2 };
 
-/* Returns the next option's value, with its argument in `optarg`.  CLI_END: no more options.  CLI_STOP: help was
- * printed, or an error was reported; the subcommand returns `exit`. */
+/* Returns the next option's value, with its argument in `optarg`; --quiet sets cli_quiet and is skipped.  CLI_END: no
+ * more options.  CLI_STOP: help was printed, or an error was reported; the subcommand returns `exit`. */
 int cli_options_next(struct cli_options *options);
 /* Returns the only argument of a command line; `what` is its name in messages.  NULL: an error was reported. */
 const char *cli_options_one(struct cli_options *options, const char *what);
@@ -74,6 +80,8 @@ const char *cli_nearest(const char *word, const char *const *candidates);
 /* Returns the index of optarg in a NULL-terminated list; -1: an error was reported.  `option` is the option's name, for
  * example "--format". */
 int cli_choice(const struct cli_command *command, const char *option, const char *const *choices);
+/* Parses a time ("250us", "1.5ms", "2s", "0"); false: it is none. */
+bool cli_parse_time(const char *text, int64_t *ns);
 /* Parses optarg as a time ("250us", "1.5ms", "2s"), or as a number from `low` to `high`; false: an error was
  * reported. */
 bool cli_time(const struct cli_command *command, const char *option, int64_t *ns);
@@ -81,12 +89,38 @@ bool cli_number(const struct cli_command *command, const char *option, long long
 /* Parses optarg as a number of bytes: "64M", "2G", or without a unit; false: an error was reported. */
 bool cli_size(const struct cli_command *command, const char *option, uint64_t *bytes);
 
+/* Parses optarg as the value of --device and offers that device to plugins (epp_plugin_offer_device); false: an error
+ * was reported. */
+bool cli_offer_device(const struct cli_command *command);
+
 bool cli_is_same_file(const char *a, const char *b);
+/* Returns the path of a library that was named on the command line, where "libfoo.so" is a file in the working
+ * directory: with a '/'.
+ * Ownership: malloc, the caller's; NULL without memory, which cli_finish then reports. */
+char *cli_library_path(const char *name);
+
+/* ---- output_file.c: files that the command itself writes ---- */
+
+struct cli_output {
+	FILE *file; /* to write into */
+	const char *path;
+	char *temporary; /* NULL: the path is written directly, for it is a device or a pipe */
+};
+
+/* Opens a file that appears by rename, with mode 0600, and replaces an existing one.  Errors: EPP_IO if the path is a
+ * symbolic link; those of open.  After a failure there is nothing to close.
+ * Ownership: `path` is borrowed until the file is closed. */
+epp_status *cli_output_open(struct cli_output *output, const char *path) EPP_MUST_CHECK;
+/* Closes the file and gives it its name; after a failure, an earlier file of that name is unchanged.  Errors: EPP_IO,
+ * also for a write that failed before. */
+epp_status *cli_output_close(struct cli_output *output) EPP_MUST_CHECK;
+/* Warns on standard error if others can change this file, or replace it in its folder (epp_path_check). */
+void cli_warn_of_writers(const char *path);
 
 /* ---- bridge.c: finds the bridges into frameworks ---- */
 
-/* Sets the absolute path of a bridge (ort, tf, pjrt, kineto).  Errors: EPP_INVALID_ARGUMENT (no bridge has this name), EPP_NOT_FOUND
- * (it is not installed).  Ownership: malloc, the caller's; NULL on failure. */
+/* Sets the absolute path of a bridge (ort, tf, pjrt, kineto).  Errors: EPP_INVALID_ARGUMENT (no bridge has this name),
+ * EPP_NOT_FOUND (it is not installed).  Ownership: malloc, the caller's; NULL on failure. */
 epp_status *cli_bridge_find(const char *name, char **path);
 /* `epprof --bridge NAME`: prints the path. */
 int cli_bridge(const char *name);
@@ -98,8 +132,23 @@ extern volatile int cli_signal;
 /* From here on the first SIGINT, SIGTERM or SIGHUP sets cli_signal; a second one kills the command. */
 void cli_catch_signals(void);
 
+/* ---- progress.c: signs of life on a terminal ---- */
+
+/* --quiet was given: no progress is shown. */
+extern bool cli_quiet;
+/* From two seconds after this call on, shows on standard error, if it is a terminal, how long the command has been
+ * working. Does nothing if progress is shown already. cli_open and cli_open_all call it. */
+void cli_progress_begin(void);
+/* Erases the line until the next second, for a message in between. */
+void cli_progress_hide(void);
+/* Ends the progress and erases the line; called before a command prints its results. */
+void cli_progress_end(void);
+
 /* ---- output.c: printing ---- */
 
+/* Prints "epprof: ", a text of any bytes in the form of cli_print_clean, but with its line ends, and `after` on standard
+ * error.  Allocates nothing. */
+void cli_message(const char *text, const char *after);
 /* Prints a status as "epprof: MESSAGE" and releases it.  Returns CLI_FAILURE. */
 int cli_failure(epp_status *status);
 /* As cli_failure, for an input.  Returns CLI_UNREADABLE, or CLI_FAILURE if the only problem is a lack of memory. */
@@ -108,7 +157,8 @@ int cli_unreadable(epp_status *status);
 int cli_not_written(epp_status *status);
 /* Prints a text of an export's receipt (epp_receipt_fn).  `user` is NULL, or a bool that becomes true. */
 void cli_print_receipt(void *user, const char *text);
-/* Opens a trace.  Returns CLI_OK, or another enum cli_exit after an error was reported. */
+/* Opens a trace.  Returns CLI_OK, or another enum cli_exit after an error was reported; for JSON with a hint at `epprof
+ * import`. */
 int cli_open(const char *path, epp_trace **trace);
 /* Opens several traces.  Returns CLI_OK, or another enum cli_exit after an error was reported; then none is open. */
 int cli_open_all(char *const *paths, size_t count, epp_trace ***traces);
@@ -120,17 +170,23 @@ void cli_no_memory(void);
 /* Flushes standard output at the end, and reports errors; returns `code`, or CLI_FAILURE. */
 int cli_finish(int code);
 
-/* Prints a text of any bytes in a form that is safe for a terminal: control characters and invalid UTF-8 are
- * replaced. */
+/* Prints a text of any bytes in a form that is safe for a terminal: control characters, characters that change the
+ * direction of text, and invalid UTF-8 are replaced. */
 void cli_print_clean(FILE *to, const char *text, size_t bytes);
 /* Returns a copy of a text in the form of cli_print_clean.
  * Ownership: malloc, the caller's; NULL without memory, which cli_finish then reports. */
 char *cli_clean(const char *text, size_t bytes);
-/* The number of columns of a clean text. */
+/* Returns the number of columns of a clean text. */
 int cli_columns(const char *clean);
-/* Print a string of JSON or CSV to standard output, with its quotes. */
+/* Returns how many bytes of a clean text fit into `columns` columns. */
+size_t cli_fitting_bytes(const char *clean, int columns);
+/* Print a string of JSON or CSV to standard output, with its quotes.  JSON has the characters that cli_print_clean
+ * replaces as escapes.  A field of CSV that a spreadsheet would compute (it begins with = + - @ tab or CR) gets a "'" in
+ * front. */
 void cli_json_string(const char *text, size_t bytes);
 void cli_csv_string(const char *text, size_t bytes);
+/* As cli_json_string, to a file. */
+void cli_json_string_to(FILE *to, const char *text, size_t bytes);
 
 #define CLI_NUMBER_BYTES 32
 /* Format a number: "1.25 ms"; "1,234,567"; "12.3 MiB".  Return `text`. */
@@ -144,16 +200,27 @@ const char *cli_counted(uint64_t count, const char *one, char text[CLI_COUNTED_B
 const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES]);
 /* "finished", "recording", "cut off". */
 const char *cli_state(uint32_t state);
+/* Prints "program (pid 7) on host", without what the trace does not name. */
+void cli_print_process(const epp_trace_info *info);
 const char *cli_category(unsigned category);
 
 /* ---- terminal.c: properties of standard output ---- */
 
 /* Returns true if standard output is a terminal that supports bold and faint text, and NO_COLOR is not set. */
 bool cli_is_styled(void);
-/* The columns of standard output; 0: it is not a terminal, or the width is not known. */
+/* The columns of standard output: COLUMNS of the environment, else the terminal's; 0: not known, lines may be of any
+ * length. */
 int cli_width(void);
+/* Prints text on standard output in lines that fit cli_width; continuation lines are indented. A line is printed when
+ * it is complete. */
+void cli_print(const char *format, ...) EPP_FORMAT(1, 2);
+/* As cli_print, for a text of any bytes, in the form of cli_print_clean. */
+void cli_print_bytes(const char *text, size_t bytes);
 /* Prints an empty line and the text, in bold on a terminal that supports it. */
 void cli_print_heading(const char *text);
+/* Prints what the words of a table mean: indented, in lines that fit the terminal or CLI_LEGEND_COLUMNS. */
+#define CLI_LEGEND_COLUMNS 110
+void cli_print_legend(const char *text);
 
 /* ---- table.c: aligned columns ---- */
 
@@ -164,9 +231,10 @@ struct cli_table;
 
 /* Makes a table.  Titles are separated by '|'.  A column whose title begins with '<' is aligned to the left, the others
  * to the right.  A title that begins with '?', before any '<', marks a column that is left out if the terminal is too
- * narrow, the first such column first. */
+ * narrow, the first such column first.  If that is not enough, texts are cut, and then others are left out, too:
+ * numbers before texts, the last ones first. */
 struct cli_table *cli_table_create(const char *titles);
-/* As cli_table_create, with titles of any text. */
+/* As cli_table_create, with titles of any text; no column is left out. */
 struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left);
 /* Adds a cell; cells are added row by row; the text is cleaned and copied. */
 void cli_table_cell(struct cli_table *table, const char *text);
@@ -174,8 +242,8 @@ void cli_table_cell(struct cli_table *table, const char *text);
 void cli_table_text(struct cli_table *table, const char *text, size_t bytes);
 void cli_table_count(struct cli_table *table, uint64_t count);
 void cli_table_duration(struct cli_table *table, double ns);
-/* Prints the table to standard output and frees it.  If it is too wide for the terminal and its last column has texts,
- * columns of texts are cut to fit. */
+/* Prints the table to standard output and frees it.  If it is too wide for cli_width, columns are left out and columns
+ * of texts are cut to fit; if no column may be left out, each row is printed as lines of a title and a value. */
 void cli_table_print(struct cli_table *table);
 
 #endif

@@ -8,26 +8,27 @@
 static const char help[] = "usage: epprof convert [OPTION]... -o FILE TRACE\n"
 			   "       epprof convert -t parquet --run RUN [OPTION]... -o FOLDER TRACE...\n"
 			   "\n"
-			   "Writes a trace in another format.  FILE appears when it is complete; what the format cannot hold is told\n"
-			   "on standard error.\n"
+			   "Converts a trace to another format.  FILE appears when it is complete.  What the format cannot represent\n"
+			   "is reported on standard error.\n"
 			   "\n"
 			   "Formats:\n";
 static const char
     help_rest[] = "\n"
 		  "Options:\n"
-		  "  -o, --output FILE  where to; '-' is standard output\n"
-		  "  -t, --type FORMAT  which format; without it the one that FILE's ending fits best, else chrome\n" CONVERSION_HELP
-		  "  --lossless         what the format cannot hold is an error\n"
-		  "  --run RUN          parquet: FOLDER/run=RUN/host=HOST/part-N.parquet, for engines that read many\n"
-		  "                     runs at once; several traces are merged first\n"
-		  "  --rank N           kineto: which process of a distributed job this is\n"
-		  "  --world-size N     kineto: of how many\n"
-		  "  --gpu-planes       xspace: devices are named as GPUs, which more tools know\n"
-		  "  --part-bytes N     xspace: how large a file may become; what is more goes into FILE_part2 and so\n"
-		  "                     on, which are named on standard error.  1,900,000,000 if not given\n"
-		  "  --force            replaces FILE if it exists\n"
-		  "  --strict           exit with status 3 if anything was lost, or the format cannot hold it\n"
-		  "  --help             this text\n";
+		  "  -o, --output FILE  the output file; '-' is standard output\n"
+		  "  -t, --type FORMAT  the format; by default it follows from FILE's extension; chrome if there is\n"
+		  "                     no extension\n" CONVERSION_HELP
+		  "  --lossless         fail if the format cannot represent all of the trace\n"
+		  "  --run RUN          parquet: write FOLDER/run=RUN/host=HOST/part-N.parquet, for engines that query\n"
+		  "                     many runs at once; several traces are merged first\n"
+		  "  --rank N           kineto: rank of this process in a distributed job\n"
+		  "  --world-size N     kineto: number of processes in the job\n"
+		  "  --gpu-planes       xspace: name devices as GPUs, which more tools recognise\n"
+		  "  --part-bytes N     xspace: maximum size of a file; the rest goes into FILE_part2 and so on, which are\n"
+		  "                     listed on standard error; the default is 1,900,000,000\n"
+		  "  --force            replace FILE if it exists\n"
+		  "  --strict           exit with status 3 if events were lost or the format cannot represent all\n"
+		  "  --help             print this text\n";
 
 static void print_formats(void)
 {
@@ -48,11 +49,25 @@ static const char *choose_format(void)
 	return index < 0 ? NULL : names[index];
 }
 
+/* Reports that no format has a file's ending, with the formats and their endings. */
+static int unknown_ending(const char *path)
+{
+	const epp_export_format *format;
+
+	fprintf(stderr, "epprof convert: no format has the ending of '%s'; -t FORMAT chooses one:\n", path);
+	for (size_t i = 0; (format = epp_export_format_at(i)) != NULL; i++)
+		fprintf(stderr, "  %-8s %s\n", format->name, format->extension);
+	return CLI_USAGE;
+}
+
+/* Returns the format that fits a file's ending best; NULL: no format has it.  A name without an ending, for example
+ * that of standard output, means chrome. */
 static const char *format_of(const char *path)
 {
 	const epp_export_format *format;
+	const char *slash = strrchr(path, '/'), *ending_at = strrchr(slash ? slash + 1 : path, '.');
 	size_t length = strlen(path), longest = 0;
-	const char *name = "chrome";
+	const char *name = ending_at && ending_at[1] ? NULL : "chrome";
 
 	for (size_t i = 0; (format = epp_export_format_at(i)) != NULL; i++) {
 		size_t ending = strlen(format->extension);
@@ -83,7 +98,9 @@ static int convert_run(struct conversion *conversion, const char *name, char *co
 	if (conversion->format && check_meant(conversion->format, "--run", "parquet") != CLI_OK)
 		return CLI_USAGE;
 	if (!*name || *name == '.' || name[strspn(name, EPP_RUN_LETTERS)])
-		return cli_misuse(&cli_convert, "--run '%s': letters, digits, '.', '_' and '-' make a folder's name", name);
+		return cli_misuse(&cli_convert,
+		                  "--run '%s': only letters, digits, '.', '_' and '-' are allowed in a folder's name",
+		                  name);
 	if (!count)
 		return cli_misuse(&cli_convert, "which traces?");
 	if (!conversion->output || strcmp(conversion->output, "-") == 0)
@@ -143,15 +160,18 @@ static int run(int argc, char **argv)
 	if (!conversion.input)
 		return options.exit;
 	if (!conversion.output)
-		return cli_misuse(&cli_convert, "where to?  -o FILE, or -o - for standard output");
+		return cli_misuse(&cli_convert, "-o is missing: use -o FILE, or -o - for standard output");
 	if (!conversion.format && is_trace_name(conversion.output) &&
 	    !cli_is_same_file(conversion.input, conversion.output))
 		return cli_misuse(&cli_convert,
 		                  "'%s' would be a trace: 'epprof pack' writes a smaller one, 'epprof recover' a finished "
-		                  "one; -t says which other format is meant",
+		                  "one; -t chooses another format",
 		                  conversion.output);
+	/* The trace itself is refused below. */
 	if (!conversion.format)
-		conversion.format = format_of(conversion.output);
+		conversion.format = is_trace_name(conversion.output) ? "chrome" : format_of(conversion.output);
+	if (!conversion.format)
+		return unknown_ending(conversion.output);
 	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||
 	    (planes && check_meant(conversion.format, planes, "xspace") != CLI_OK))
 		return CLI_USAGE;
@@ -160,7 +180,7 @@ static int run(int argc, char **argv)
 
 const struct cli_command cli_convert = {
 	.name = "convert",
-	.summary = "writes a trace for a viewer or a table: Chrome JSON, Perfetto, Kineto, Parquet, SQLite, CSV, ...",
+	.summary = "converts a trace to Chrome JSON, Perfetto, Kineto, Parquet, SQLite, CSV, ...",
 	.help = help,
 	.help_list = print_formats,
 	.help_rest = help_rest,

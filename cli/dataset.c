@@ -2,7 +2,10 @@
  * file. */
 #include "dataset.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,14 +15,21 @@
 static epp_status *merge(epp_trace **traces, size_t count, const char *folder, epp_trace **merged)
 {
 	const epp_merge_options options = { .struct_size = sizeof options, .overwrite = 1, .cancel = &cli_signal };
-	char path[4096];
+	char *path;
 
-	if ((size_t)snprintf(path, sizeof path, "%s/.merged.%ld.epp", folder, (long)getpid()) >= sizeof path)
-		snprintf(path, sizeof path, "/tmp/.merged.%ld.epp", (long)getpid());
-	epp_status *status = epp_trace_merge(traces, count, path, &options, cli_print_receipt, NULL, NULL);
+	if (asprintf(&path, "%s/.merged.XXXXXX", folder) < 0)
+		return epp_status_no_memory();
+	int fd = mkostemp(path, O_CLOEXEC);
+	epp_status *status = fd < 0 ? epp_status_errno(errno, "%s", folder) : NULL;
+	if (!status)
+		status = epp_trace_merge(traces, count, path, &options, cli_print_receipt, NULL, NULL);
 	if (!status)
 		status = epp_trace_open(path, merged);
-	unlink(path);
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	}
+	free(path);
 	return status;
 }
 
@@ -45,6 +55,7 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 	if (!status)
 		status = epp_export_dataset(trace, conversion->output, run, &options, conversion->force,
 		                            cli_print_receipt, &left_out);
+	cli_progress_end();
 	if (status && made_folder)
 		rmdir(conversion->output);
 	if (status)

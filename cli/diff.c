@@ -16,19 +16,21 @@
 static const char
     help[] = "usage: epprof diff [OPTION]... BEFORE AFTER\n"
 	     "\n"
-	     "Compares two traces: the median duration of each operator type (Conv, MatMul), op and kernel.\n"
+	     "Compares the median durations of operator types (Conv, MatMul), ops and kernels in two traces.\n"
 	     "\n"
-	     "  change   of the median; '~' if the events of each trace are spread so widely that there may be none\n"
-	     "  within   between these bounds the change lies with 95 % certainty, as far as the spread within each\n"
-	     "           trace tells; that of one run from another is not in it.  Fewer than 6 events tell nothing\n"
+	     "  change   relative change of the median; '~' if it is not significant\n"
+	     "  within   95 % confidence interval of the change, computed from the variation within each trace; the\n"
+	     "           variation from run to run is not included.  With fewer than 6 events there is no interval\n"
+	     "  p99      99th percentile of the durations, within 1 %\n"
+	     "  total    sum of the durations\n"
 	     "\n"
 	     "Options:\n"
-	     "  --top N          at most N lines a table, those that cost or save most; the default is 20 for text,\n"
-	     "                   0 (all) for csv\n"
+	     "  --top N          at most N rows per table, those with the largest total difference; the default is\n"
+	     "                   20 for text, 0 (all) for csv\n"
 	     "  --format FORMAT  text or csv (times in ns)\n"
-	     "  --warmup N       the first N events of each op and kernel are left out\n"
-	     "  --limit PERCENT  exit with status 3 if anything became slower by more than that for certain\n"
-	     "  --help           this text\n";
+	     "  --warmup N       ignore the first N events of each op and kernel\n"
+	     "  --limit PERCENT  exit with status 3 if an entry is slower by more than that with 95 % confidence\n"
+	     "  --help           print this text\n";
 
 /* A median and its confidence interval. */
 struct median {
@@ -47,7 +49,7 @@ struct change {
 
 /* The relative width of a histogram's bucket. */
 #define RESOLUTION 0.008
-/* With fewer events, all may be on one side of the true median more often than once in twenty. */
+/* With fewer than this many events, all are on one side of the true median more often than once in twenty. */
 #define EVENTS_LEAST 6u
 
 static struct median median_of(const epp_summary_line *line)
@@ -146,6 +148,16 @@ static struct change *join(epp_summary *const summaries[2], epp_summary_by by, s
 
 /* ---- printing ---- */
 
+static int64_t p99_of(const epp_summary_line *line)
+{
+	return line ? epp_histogram_quantile(line->durations, 0.99) : 0;
+}
+
+static int64_t total_of(const epp_summary_line *line)
+{
+	return line ? line->total_ns : 0;
+}
+
 static void percent_cell(struct cli_table *table, bool known, bool certain, double part)
 {
 	char text[CLI_NUMBER_BYTES];
@@ -164,9 +176,11 @@ static void print_text(const struct change *changes, size_t count, size_t top, e
 	} tables[] = { [EPP_BY_OP] = { "By op, medians", "<category|<op" },
 		       [EPP_BY_KERNEL] = { "By kernel, medians", "<operator|<kernel" },
 		       [EPP_BY_OP_TYPE] = { "By operator type, medians", "<provider|<type" } };
-	char columns[96];
+	char columns[128];
 
-	snprintf(columns, sizeof columns, "change|?within|?to|before|after|?count|?count after|%s", tables[by].columns);
+	snprintf(columns, sizeof columns,
+	         "change|?within|?to|before|after|?p99|?p99 after|?total|?total after|?count|?count after|%s",
+	         tables[by].columns);
 	struct cli_table *table = cli_table_create(columns);
 
 	for (size_t i = 0; i < count && i < top; i++) {
@@ -181,6 +195,10 @@ static void print_text(const struct change *changes, size_t count, size_t top, e
 		percent_cell(table, both, true, change->most_part);
 		cli_table_duration(table, (double)change->from.ns);
 		cli_table_duration(table, (double)change->to.ns);
+		cli_table_duration(table, (double)p99_of(change->before));
+		cli_table_duration(table, (double)p99_of(change->after));
+		cli_table_duration(table, (double)total_of(change->before));
+		cli_table_duration(table, (double)total_of(change->after));
 		cli_table_count(table, change->from.count);
 		cli_table_count(table, change->to.count);
 		cli_table_cell(table, by == EPP_BY_OP   ? cli_category(line->category)
@@ -206,9 +224,10 @@ static void print_csv(const struct change *changes, size_t count, size_t top, ep
 		printf(",%s,", by == EPP_BY_OP ? cli_category(line->category) : "");
 		cli_csv_string(owner_of(line), strlen(owner_of(line)));
 		printf(",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-		       ",%s\r\n",
+		       ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s\r\n",
 		       change->from.count, change->from.ns, change->from.least_ns, change->from.most_ns,
-		       change->to.count, change->to.ns, change->to.least_ns, change->to.most_ns,
+		       change->to.count, change->to.ns, change->to.least_ns, change->to.most_ns, p99_of(change->before),
+		       p99_of(change->after), total_of(change->before), total_of(change->after),
 		       !change->from.count   ? "new"
 		       : !change->to.count   ? "gone"
 		       : !change->is_certain ? "unknown"
@@ -228,10 +247,11 @@ struct diff {
 static int print(epp_summary *const summaries[2], const struct diff *diff)
 {
 	int code = CLI_OK;
+	bool any = false;
 
 	if (diff->csv)
 		printf("by,name,category,of,count_before,before_ns,before_least_ns,before_most_ns,count_after,after_ns,after_least_ns,"
-		       "after_most_ns,change\r\n");
+		       "after_most_ns,before_p99_ns,after_p99_ns,before_total_ns,after_total_ns,change\r\n");
 	static const epp_summary_by all[] = { EPP_BY_OP_TYPE, EPP_BY_OP, EPP_BY_KERNEL };
 	for (size_t which = 0; which < sizeof all / sizeof *all; which++) {
 		epp_summary_by by = all[which];
@@ -243,13 +263,18 @@ static int print(epp_summary *const summaries[2], const struct diff *diff)
 			print_csv(changes, count, diff->top, by);
 		else if (count)
 			print_text(changes, count, diff->top, by), printf("\n");
+		any = any || count;
 		for (size_t i = 0; i < count && diff->has_limit; i++)
 			if (changes[i].is_certain && changes[i].least_part > diff->limit)
 				code = CLI_INVALID;
 		free(changes);
 	}
+	if (any && !diff->csv)
+		cli_print_legend(
+		    "within .. to: range of the change with 95 % confidence, from the variation inside each trace, not "
+		    "between runs; ~: not significant, the ranges of the two medians overlap");
 	if (code == CLI_INVALID)
-		fprintf(stderr, "epprof: something is slower by more than %g %%\n", diff->limit * 100);
+		fprintf(stderr, "epprof: at least one entry is slower by more than %g %%\n", diff->limit * 100);
 	return code;
 }
 
@@ -266,10 +291,11 @@ static int diff_traces(char *const *paths, const struct diff *diff, uint64_t war
 		if (code == CLI_OK && (status = epp_summary_create(traces[i], &options, &summaries[i])) != NULL)
 			code = cli_unreadable(epp_status_prefix(status, "%s", paths[i]));
 	}
+	cli_progress_end();
 	if (code == CLI_OK)
 		code = print(summaries, diff);
 	for (int i = 0; i < 2; i++) {
-		epp_summary_release(summaries[i]);
+		epp_summary_destroy(summaries[i]);
 		epp_trace_close(traces[i]);
 	}
 	return code;
@@ -300,7 +326,7 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 	}
 	if (argc - optind != 2)
-		return cli_misuse(&cli_diff, "two traces: BEFORE and AFTER");
+		return cli_misuse(&cli_diff, "two traces are needed: BEFORE and AFTER");
 	const struct diff diff = { .top = top > 0              ? (size_t)top
 		                          : top < 0 && !format ? 20
 		                                               : SIZE_MAX,
@@ -311,5 +337,5 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cli_diff = {
-	.name = "diff", .summary = "what became slower or faster from one trace to another", .help = help, .run = run
+	.name = "diff", .summary = "compares two traces: what became slower or faster", .help = help, .run = run
 };

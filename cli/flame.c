@@ -4,14 +4,14 @@
 static const char
     help[] = "usage: epprof flame [OPTION]... TRACE\n"
 	     "\n"
-	     "Draws a flame graph: how much time was spent in which stack of events, over all threads; below it, device time by\n"
-	     "the host stack that caused it.  Frames tell more under the pointer; a click gives one the whole width.\n"
+	     "Draws a flame graph: time by stack of host events over all threads, and device time by the host stack that\n"
+	     "launched the work.  Point at a frame for details; click it to zoom.\n"
 	     "\n"
 	     "Options:\n"
-	     "  -o, --output FILE  where to; '-' is standard output; without it TRACE's name with .flame.svg\n" CONVERSION_HELP
-	     "  --force            replaces FILE if it exists\n"
-	     "  --strict           exit with status 3 if anything was lost, or is not shown\n"
-	     "  --help             this text\n";
+	     "  -o, --output FILE  the output file; '-' is standard output; the default is TRACE's name with .flame.svg\n" CONVERSION_HELP
+	     "  --force            replace FILE if it exists\n"
+	     "  --strict           exit with status 3 if events were lost or are not shown\n"
+	     "  --help             print this text\n";
 
 static int run(int argc, char **argv)
 {
@@ -33,5 +33,5 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cli_flame = {
-	.name = "flame", .summary = "a flame graph: host and device time by stack", .help = help, .run = run
+	.name = "flame", .summary = "draws a flame graph: host and device time by stack", .help = help, .run = run
 };

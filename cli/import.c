@@ -11,17 +11,17 @@
 
 static const char help[] = "usage: epprof import [OPTION]... -o FILE.epp PROFILE\n"
 			   "\n"
-			   "Makes a trace of another profiler's file; '-' reads standard input.  FILE.epp appears when it is complete;\n"
-			   "what was repaired, guessed and left out is told on standard error, and kept in the trace.\n"
+			   "Converts another profiler's file to a trace; '-' reads standard input.  FILE.epp appears when it is\n"
+			   "complete.  What was repaired, guessed or left out is reported on standard error and stored in the trace.\n"
 			   "\n"
 			   "Formats:\n";
 static const char help_rest[] = "\n"
 				"Options:\n"
-				"  -o, --output FILE  where to\n"
-				"  -t, --type FORMAT  which format; without it the file's first bytes tell\n"
-				"  --label TEXT       what the trace is called; without it the file's name\n"
-				"  --force            replaces FILE if it exists\n"
-				"  --help             this text\n";
+				"  -o, --output FILE  the output file\n"
+				"  -t, --type FORMAT  the format of PROFILE; by default it is detected from the file's first bytes\n"
+				"  --label TEXT       a label for the trace; the default is the file's name\n"
+				"  --force            replace FILE if it exists\n"
+				"  --help             print this text\n";
 
 static void print_formats(void)
 {
@@ -51,13 +51,14 @@ static void print_counts(const char *output, const epp_import_counts *counts)
 
 	fprintf(stderr, "epprof: wrote %s: %s", output, cli_counted(counts->events, "event", events));
 	if (counts->correlated || counts->inferred || counts->ambiguous || counts->uncorrelated)
-		fprintf(stderr, "; of devices: %s correlated, %s inferred, %s ambiguous, %s alone",
+		fprintf(stderr, "; device events: %s correlated, %s inferred, %s ambiguous, %s uncorrelated",
 		        cli_count(counts->correlated, correlated), cli_count(counts->inferred, inferred),
 		        cli_count(counts->ambiguous, ambiguous), cli_count(counts->uncorrelated, alone));
 	fprintf(stderr, "\n");
 }
 
-/* Returns true if the input cannot be opened.  Used after EPP_NOT_FOUND, which may also mean the output's folder. */
+/* Returns true if the input cannot be opened.  Used after EPP_NOT_FOUND, because that may also mean that the output's
+ * folder does not exist. */
 static bool is_unreadable(const char *input)
 {
 	struct stat st;
@@ -69,17 +70,20 @@ static bool is_unreadable(const char *input)
 
 static int import(const char *input, const char *output, const epp_import_options *options)
 {
-	epp_import_counts counts;
+	epp_import_counts counts = { .struct_size = sizeof(counts) };
 
 	cli_catch_signals();
+	cli_progress_begin();
 	epp_status *status = epp_import_file(input, output, options, cli_print_receipt, NULL, &counts);
+	cli_progress_end();
 	if (cli_signal) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		raise(cli_signal);
 		return CLI_FAILURE;
 	}
 	if (!status) {
 		print_counts(output, &counts);
+		cli_warn_of_writers(output);
 		return CLI_OK;
 	}
 	epp_code code = epp_status_code(status);
@@ -115,17 +119,17 @@ static int run(int argc, char **argv)
 	if (!input)
 		return options.exit;
 	if (!output)
-		return cli_misuse(&cli_import, "where to?  -o FILE.epp");
+		return cli_misuse(&cli_import, "-o FILE.epp is missing");
 	if (!cli_takes_trace(&cli_import, output))
 		return CLI_USAGE;
 	if (cli_is_same_file(input, output))
-		return cli_misuse(&cli_import, "'%s' is the input itself", output);
+		return cli_misuse(&cli_import, "'%s' is the input file", output);
 	return import(input, output, &import_options);
 }
 
 const struct cli_command cli_import = {
 	.name = "import",
-	.summary = "makes a trace of another profiler's file: ONNX Runtime, Chrome, Kineto",
+	.summary = "converts another profiler's file to a trace: ONNX Runtime, Chrome, Kineto, XSpace",
 	.help = help,
 	.help_list = print_formats,
 	.help_rest = help_rest,

@@ -11,8 +11,9 @@
 #include "epprof/epprof.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_info, &cli_summary, &cli_diff,    &cli_report, &cli_flame, &cli_view, &cli_convert, &cli_validate,
-	&cli_tail, &cli_import,  &cli_recover, &cli_merge,  &cli_pack,  &cli_sql,  &cli_run,     &cli_probe,
+	&cli_info, &cli_summary, &cli_advise,   &cli_show,   &cli_diff,   &cli_report,  &cli_flame,
+	&cli_view, &cli_convert, &cli_validate, &cli_tail,   &cli_import, &cli_recover, &cli_merge,
+	&cli_pack, &cli_sql,     &cli_run,      &cli_record, &cli_ctl,    &cli_probe,   &cli_conform,
 };
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 
@@ -20,24 +21,25 @@ static int print_help(FILE *file)
 {
 	fputs("usage: epprof COMMAND [OPTION]... TRACE\n"
 	      "\n"
-	      "Reads traces (.epp files) that programs record with epprof: what a program did, and what the\n"
-	      "accelerators did for it, on one timeline.\n"
+	      "Reads traces (.epp files) that programs record with epprof: the events of the program and of the\n"
+	      "accelerators that worked for it, on one timeline.\n"
 	      "\n"
 	      "Commands:\n",
 	      file);
 	for (size_t i = 0; i < COMMANDS_COUNT; i++)
 		fprintf(file, "  %-9s  %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n"
-	      "For example:\n"
+	      "Examples:\n"
 	      "  epprof summary run.epp\n"
 	      "  epprof convert -o run.json run.epp    then open run.json in https://ui.perfetto.dev\n"
 	      "\n"
-	      "'epprof help COMMAND' tells more about one; 'epprof --version' prints the version.\n"
+	      "'epprof help COMMAND' describes a command; 'epprof --version' prints the version.\n"
+	      "A command that takes long shows its progress on a terminal, unless it has the option --quiet.\n"
 	      "'epprof --bridge NAME' prints the path of the bridge into a framework: ort (ONNX Runtime),\n"
 	      "tf (TensorFlow), pjrt (JAX), kineto (PyTorch).\n"
 	      "\n"
-	      "Exit status: 0 success; 1 failure; 2 a mistake on the command line; 3 the trace is invalid, or with\n"
-	      "--strict something was lost; 5 the trace cannot be read.\n",
+	      "Exit status: 0 success; 1 failure; 2 invalid command line; 3 the trace is invalid, or with\n"
+	      "--strict events were lost; 5 the trace cannot be read.\n",
 	      file);
 	return CLI_OK;
 }

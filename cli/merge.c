@@ -12,38 +12,37 @@
 static const char
     help[] = "usage: epprof merge [OPTION]... -o FILE.epp TRACE TRACE...\n"
 	     "\n"
-	     "Makes one trace of several: the processes of a job, a server and its clients.  Each stays a process of\n"
-	     "its own; their times come onto one clock, and standard error tells how well.  Traces of one machine\n"
-	     "since one boot share a clock.  Those of other machines are brought on by the time of day, or by events\n"
-	     "that all have; how far two machines' times of day differed is in no trace.  A trace that does not know\n"
-	     "the time of day begins with the first one, and is marked.\n"
+	     "Merges several traces into one: the processes of a job, or a server and its clients.  Each input remains\n"
+	     "a process of its own; all times are converted to one clock, and the accuracy is reported on standard\n"
+	     "error.  Traces of one machine since the same boot share a clock.  Traces of different machines are\n"
+	     "aligned by wall-clock time, whose difference between machines is unknown, or by events that occur in all\n"
+	     "of them.  A trace without wall-clock time is aligned to the start of the earliest trace and marked as\n"
+	     "unaligned.\n"
 	     "\n"
 	     "Options:\n"
-	     "  -o, --output FILE  where to\n"
-	     "  --align NAME       events of this name, barriers say, ended at one moment in all processes; brings\n"
-	     "                     machines together, so nothing is looked for where all is of one\n"
-	     "  --align-starts     they began at one moment\n"
-	     "  --strict           a clock that cannot be related is an error, as are events of --align that are\n"
-	     "                     missing, and names without room\n"
-	     "  --force            replaces FILE if it exists\n"
-	     "  --help             this text\n";
+	     "  -o, --output FILE  the output file\n"
+	     "  --align NAME       align the clocks of machines by the ends of the events NAME, usually barriers, which\n"
+	     "                     are taken as simultaneous in all processes; no effect if all traces are of one machine\n"
+	     "  --align-starts     the events of --align start simultaneously, instead of ending simultaneously\n"
+	     "  --strict           fail if a clock cannot be aligned, events of --align are missing, or names do not fit\n"
+	     "  --force            replace FILE if it exists\n"
+	     "  --help             print this text\n";
 
 static int explain_failure(epp_status *status)
 {
 	epp_code code = epp_status_code(status);
 
 	if (cli_signal) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		raise(cli_signal);
 		return CLI_FAILURE;
 	}
 	if (code == EPP_CORRUPT)
 		return cli_unreadable(status);
-	if (code != EPP_UNAVAILABLE && code != EPP_INCOMPATIBLE)
+	if (code != EPP_EXISTS && code != EPP_INCOMPATIBLE)
 		return cli_failure(status);
-	fprintf(stderr, "epprof: %s%s\n", epp_status_message(status),
-	        code == EPP_UNAVAILABLE ? "; --force replaces it" : "");
-	epp_status_release(status);
+	cli_message(epp_status_message(status), code == EPP_EXISTS ? "; --force replaces it" : "");
+	epp_status_destroy(status);
 	return code == EPP_INCOMPATIBLE ? CLI_INVALID : CLI_FAILURE;
 }
 
@@ -51,23 +50,27 @@ static int merge(epp_trace **traces, size_t count, const char *output, const epp
 {
 	struct accounts *accounts = calloc(count, sizeof *accounts);
 	char records[CLI_COUNTED_BYTES];
-	epp_merge_counts counts;
+	epp_merge_counts counts = { .struct_size = sizeof(counts) };
 	epp_status *status = accounts ? NULL : epp_status_no_memory();
 	int code = CLI_OK;
 
 	cli_catch_signals();
 	for (size_t i = 0; i < count && !status; i++)
 		status = accounts_add_up(&accounts[i], traces[i]);
-	if (status) {
+	bool is_added_up = !status;
+	if (!status)
+		status = epp_trace_merge(traces, count, output, options, cli_print_receipt, NULL, &counts);
+	cli_progress_end();
+	if (status && !is_added_up) {
 		code = cli_unreadable(status);
-	} else if ((status = epp_trace_merge(traces, count, output, options, cli_print_receipt, NULL, &counts)) != NULL) {
+	} else if (status) {
 		code = explain_failure(status);
 	} else {
 		fprintf(stderr, "epprof: wrote %s: %s, %u process%s on %u machine%s\n", output,
 		        cli_counted(counts.records, "record", records), counts.sources, counts.sources == 1 ? "" : "es",
 		        counts.machines, counts.machines == 1 ? "" : "s");
-		for (size_t i = 0; i < count; i++)
-			accounts_warn(&accounts[i]);
+		accounts_warn_all(accounts, traces, count);
+		cli_warn_of_writers(output);
 	}
 	free(accounts);
 	return code;
@@ -111,18 +114,18 @@ static int run(int argc, char **argv)
 	if (argc - optind < 1)
 		return cli_misuse(&cli_merge, "which traces?");
 	if (!output)
-		return cli_misuse(&cli_merge, "where to?  -o FILE.epp");
+		return cli_misuse(&cli_merge, "-o FILE.epp is missing");
 	if (!cli_takes_trace(&cli_merge, output))
 		return CLI_USAGE;
 	if (merge_options.align_starts && !merge_options.align)
-		return cli_misuse(&cli_merge, "--align-starts says how --align NAME is meant");
+		return cli_misuse(&cli_merge, "--align-starts needs --align NAME");
 	for (int i = optind; i < argc; i++) {
 		if (cli_is_same_file(argv[i], output))
-			return cli_misuse(&cli_merge, "'%s' is one of the traces itself", output);
+			return cli_misuse(&cli_merge, "'%s' is one of the input traces", output);
 	}
 	return open_and_merge(argv + optind, (size_t)(argc - optind), output, &merge_options);
 }
 
 const struct cli_command cli_merge = {
-	.name = "merge", .summary = "makes one trace of several processes' and machines'", .help = help, .run = run
+	.name = "merge", .summary = "merges traces of several processes or machines into one", .help = help, .run = run
 };

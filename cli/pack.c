@@ -1,4 +1,5 @@
 /* epprof pack: writes a trace in packed form, smaller and with an index. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,10 +14,10 @@ static const char
     help[] = "usage: epprof pack [OPTION]... -o FILE.epp TRACE\n"
 	     "       epprof pack --in-place TRACE\n"
 	     "\n"
-	     "Writes a trace anew in a third to two thirds of its room: records in columns under zstd, with an index\n"
-	     "by which a stretch of time is read without the rest.  Every command reads it and says the same of it.\n"
-	     "A trace whose process was killed is recovered on the way.  'epprof recover' unpacks.  One that packing\n"
-	     "would make larger, because it is small, stays unpacked.\n"
+	     "Compresses a trace to a third to two thirds of its size: records in columns with zstd, and an index so that\n"
+	     "a range of time can be read without the rest.  Every command reads a packed trace, with the same results.\n"
+	     "The trace of a killed process is recovered first.  'epprof recover' unpacks.  A trace that packing would\n"
+	     "make larger, because it is small, is written unpacked.\n"
 	     "\n"
 	     "Options:\n" REWRITE_HELP;
 
@@ -33,13 +34,13 @@ static uint64_t disk_bytes(const char *path)
 /* Returns the size of a small trace when `write` writes it; 0: there is no room to try.  Errors: EPP_OUT_OF_MEMORY. */
 static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace *, const char *, int), uint64_t *bytes)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *folder = secure_getenv("TMPDIR");
 	char *path;
 
 	*bytes = 0;
 	if (asprintf(&path, "%s/epprof-XXXXXX", folder && *folder ? folder : "/tmp") < 0)
 		return epp_status_no_memory();
-	int fd = mkstemp(path);
+	int fd = mkostemp(path, O_CLOEXEC);
 	epp_status *status = fd < 0 ? NULL : write(trace, path, true);
 	if (fd >= 0) {
 		*bytes = status ? 0 : disk_bytes(path);
@@ -49,13 +50,13 @@ static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace 
 	free(path);
 	if (epp_status_code(status) == EPP_OUT_OF_MEMORY)
 		return status;
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return NULL;
 }
 
 /* Prints the sizes before and after.  The output has the input's records; it is not opened again, because that could
  * fail although the output is complete. */
-static void tell(uint64_t records_count, uint64_t before_bytes, const char *output)
+static void print_result(uint64_t records_count, uint64_t before_bytes, const char *output)
 {
 	char records[CLI_COUNTED_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
 	struct stat st;
@@ -74,8 +75,9 @@ static epp_status *keep(epp_trace *trace, const char *output, bool overwrite, bo
 	char kept[CLI_NUMBER_BYTES], packed[CLI_NUMBER_BYTES];
 	epp_status *status = is_there ? NULL : epp_trace_recover(trace, output, overwrite);
 
+	cli_progress_end();
 	if (!status)
-		fprintf(stderr, "epprof: %s %s unpacked, %s: packed it would take %s\n", is_there ? "left" : "wrote",
+		fprintf(stderr, "epprof: %s %s unpacked, %s: packed, it would need %s\n", is_there ? "left" : "wrote",
 		        output, cli_bytes(disk_bytes(output), kept), cli_bytes(packed_bytes, packed));
 	return status;
 }
@@ -106,11 +108,12 @@ static int pack(const char *input, const char *output, bool overwrite)
 	if (!status)
 		status = grows ? keep(trace, output, overwrite, is_there, packed_bytes)
 		               : epp_trace_pack(trace, output, overwrite);
+	cli_progress_end();
 	if (status) {
 		code = cli_not_written(status);
 	} else {
 		if (!grows)
-			tell(epp_trace_get_info(trace)->records_count, before_bytes, output);
+			print_result(epp_trace_get_info(trace)->records_count, before_bytes, output);
 		accounts_warn(&accounts);
 	}
 	epp_trace_close(trace);
@@ -123,5 +126,5 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cli_pack = {
-	.name = "pack", .summary = "the same trace in less room, with an index", .help = help, .run = run
+	.name = "pack", .summary = "compresses a trace and adds an index", .help = help, .run = run
 };

@@ -10,19 +10,20 @@
 static const char help[] = "usage: epprof recover [OPTION]... -o FILE.epp TRACE\n"
 			   "       epprof recover --in-place TRACE\n"
 			   "\n"
-			   "Makes a finished trace of one whose process was killed: what was in its window becomes blocks, events\n"
-			   "that were open end where the trace ends and are marked as not ended.  Every command also reads such a\n"
-			   "trace as it is; a recovered one is smaller, and its accounts are settled.\n"
+			   "Finishes the trace of a killed process: events in its window are written into blocks; open events end at the\n"
+			   "end of the trace and are marked as unended.  Every command can also read the unfinished trace; the recovered\n"
+			   "one is smaller, and its ledger is complete.\n"
 			   "\n"
 			   "Options:\n" REWRITE_HELP;
 
-static void tell(const epp_trace_info *info, const struct accounts *accounts, const char *output)
+static void print_result(const epp_trace_info *info, const struct accounts *accounts, const char *output)
 {
 	char records[CLI_COUNTED_BYTES], window[CLI_NUMBER_BYTES], open[CLI_NUMBER_BYTES], lost[CLI_NUMBER_BYTES];
 
 	fprintf(stderr, "epprof: wrote %s: %s", output, cli_counted(info->records_count, "record", records));
 	if (info->recovered_records_count)
-		fprintf(stderr, ", %s of them only in the window", cli_count(info->recovered_records_count, window));
+		fprintf(stderr, ", %s of them recovered from the window",
+		        cli_count(info->recovered_records_count, window));
 	fprintf(stderr, "; %s open; %s lost\n", info->open_count ? cli_count(info->open_count, open) : "none",
 	        accounts->lost_total ? cli_count(accounts->lost_total, lost) : "none");
 	accounts_warn(accounts);
@@ -38,13 +39,15 @@ static int recover(const char *input, const char *output, bool overwrite)
 	if (code != CLI_OK)
 		return code;
 	if (epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED && input == output) {
-		fprintf(stderr, "epprof: %s is finished already\n", input);
+		cli_progress_end();
+		fprintf(stderr, "epprof: %s is already finished\n", input);
 	} else if ((status = accounts_add_up(&accounts, trace)) != NULL) {
 		code = cli_unreadable(status);
 	} else if ((status = epp_trace_recover(trace, output, overwrite)) != NULL) {
 		code = cli_not_written(status);
 	} else {
-		tell(epp_trace_get_info(trace), &accounts, output);
+		cli_progress_end();
+		print_result(epp_trace_get_info(trace), &accounts, output);
 	}
 	epp_trace_close(trace);
 	return code;
@@ -56,5 +59,5 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cli_recover = {
-	.name = "recover", .summary = "makes a finished trace of what a killed process left", .help = help, .run = run
+	.name = "recover", .summary = "finishes the trace of a killed process", .help = help, .run = run
 };

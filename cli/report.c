@@ -1,26 +1,32 @@
 /* epprof report: writes a trace as an HTML page. */
 #include "cli/shared/conversion.h"
 
-static const char help[] =
-    "usage: epprof report [OPTION]... TRACE\n"
-    "\n"
-    "Writes a report: one page, for any browser, that needs nothing but itself.  In it a timeline to pan, zoom and\n"
-    "search, with what each event is known to have caused; the summary as tables; why streams were idle; what was\n"
-    "lost, and how well the clocks are known.  Press ? in it for its keys.\n"
-    "\n"
-    "The tables are of all events.  A timeline of more than --events of them shows the stretch of the trace in which\n"
-    "devices (without any: threads) were busiest, among those with so few; --from and --to choose another.\n"
-    "\n"
-    "Options:\n"
-    "  -o, --output FILE  where to; '-' is standard output; without it TRACE's name with .html\n"
-    "  --events N         how many events the timeline holds; 2000000 if not given\n" CONVERSION_HELP
-    "  --force            replaces FILE if it exists\n"
-    "  --strict           exit with status 3 if anything was lost, or is not shown\n"
-    "  --help             this text\n";
+static const char
+    help[] = "usage: epprof report [OPTION]... TRACE\n"
+	     "\n"
+	     "Writes a report: one HTML page that works offline in any browser.  It has a timeline with pan, zoom and\n"
+	     "search, whose rows can be folded, moved and pinned; the cause and effects of each event, the summary as\n"
+	     "tables, the causes of idle streams, losses and the accuracy of the clocks.  Press ? in the page for its keys.\n"
+	     "\n"
+	     "The tables include all events.  A timeline of more than --events events shows the part of the trace in which\n"
+	     "devices (or threads, if there are no devices) were busiest; --show-from and --show-to choose another.\n"
+	     "\n"
+	     "Options:\n"
+	     "  -o, --output FILE  the output file; '-' is standard output; the default is TRACE's name with .html\n"
+	     "  --events N         maximum number of events in the timeline; the default is 2000000\n"
+	     "  --show-from TIME   the timeline begins at this time since the trace's beginning; the tables do not change\n"
+	     "  --show-to TIME     the timeline ends at this time\n" CONVERSION_HELP
+	     "  --force            replace FILE if it exists\n"
+	     "  --strict           exit with status 3 if events were lost or are not shown\n"
+	     "  --help             print this text\n";
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { CONVERSION_LONGS, { "events", required_argument, NULL, 'E' }, { 0 } };
+	static const struct option longs[] = { CONVERSION_LONGS,
+		                               { "events", required_argument, NULL, 'E' },
+		                               { "show-from", required_argument, NULL, 'A' },
+		                               { "show-to", required_argument, NULL, 'B' },
+		                               { 0 } };
 	struct cli_options options = { &cli_report, argc, argv, "o:", longs, CLI_OK };
 	struct conversion conversion;
 	long long events_max = 0;
@@ -35,12 +41,18 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'E' && !cli_number(&cli_report, "--events", 1, 100000000, &events_max))
 			return CLI_USAGE;
+		if (option == 'A' && !cli_time(&cli_report, "--show-from", &conversion.options.show_from_ns))
+			return CLI_USAGE;
+		if (option == 'B' && !cli_time(&cli_report, "--show-to", &conversion.options.show_to_ns))
+			return CLI_USAGE;
 	}
+	if (conversion.options.show_to_ns && conversion.options.show_to_ns <= conversion.options.show_from_ns)
+		return cli_misuse(&cli_report, "--show-to must be later than --show-from");
 	conversion.options.events_max = (uint32_t)events_max;
 	conversion.input = cli_options_trace(&options);
 	return conversion.input ? conversion_run_beside(&conversion, ".html") : options.exit;
 }
 
 const struct cli_command cli_report = {
-	.name = "report", .summary = "a page with a timeline and tables, for any browser", .help = help, .run = run
+	.name = "report", .summary = "writes an HTML report with a timeline and tables", .help = help, .run = run
 };

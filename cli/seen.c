@@ -54,6 +54,14 @@ bool seen_before(struct seen *seen, uint64_t id)
 	return before;
 }
 
+bool seen_has(const struct seen *seen, uint64_t id)
+{
+	uint64_t number = id / PAGE_IDS;
+	struct page *const *found = tfind(&number, &seen->pages, by_number);
+
+	return found && (*found)->bits[id % PAGE_IDS / 64] >> id % 64 & 1;
+}
+
 void seen_deinit(struct seen *seen)
 {
 	tdestroy(seen->pages, free);

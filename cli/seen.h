@@ -12,6 +12,8 @@ struct seen {
 /* Returns true if the id is in the set, and adds it.  Without memory it returns false and adds nothing; cli_finish
  * reports that. */
 bool seen_before(struct seen *seen, uint64_t id);
+/* Returns true if the id is in the set. */
+bool seen_has(const struct seen *seen, uint64_t id);
 void seen_deinit(struct seen *seen);
 
 #endif

@@ -1,40 +1,64 @@
 /* epprof tail: prints events as they complete.
  *
- * A growing trace is opened again at each poll; the ids of printed events are kept, so that each event is printed once.
- * While the trace is small, each poll reads all of it, later only its last seconds; when its writer has finished, all
- * of it is read once more, so that late device events are not missed. */
+ * It begins at the end of the trace: it reads a part before the end, and a larger one until that has enough events.  A
+ * growing trace is opened again at each poll; the ids of events that were read are kept, so that each event counts
+ * once.  While the trace is small, each poll reads all from where the first one began, later only its last seconds;
+ * when its writer has finished, all is read once more, so that late device events are not missed.  A poll with too many
+ * events to print is summed up in one line. */
 #include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "cli.h"
 #include "seen.h"
 
-static const char help[] = "usage: epprof tail [OPTION]... TRACE\n"
-			   "\n"
-			   "Prints the last events of a trace, in the order in which they ended: when (in seconds since the trace's\n"
-			   "beginning), how long, on which thread or stream, what.  With -f it goes on as a program records more,\n"
-			   "until that ends or Ctrl-C.\n"
-			   "\n"
-			   "Options:\n"
-			   "  -n, --lines N  how many events there are at first; 10 if not given\n"
-			   "  -f, --follow   goes on\n"
-			   "  --help         this text\n";
+static const char
+    help[] = "usage: epprof tail [OPTION]... TRACE\n"
+	     "\n"
+	     "Prints the last events of a trace in the order in which they ended: start (seconds since the beginning of the\n"
+	     "trace), duration, thread or stream, name.  With -f it continues while a program records, until the program\n"
+	     "ends or Ctrl-C; more than 10,000 new events at once are printed as one line with the counts by name.\n"
+	     "\n"
+	     "Options:\n"
+	     "  -n, --lines N  number of events to print first; the default is 10\n"
+	     "  -f, --follow   continue with new events\n"
+	     "  --help         print this text\n";
 
 /* Traces with at most this many records are read completely at each poll. */
 #define SMALL_RECORDS 1000000u
-#define LOOK_BACK_NS 10000000000
-#define POLL_NS 200000000
+/* The first part that is read, and how much larger each further one is. */
+#define PART_NS INT64_C(100000000)
+#define PART_GROWTH 8
+/* How far a poll looks back for events that come late: less if that would be too many events. */
+#define LOOK_BACK_NS INT64_C(10000000000)
+#define LOOK_BACK_EVENTS 500000u
+#define POLL_NS INT64_C(200000000)
+#define PAUSE_MAX_NS INT64_C(1000000000)
 /* The maximum number of lines printed at a time. */
 #define LINES_AT_ONCE 10000u
+/* Names in the line that sums up. */
+#define NAMES_SHOWN 3u
 #define FAILURES_MAX 5u
 
+/* A complete event, to be printed while the trace is open. */
 struct line {
-	int64_t end_ns;
-	char *text;
+	int64_t end_ns, duration_ns;
+	const epp_trace_track *track;
+	epp_name name;
+	uint8_t kind;
+	bool unended;
+	epp_trace_arg value; /* of a counter */
+};
+
+/* The new events of a name in one poll. */
+struct name_sum {
+	epp_name name;
+	uint64_t count;
+	int64_t total_ns;
 };
 
 struct tail {
@@ -43,8 +67,12 @@ struct tail {
 	struct line *lines; /* room for twice `limit` and one */
 	size_t lines_count, limit;
 	int64_t least_end_ns; /* events that ended before this are not among the last */
-	uint64_t left_out;
+	int64_t began_ns;     /* where the first poll began to read; INT64_MIN: at the trace's beginning */
 	int64_t last_end_ns;
+	int64_t look_back_ns;
+	uint64_t count;        /* new events of this poll */
+	struct name_sum *sums; /* of this poll, indexed by name number */
+	size_t sums_room;
 	char file_id[33];
 };
 
@@ -62,58 +90,56 @@ static void keep_last(struct tail *tail)
 
 	if (tail->lines_count > 1 && mergesort(tail->lines, tail->lines_count, sizeof *tail->lines, by_end) < 0)
 		cli_no_memory();
-	for (size_t i = 0; i < too_many; i++)
-		free(tail->lines[i].text);
 	memmove(tail->lines, tail->lines + too_many, (tail->lines_count - too_many) * sizeof *tail->lines);
 	tail->lines_count -= too_many;
-	tail->left_out += too_many;
 	if (too_many && tail->lines_count)
 		tail->least_end_ns = tail->lines[0].end_ns;
 }
 
-static char *line_text(const epp_timeline *timeline, const epp_event *event)
+static void add_line(struct tail *tail, const epp_timeline *timeline, const epp_event *event)
 {
-	char length[CLI_NUMBER_BYTES], *text = NULL;
-	char *name = cli_clean(event->name, event->name_bytes);
-	char *track = cli_clean(event->track->name, strlen(event->track->name));
-	const char *behind = event->flags & EPP_FLAG_UNENDED ? "  (never ended)" : "";
-	epp_trace_arg arg;
+	struct line *line = &tail->lines[tail->lines_count++];
 	size_t cursor = 0;
 
-	if (event->kind == EPP_EVENT_INSTANT) {
-		snprintf(length, sizeof length, "instant");
-	} else if (event->kind == EPP_EVENT_COUNTER && epp_event_args(timeline, event, &cursor, &arg)) {
-		if (arg.type == EPP_ARG_F64)
-			snprintf(length, sizeof length, "= %g", arg.value.f64);
-		else
-			snprintf(length, sizeof length, "= %" PRId64, arg.value.i64);
-	} else {
-		cli_duration_aligned((double)event->duration_ns, length);
-	}
-	if (name && track &&
-	    asprintf(&text, "%14.6f  %9s  %-16s %s%s", (double)(event->start_ns + event->duration_ns) / 1e9, length,
-	             track, name, behind) < 0) {
-		cli_no_memory();
-		text = NULL;
-	}
-	free(name);
-	free(track);
-	return text;
+	*line = (struct line){ .end_ns = event->start_ns + event->duration_ns,
+		               .duration_ns = event->duration_ns,
+		               .track = event->track,
+		               .name = event->name_number,
+		               .kind = event->kind,
+		               .unended = event->flags & EPP_FLAG_UNENDED };
+	if (event->kind == EPP_EVENT_COUNTER)
+		epp_event_args(timeline, event, &cursor, &line->value);
+	if (tail->lines_count > 2 * tail->limit)
+		keep_last(tail);
 }
 
-/* Takes the events that are complete and new. */
-static epp_status *take_events(struct tail *tail, epp_trace *trace, bool all)
+static void add_sum(struct tail *tail, const epp_event *event)
 {
-	epp_timeline_options options = { .struct_size = sizeof options };
+	if (event->name_number >= tail->sums_room) {
+		size_t room = event->name_number * (size_t)2 + 64;
+		struct name_sum *larger = reallocarray(tail->sums, room, sizeof *larger);
+		if (!larger) {
+			cli_no_memory();
+			return;
+		}
+		memset(larger + tail->sums_room, 0, (room - tail->sums_room) * sizeof *larger);
+		tail->sums = larger;
+		tail->sums_room = room;
+	}
+	struct name_sum *sum = &tail->sums[event->name_number];
+	sum->name = event->name_number;
+	sum->count++;
+	sum->total_ns += event->duration_ns;
+}
+
+/* Takes the events that are complete and new, from a time on. */
+static epp_status *take_events(struct tail *tail, epp_trace *trace, int64_t from_ns)
+{
+	const epp_timeline_options options = { .struct_size = sizeof options, .from_ns = from_ns, .to_ns = INT64_MAX };
 	epp_timeline *timeline;
 	const epp_event *event;
-	int64_t last_end_ns = tail->last_end_ns;
 
 	tail->least_end_ns = INT64_MIN;
-	if (!all) {
-		options.from_ns = tail->last_end_ns - LOOK_BACK_NS;
-		options.to_ns = INT64_MAX;
-	}
 	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 	if (status)
 		return status;
@@ -121,29 +147,133 @@ static epp_status *take_events(struct tail *tail, epp_trace *trace, bool all)
 		if (event->flags & EPP_FLAG_OPEN || event->kind == EPP_EVENT_FLOW || seen_before(&tail->seen, event->id))
 			continue;
 		int64_t end_ns = event->start_ns + event->duration_ns;
-		if (end_ns > last_end_ns)
-			last_end_ns = end_ns;
-		if (end_ns < tail->least_end_ns) {
-			tail->left_out++;
-			continue;
-		}
-		tail->lines[tail->lines_count++] = (struct line){ end_ns, line_text(timeline, event) };
-		if (tail->lines_count > 2 * tail->limit)
-			keep_last(tail);
+		tail->last_end_ns = end_ns > tail->last_end_ns ? end_ns : tail->last_end_ns;
+		tail->count++;
+		add_sum(tail, event);
+		if (end_ns >= tail->least_end_ns)
+			add_line(tail, timeline, event);
 	}
-	tail->last_end_ns = last_end_ns;
 	status = epp_timeline_status(timeline);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	return status;
 }
 
-static void print_lines(struct tail *tail)
+static void forget_poll(struct tail *tail)
 {
-	for (size_t i = 0; i < tail->lines_count; i++) {
-		puts(tail->lines[i].text ? tail->lines[i].text : "(no memory)");
-		free(tail->lines[i].text);
-	}
+	if (tail->sums)
+		memset(tail->sums, 0, tail->sums_room * sizeof *tail->sums);
 	tail->lines_count = 0;
+	tail->count = 0;
+}
+
+/* ---- the end of the trace ---- */
+
+/* Returns a time close to the end of the trace, or after it: the end of its last run, or else now, or when the file of
+ * a killed process was written last. */
+static int64_t end_estimate(const struct tail *tail, const epp_trace *trace)
+{
+	const epp_trace_info *info = epp_trace_get_info(trace);
+	int64_t end_ns = 0;
+	struct timespec now;
+	epp_trace_run run = { .struct_size = sizeof run };
+	bool ended = true;
+	struct stat st;
+
+	for (size_t i = 0; epp_trace_run_at(trace, i, &run); i++) {
+		ended = ended && run.ended;
+		end_ns = run.end_ns > end_ns ? run.end_ns : end_ns;
+	}
+	if (ended)
+		return end_ns;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (info->state != EPP_TRACE_RECORDING && stat(tail->path, &st) == 0)
+		now = st.st_mtim;
+	/* The epoch of a damaged file may be any number. */
+	if (__builtin_sub_overflow((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, info->epoch_unix_ns, &end_ns))
+		end_ns = 0;
+	return end_ns;
+}
+
+/* Reads the last part of the trace that has `limit` events, or all of it. */
+static epp_status *take_end(struct tail *tail, epp_trace *trace)
+{
+	int64_t end_ns = end_estimate(tail, trace), part_ns = PART_NS;
+
+	/* All is read before the part would exceed an int64_t. */
+	for (;; part_ns *= PART_GROWTH) {
+		bool all = part_ns > end_ns / PART_GROWTH || epp_trace_get_info(trace)->records_count <= tail->limit;
+		tail->began_ns = all ? INT64_MIN : end_ns - part_ns;
+		tail->last_end_ns = 0;
+		epp_status *status = take_events(tail, trace, tail->began_ns);
+		if (status || all || tail->count >= tail->limit)
+			return status;
+		seen_deinit(&tail->seen);
+		forget_poll(tail);
+	}
+}
+
+/* ---- printing ---- */
+
+static void print_line(const epp_trace *trace, const struct line *line)
+{
+	char length[CLI_NUMBER_BYTES];
+	size_t bytes;
+	const char *name = epp_trace_name(trace, line->name, &bytes);
+	char *track = cli_clean(line->track->name, strlen(line->track->name));
+
+	if (line->kind == EPP_EVENT_INSTANT)
+		snprintf(length, sizeof length, "instant");
+	else if (line->kind != EPP_EVENT_COUNTER || !line->value.key)
+		cli_duration_aligned((double)line->duration_ns, length);
+	else if (line->value.type == EPP_ARG_F64)
+		snprintf(length, sizeof length, "= %g", line->value.value.f64);
+	else
+		snprintf(length, sizeof length, "= %" PRId64, line->value.value.i64);
+	printf("%14.6f  %9s  %-16s ", (double)line->end_ns / 1e9, length, track ? track : "");
+	cli_print_clean(stdout, name, bytes);
+	puts(line->unended ? "  (never ended)" : "");
+	free(track);
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct name_sum *left = a, *right = b;
+
+	return left->count == right->count ? (left->name > right->name) - (left->name < right->name)
+	                                   : (left->count < right->count) - (left->count > right->count);
+}
+
+/* Prints one line instead of the events of this poll; the order of `sums` is lost. */
+static void print_sum(struct tail *tail, const epp_trace *trace)
+{
+	char number[CLI_NUMBER_BYTES], events[CLI_COUNTED_BYTES];
+	size_t names = 0, bytes;
+
+	qsort(tail->sums, tail->sums_room, sizeof *tail->sums, most_first);
+	while (names < tail->sums_room && tail->sums[names].count)
+		names++;
+	printf("%14.6f  %s:", (double)tail->last_end_ns / 1e9, cli_counted(tail->count, "event", events));
+	for (size_t i = 0; i < names && i < NAMES_SHOWN; i++) {
+		const char *name = epp_trace_name(trace, tail->sums[i].name, &bytes);
+		fputs(i ? ", " : " ", stdout);
+		cli_print_clean(stdout, name, bytes);
+		printf(" %s", cli_count(tail->sums[i].count, number));
+		printf(" (%s)", cli_duration((double)tail->sums[i].total_ns, number));
+	}
+	if (names > NAMES_SHOWN)
+		printf(", %s", cli_counted(names - NAMES_SHOWN, "more name", events));
+	putchar('\n');
+}
+
+static void print_poll(struct tail *tail, const epp_trace *trace, bool first)
+{
+	if (tail->count > tail->limit && !first) {
+		print_sum(tail, trace);
+	} else {
+		keep_last(tail);
+		for (size_t i = 0; i < tail->lines_count; i++)
+			print_line(trace, &tail->lines[i]);
+	}
 	cli_flush();
 }
 
@@ -154,8 +284,17 @@ static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 		fprintf(stderr, "epprof: %s was replaced by a new recording\n", tail->path);
 		seen_deinit(&tail->seen);
 		tail->last_end_ns = 0;
+		tail->began_ns = INT64_MIN;
 	}
 	memcpy(tail->file_id, info->file_id, sizeof tail->file_id);
+}
+
+/* Sets how far the next poll looks back, by the new events that this one found in a time. */
+static void set_look_back(struct tail *tail, int64_t time_ns)
+{
+	tail->look_back_ns = LOOK_BACK_NS;
+	if (time_ns > 0 && (double)tail->count / (double)time_ns * (double)LOOK_BACK_NS > LOOK_BACK_EVENTS)
+		tail->look_back_ns = (int64_t)(LOOK_BACK_EVENTS * (double)time_ns / (double)tail->count);
 }
 
 /* One poll of the trace: prints new events and returns its state in `*state`. */
@@ -170,18 +309,20 @@ static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	forget_if_replaced(tail, info);
 	*state = info->state;
-	bool all = first || info->state != EPP_TRACE_RECORDING || info->records_count <= SMALL_RECORDS;
-	status = take_events(tail, trace, all);
-	keep_last(tail);
-	if (tail->left_out && !first)
-		fprintf(stderr, "epprof: %" PRIu64 " more event%s, too many to print\n", tail->left_out,
-		        tail->left_out == 1 ? "" : "s");
-	tail->left_out = 0;
-	print_lines(tail);
+	bool all = info->state != EPP_TRACE_RECORDING || info->records_count <= SMALL_RECORDS;
+	int64_t before_ns = tail->last_end_ns;
+	if (first)
+		status = take_end(tail, trace);
+	else
+		status = take_events(tail, trace, all ? tail->began_ns : before_ns - tail->look_back_ns);
+	print_poll(tail, trace, first);
+	if (!first)
+		set_look_back(tail, tail->last_end_ns - before_ns);
+	forget_poll(tail);
 	if (info->is_truncated && !status)
-		fprintf(stderr, "epprof: the file is cut off\n");
+		fprintf(stderr, "epprof: the file is truncated\n");
 	else if (info->state == EPP_TRACE_CUT_OFF && !status)
-		fprintf(stderr, "epprof: the recording process is gone; %s %s open\n",
+		fprintf(stderr, "epprof: the recording process has ended; %s %s open\n",
 		        cli_counted(info->open_count, "event", events), info->open_count == 1 ? "was" : "were");
 	epp_trace_close(trace);
 	return status;
@@ -208,7 +349,7 @@ static epp_status *follow(struct tail *tail, bool goes_on)
 		failures = status ? failures + 1 : 0;
 		if (status && (first || failures == FAILURES_MAX))
 			return status;
-		epp_status_release(status);
+		epp_status_destroy(status);
 		if (!goes_on || (!status && state != EPP_TRACE_RECORDING) || ferror(stdout))
 			return NULL;
 		if (first) {
@@ -218,9 +359,10 @@ static epp_status *follow(struct tail *tail, bool goes_on)
 			tail->lines = more;
 			tail->limit = LINES_AT_ONCE;
 		}
-		/* Polling must not take more than a fifth of a processor. */
+		/* Polling takes at most a fifth of a processor, and more only where a longer pause would let it fall
+		 * behind. */
 		int64_t pause_ns = 4 * (taken_ns() - began_ns);
-		pause_ns = pause_ns > POLL_NS ? pause_ns : POLL_NS;
+		pause_ns = pause_ns < POLL_NS ? POLL_NS : pause_ns > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause_ns;
 		nanosleep(&(struct timespec){ pause_ns / 1000000000, pause_ns % 1000000000 }, NULL);
 	}
 }
@@ -231,7 +373,7 @@ static int run(int argc, char **argv)
 		                               { "follow", no_argument, NULL, 'f' },
 		                               { 0 } };
 	struct cli_options options = { &cli_tail, argc, argv, "n:f", longs, CLI_OK };
-	struct tail tail = { .last_end_ns = 0 };
+	struct tail tail = { .look_back_ns = LOOK_BACK_NS };
 	long long lines = 10;
 	bool goes_on = false;
 	int option;
@@ -252,13 +394,14 @@ static int run(int argc, char **argv)
 		return cli_failure(epp_status_no_memory());
 	epp_status *status = follow(&tail, goes_on);
 	free(tail.lines);
+	free(tail.sums);
 	seen_deinit(&tail.seen);
 	return status ? cli_unreadable(status) : CLI_OK;
 }
 
 const struct cli_command cli_tail = {
 	.name = "tail",
-	.summary = "prints the last events, and with -f those that follow",
+	.summary = "prints the last events; -f follows a recording",
 	.help = help,
 	.run = run,
 };

@@ -11,25 +11,26 @@ static const char
     help[] = "usage: epprof validate [OPTION]... TRACE\n"
 	     "\n"
 	     "Reads a whole trace and checks its structure, checksums, order, the pairing of events, ids, clocks, and\n"
-	     "that no producer's event is unaccounted for.  Prints what it finds, one finding a line: how grave, where\n"
-	     "in the file, what.\n"
+	     "that every event of every producer is accounted for.  Prints one finding per line: severity, position in the\n"
+	     "file, description.\n"
 	     "\n"
-	     "An event of a device cannot begin before the event that launched it.  If it does, by more than its bound,\n"
-	     "that is an error where clock pairs placed it, since they claim the bound, and a warning where a formula\n"
-	     "did.  If it ends after what waited for it, that is a warning.\n"
+	     "A device event cannot begin before the event that launched it.  If it does, by more than its error bound,\n"
+	     "this is an error if it was placed by clock pairs, which guarantee the bound, and a warning if it was placed\n"
+	     "by a formula.  An event that ends after the event that waited for it is a warning.\n"
 	     "\n"
-	     "Exit status 3 if there is any error or warning.  Notes tell of what is as it should be, such as the end of a\n"
-	     "process that was killed, or a device that worked on when all around the launch had ended.\n"
+	     "The exit status is 3 if there is an error or a warning.  Notes report normal conditions, such as the end of\n"
+	     "a killed process, or device work that continued after all host events around its launch had ended.\n"
 	     "\n"
 	     "Options:\n"
-	     "  --strict  exit with status 3 also if any event was lost\n"
-	     "  --help    this text\n";
+	     "  --strict  exit with status 3 also if events were lost\n"
+	     "  --help    print this text\n";
 
 /* `user` is the number of errors so far, a uint64_t. */
 static void print_finding(void *user, const epp_trace_finding *finding)
 {
 	static const char *const names[] = { "note", "warning", "error" };
 
+	cli_progress_hide();
 	*(uint64_t *)user += finding->severity == EPP_ERROR;
 	printf("%s: ", names[finding->severity <= EPP_ERROR ? finding->severity : EPP_ERROR]);
 	if (finding->offset != UINT64_MAX)
@@ -80,7 +81,7 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 	snprintf(outsiders->first[kind], sizeof outsiders->first[kind],
 	         "id %" PRIu64 " (%s on %s) at %.9f s: %s %s, bound %s", event->id, name ? name : "", track ? track : "",
 	         (double)event->start_ns / 1e9, cli_duration((double)(before ? before_ns : behind_ns), off),
-	         before ? "before that began" : "behind its parent's end",
+	         before ? "before that began" : "after its parent's end",
 	         cli_duration((double)(before ? event->start_error_ns : event->end_error_ns), bound));
 	free(name);
 	free(track);
@@ -94,7 +95,7 @@ static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
 	char text[256], counted[CLI_COUNTED_BYTES];
 
 	if (counts->jumped_clocks) {
-		snprintf(text, sizeof text, "%s without clock pairs jumped: causes tell by how much",
+		snprintf(text, sizeof text, "%s without clock pairs jumped: the jump is derived from causes and effects",
 		         cli_counted(counts->jumped_clocks, "device clock", counted));
 		print_finding(&errors, &(epp_trace_finding){ EPP_NOTE, UINT64_MAX, text });
 	}
@@ -122,10 +123,12 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 		epp_severity severity;
 		const char *one, *text;
 	} kinds[OUTSIDE_KINDS] = {
-		[BEFORE_BY_PAIRS] = { EPP_ERROR, "placed by clock pairs begins before what launched it",
-		                      "placed by clock pairs begin before what launched them" },
-		[BEFORE_BY_OTHER] = { EPP_WARNING, "begins before what launched it", "begin before what launched them" },
-		[BEHIND_WAIT] = { EPP_WARNING, "ends after what waited for it", "end after what waited for them" },
+		[BEFORE_BY_PAIRS] = { EPP_ERROR, "placed by clock pairs begins before the event that launched it",
+		                      "placed by clock pairs begin before the events that launched them" },
+		[BEFORE_BY_OTHER] = { EPP_WARNING, "begins before the event that launched it",
+		                      "begin before the events that launched them" },
+		[BEHIND_WAIT] = { EPP_WARNING, "ends after the event that waited for it",
+		                  "end after the events that waited for them" },
 		[BEHIND] = { EPP_NOTE, "ends after every host event that encloses its launch, and no wait covers it",
 		             "end after every host event that encloses their launch, and no wait covers them" },
 	};
@@ -144,12 +147,12 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 			note_outsider(&outsiders, event);
 	}
 	status = epp_timeline_status(timeline);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	for (unsigned kind = 0; kind < OUTSIDE_KINDS && !status; kind++) {
 		if (!outsiders.count[kind])
 			continue;
 		uint64_t offset;
-		status = epp_trace_offset_of(trace, outsiders.where[kind].source, outsiders.where[kind].id, &offset);
+		status = epp_trace_find_record(trace, outsiders.where[kind].source, outsiders.where[kind].id, &offset);
 		bool one = outsiders.count[kind] == 1;
 		snprintf(text, sizeof text, "%s %s; the first: %s",
 		         cli_counted(outsiders.count[kind], "device event", counted),
@@ -173,6 +176,7 @@ static int check(epp_trace *trace, const char *path, bool strict)
 		status = check_causes(trace, &found);
 	if (!status)
 		status = accounts_add_up(&accounts, trace);
+	cli_progress_end();
 	if (status)
 		return cli_unreadable(epp_status_prefix(status, "%s", path));
 	if (found) {
@@ -213,5 +217,8 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cli_validate = {
-	.name = "validate", .summary = "checks a trace, from its structure to its accounts", .help = help, .run = run
+	.name = "validate",
+	.summary = "checks a trace: structure, checksums, times, counts of recorded and lost events",
+	.help = help,
+	.run = run
 };

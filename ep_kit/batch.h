@@ -6,21 +6,23 @@
  * bounded.
  * All functions run only in EndProfiling, which has exclusive access to all chunks, tokens and pairs.
  */
-#ifndef EPPROF_KIT_BATCH_H
-#define EPPROF_KIT_BATCH_H
+#ifndef EPPROF_EP_KIT_BATCH_H
+#define EPPROF_EP_KIT_BATCH_H
 
-#include <inttypes.h>
 #include <stdio.h>
 
+#include "clock_compare.h"
 #include "json_text.h"
 #include "kit.h"
-#include "pairs.h"
+#include "names.h"
 #include "profile_start.h"
+#include "special.h"
 #include "tokens.h"
 
 #define KIT_BATCH_EVENTS 16384u
-#define KIT_OWN_ARGS_MAX 9u
-#define KIT_NUMBER_BYTES 24u
+#define KIT_OWN_ARGS_MAX 11u
+#define KIT_BATCH_ARGS_MAX (KIT_SPECIAL_ARGS_MAX + KIT_ARGS_MAX + KIT_OWN_ARGS_MAX)
+#define KIT_NUMBER_BYTES 32u
 
 struct kit_batch {
 	struct kit *kit;
@@ -41,8 +43,8 @@ struct kit_batch {
 	OrtProfilingEvent *event_first; /* used if there is no memory */
 
 	struct json_text text;
-	const char *keys[KIT_ARGS_MAX + KIT_OWN_ARGS_MAX];
-	const char *values[KIT_ARGS_MAX + KIT_OWN_ARGS_MAX];
+	const char *keys[KIT_BATCH_ARGS_MAX];
+	const char *values[KIT_BATCH_ARGS_MAX];
 	size_t args_count;
 };
 
@@ -59,14 +61,14 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 	batch->container = container;
 	batch->text.is_escaped_later = kit->host_escapes;
 	kit->offset_ns += kit_profile_start_late_ns(kit);
-	batch->events = malloc(KIT_BATCH_EVENTS * sizeof(OrtProfilingEvent *));
+	batch->events = (OrtProfilingEvent **)malloc(KIT_BATCH_EVENTS * sizeof(OrtProfilingEvent *));
 	batch->events_room = batch->events ? KIT_BATCH_EVENTS : 1;
 	if (!batch->events)
 		batch->events = &batch->event_first;
 
 	struct clock_pair *pairs = kit->pairs;
 	size_t count = clock_fit_prepare(pairs, kit->pairs_count, kit->host_ticks_per_second);
-	batch->segments = calloc(count ? count : 1, sizeof(*batch->segments));
+	batch->segments = (struct clock_segment *)calloc(count ? count : 1, sizeof(*batch->segments));
 	if (!batch->segments || count == 0) {
 		pairs = &kit->pair_first;
 		count = kit->options.now_ticks ? 1 : 0;
@@ -111,19 +113,57 @@ static void kit_batch_arg(struct kit_batch *batch, const char *key, const char *
 	batch->values[batch->args_count++] = json_text_add(&batch->text, value, true);
 }
 
+/* Writes a number to the end of `text`; returns its begin.  Some systems' printf has no length for 64 bits in C11. */
+static const char *kit_decimal(char text[KIT_NUMBER_BYTES], uint64_t number, bool is_negative)
+{
+	char *at = &text[KIT_NUMBER_BYTES - 1];
+	*at = '\0';
+	do
+		*--at = (char)('0' + number % 10);
+	while ((number /= 10) != 0);
+	if (is_negative)
+		*--at = '-';
+	return at;
+}
+
 static void kit_batch_arg_number(struct kit_batch *batch, const char *key, int64_t value)
 {
 	char number[KIT_NUMBER_BYTES];
-	snprintf(number, sizeof(number), "%" PRId64, value);
-	kit_batch_arg(batch, key, number);
+	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	kit_batch_arg(batch, key, kit_decimal(number, size, value < 0));
 }
 
 /* For correlation ids and counts. */
 static void kit_batch_arg_count(struct kit_batch *batch, const char *key, uint64_t value)
 {
 	char number[KIT_NUMBER_BYTES];
-	snprintf(number, sizeof(number), "%" PRIu64, value);
+	kit_batch_arg(batch, key, kit_decimal(number, value, false));
+}
+
+/* Writes 17 digits with a point, whatever the locale of the process. */
+static void kit_batch_arg_f64(struct kit_batch *batch, const char *key, double value)
+{
+	char number[KIT_NUMBER_BYTES];
+	snprintf(number, sizeof(number), "%.17g", value);
+	for (char *at = number; *at; at++) {
+		if (!strchr("0123456789+-einfa", *at))
+			*at = '.';
+	}
 	kit_batch_arg(batch, key, number);
+}
+
+/* Adds an arg that the EP gave. */
+static void kit_batch_arg_own(struct kit_batch *batch, const EpprofArg *arg)
+{
+	const char *key = json_text_add(&batch->text, arg->key, false);
+	if (arg->type == KIT_ARG_TEXT)
+		kit_batch_arg(batch, key, arg->text);
+	else if (arg->type == KIT_ARG_F64)
+		kit_batch_arg_f64(batch, key, arg->number.f64);
+	else if (arg->type == KIT_ARG_U64)
+		kit_batch_arg_count(batch, key, arg->number.u64);
+	else
+		kit_batch_arg_number(batch, key, arg->number.i64);
 }
 
 /* Makes an event from the collected args; `name` is prepared by json_text.  If there is no memory or a call fails,
@@ -199,18 +239,42 @@ static int32_t kit_thread_id_of(int64_t stream)
 	return stream == -1 ? -1 : (int32_t)folded;
 }
 
+/* Adds an arg that the kit made; `start_us`: NULL if there is no common clock.  False: it is the EP's own. */
+static bool kit_batch_arg_special(struct kit_batch *batch, const EpprofArg *arg, const int64_t *start_us)
+{
+	const struct kit *kit = batch->kit;
+	if (arg->key == kit_submit_key) {
+		if (start_us)
+			kit_batch_arg_number(batch, "launch_us", *start_us - kit_us_of(kit, arg->number.u64));
+	} else if (arg->key == kit_queue_key) {
+		kit_batch_arg_count(batch, "queue_us",
+		                    clock_fit_scale(arg->number.u64, 1000000, kit->options.ticks_per_second));
+	} else if (arg->key == kit_flow_begin_key) {
+		kit_batch_arg_count(batch, "flow_begin", arg->number.u64);
+	} else if (arg->key == kit_flow_end_key) {
+		kit_batch_arg_count(batch, "flow_end", arg->number.u64);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, bool is_pushed)
 {
 	struct kit *kit = batch->kit;
 	uint64_t token_number = kit_event_token(kit, event, is_pushed);
 	const struct kit_token *token = token_number ? kit_token_find(kit, token_number) : NULL;
 	const struct kit_context *context = token ? token->context : NULL;
+	const struct kit_name *device_name = kit_name_find(kit, false, event->device, 0);
+	const struct kit_name *stream_name = kit_name_find(kit, true, event->device, event->stream);
 	const char *const contexts[] = {
-		context ? context->name : NULL,
-		context ? context->op_name : NULL,
+		device_name ? device_name->text : NULL, stream_name ? stream_name->text : NULL,
+		context ? context->name : NULL,         context ? context->op_name : NULL,
 		context ? context->node_index : NULL,
 	};
-	static const char *const context_keys[] = { "ort_event_name", "ort_op_name", "ort_node_index" };
+	static const char *const context_keys[] = { "device_name", "stream_name", "ort_event_name", "ort_op_name",
+		                                    "ort_node_index" };
+	const size_t contexts_count = sizeof(contexts) / sizeof(*contexts);
 
 	size_t bytes = json_text_bytes(event->name) + (event->args_count + KIT_OWN_ARGS_MAX) * (size_t)KIT_NUMBER_BYTES;
 	for (uint32_t i = 0; i < event->args_count; i++) {
@@ -218,7 +282,7 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, boo
 		if (event->args[i].type == KIT_ARG_TEXT)
 			bytes += json_text_bytes(event->args[i].text);
 	}
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < contexts_count; i++)
 		bytes += contexts[i] ? json_text_bytes(contexts[i]) : 0;
 	if (!json_text_reset(&batch->text, bytes)) {
 		kit_batch_count_lost(kit, is_pushed, !is_pushed);
@@ -226,14 +290,14 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, boo
 	}
 
 	const char *name = json_text_add(&batch->text, event->name, false);
+	int64_t start_us;
+	int64_t duration_us;
+	bool is_placed = kit_batch_place(batch, event, token, &start_us, &duration_us);
 	batch->args_count = 0;
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		const EpprofArg *arg = &event->args[i];
-		const char *key = json_text_add(&batch->text, arg->key, false);
-		if (arg->type == KIT_ARG_TEXT)
-			kit_batch_arg(batch, key, arg->text);
-		else
-			kit_batch_arg_number(batch, key, arg->number.i64);
+		if (!kit_batch_arg_special(batch, arg, is_placed ? &start_us : NULL))
+			kit_batch_arg_own(batch, arg);
 	}
 	kit_batch_arg_number(batch, "device", event->device);
 	kit_batch_arg_number(batch, "stream", event->stream);
@@ -241,15 +305,13 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, boo
 		kit_batch_arg_count(batch, "ort_correlation_id", token->correlation_id);
 		kit_batch_arg_count(batch, "ort_thread_id", token->thread_id);
 	}
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < contexts_count; i++) {
 		if (contexts[i])
 			kit_batch_arg(batch, context_keys[i], contexts[i]);
 	}
 	if (is_pushed)
 		kit_batch_arg_count(batch, EPPROF_RECORDED_KEY, event->parent);
-	int64_t start_us;
-	int64_t duration_us;
-	if (!kit_batch_place(batch, event, token, &start_us, &duration_us))
+	if (!is_placed)
 		kit_batch_arg(batch, "epprof.placement", "duration only");
 	if (!kit_batch_event(batch, (OrtProfilingEventCategory)event->category,
 	                     event->device < 0 ? -1 : -1 - event->device, kit_thread_id_of(event->stream), name,

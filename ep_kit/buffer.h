@@ -6,33 +6,35 @@
  * buffer_bytes.
  * All functions require that the thread's `busy` is held.
  */
-#ifndef EPPROF_KIT_BUFFER_H
-#define EPPROF_KIT_BUFFER_H
+#ifndef EPPROF_EP_KIT_BUFFER_H
+#define EPPROF_EP_KIT_BUFFER_H
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "handover.h"
 #include "kit.h"
+#include "special.h"
 #include "token_find.h"
 
 #define KIT_PART_EVENTS 64u
 
 static inline size_t kit_chunk_room(const struct kit_chunk *chunk)
 {
-	return chunk->bytes - sizeof(*chunk) - chunk->text_bytes - chunk->events_count * sizeof(EpprofEvent);
+	return chunk->bytes - sizeof(*chunk) - chunk->text_bytes - (size_t)chunk->events_count * sizeof(EpprofEvent);
 }
 
 static struct kit_chunk *kit_chunk_create(struct kit *kit, size_t bytes)
 {
 	if (bytes > UINT32_MAX || !kit_bytes_take(kit, bytes))
 		return NULL;
-	struct kit_chunk *chunk = malloc(bytes);
+	struct kit_chunk *chunk = (struct kit_chunk *)malloc(bytes);
 	if (!chunk) {
 		kit_bytes_give(kit, bytes);
 		return NULL;
 	}
-	*chunk = (struct kit_chunk){ .bytes = (uint32_t)bytes };
+	memset(chunk, 0, sizeof(*chunk));
+	chunk->bytes = (uint32_t)bytes;
 	return chunk;
 }
 
@@ -61,7 +63,7 @@ static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 		if (chunk->pushed_count > 0 && chunk->pushed_count == chunk->events_count)
 			break;
 		while (chunk->pushed_count < chunk->events_count) {
-			EpprofEvent *events = &chunk->events[chunk->pushed_count];
+			EpprofEvent *events = &kit_chunk_events(chunk)[chunk->pushed_count];
 			uint32_t count = chunk->events_count - chunk->pushed_count;
 			count = count < KIT_PART_EVENTS ? count : KIT_PART_EVENTS;
 			for (uint32_t i = 0; i < count; i++) {
@@ -70,7 +72,11 @@ static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 			}
 			atomic_fetch_add_explicit(&kit->delivered, count, memory_order_relaxed);
 			memset(ids, 0, sizeof(ids));
-			kit_push(kit, &(EpprofBatch){ .events = part, .events_count = count, .ids = ids });
+			EpprofBatch batch = KIT_ZERO;
+			batch.events = part;
+			batch.events_count = count;
+			batch.ids = ids;
+			kit_push(kit, &batch);
 			for (uint32_t i = 0; i < count; i++)
 				kit_event_pushed(kit, &events[i], ids[i]);
 			chunk->pushed_count += count;
@@ -95,12 +101,12 @@ static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 		return;
 	atomic_fetch_add_explicit(&kit->delivered, chunk->events_count, memory_order_relaxed);
 	atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
-	kit_push_events(kit, chunk->events, chunk->events_count);
+	kit_push_events(kit, kit_chunk_events(chunk), chunk->events_count);
 	kit_chunk_empty(thread);
 }
 
 /* Makes a chunk with `bytes` of room the thread's current one; NULL: no memory. */
-static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
+static KIT_NOINLINE struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	struct kit_chunk *full = thread->chunk;
 	EpprofRecording *recording = atomic_load_explicit(&kit->recording, memory_order_acquire);
@@ -126,7 +132,7 @@ static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *ki
 		chunk->next = full;
 	/* If little memory is left, this is the last chunk of this thread, because the other threads need one too. */
 	size_t others = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
-	size_t left = kit->options.buffer_bytes - atomic_load_explicit(&kit->bytes_in_hand, memory_order_relaxed);
+	size_t left = kit->options.buffer_bytes - kit_bytes_in_hand(kit);
 	chunk->is_collectors = recording && left < (others + 1) * KIT_CHUNK_BYTES;
 	thread->chunk = chunk;
 	if (thread->chunk_bytes < KIT_CHUNK_BYTES)
@@ -134,7 +140,7 @@ static __attribute__((noinline)) struct kit_chunk *kit_chunk_turn(struct kit *ki
 	return chunk;
 }
 
-/* Returns room for args and strings; NULL if there is none. */
+/* Returns room for an event's args and strings in the thread's chunk; NULL if there is no room. */
 static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	bytes = (bytes + 7) & ~(size_t)7;
@@ -145,12 +151,6 @@ static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t by
 		return NULL;
 	chunk->text_bytes += (uint32_t)bytes;
 	return (char *)chunk + chunk->bytes - chunk->text_bytes;
-}
-
-/* Returns the number of bytes of a string that are stored. */
-static inline uint32_t kit_string_bytes(const char *string)
-{
-	return (uint32_t)strnlen(string, KIT_STRING_BYTES_MAX);
 }
 
 /* Copies `bytes` of a string and terminates it; returns the end.  A longer string is cut at the start of a character
@@ -212,7 +212,9 @@ static inline const char *kit_string_put(struct kit *kit, struct kit_thread *thr
 		return copy;
 	copy = *to;
 	*to = kit_string_copy(kit, *to, source, string->bytes);
-	*kit_copy_of(thread, source) = (struct kit_copy){ source, copy };
+	struct kit_copy *known = kit_copy_of(thread, source);
+	known->source = source;
+	known->copy = copy;
 	return copy;
 }
 
@@ -220,10 +222,11 @@ static inline const char *kit_string_put(struct kit *kit, struct kit_thread *thr
 static inline bool kit_event_is_sound(const struct kit *kit, const epp_ep_event *event)
 {
 	if (!event->name || (event->args_count > 0 && !event->args) || (uint32_t)event->category > 4 ||
-	    kit_clock_since(kit, event->end_ticks, event->start_ticks) < 0)
+	    event->copy > EPP_EP_FILL || kit_clock_since(kit, event->end_ticks, event->start_ticks) < 0 ||
+	    (event->queue_ticks && kit_clock_since(kit, event->start_ticks, event->queue_ticks) < 0))
 		return false;
 	for (size_t i = 0; i < event->args_count && i < KIT_ARGS_MAX; i++) {
-		if (!event->args[i].key)
+		if (!event->args[i].key || event->args[i].type > EPP_EP_F64)
 			return false;
 	}
 	return true;
@@ -249,17 +252,20 @@ static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp
 	struct kit_string name;
 	struct kit_string keys[KIT_ARGS_MAX];
 	uint32_t texts_bytes[KIT_ARGS_MAX];
+	EpprofArg specials[KIT_SPECIAL_ARGS_MAX];
 	size_t args_count = event->args_count < KIT_ARGS_MAX ? event->args_count : KIT_ARGS_MAX;
 	if (!kit_event_is_sound(kit, event)) {
 		kit_count_lost(kit, KIT_REFUSED, 1);
 		return;
 	}
 	struct kit_chunk *chunk = thread->chunk;
-	size_t bytes = kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
+	size_t specials_count = kit_has_specials(event) ? kit_specials(kit, event, specials) : 0;
+	size_t specials_bytes = specials_count * sizeof(EpprofArg);
+	size_t bytes = specials_bytes + kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
 	if (!chunk || kit_chunk_room(chunk) < bytes + sizeof(EpprofEvent) || chunk->events_count == KIT_CHUNK_EVENTS_MAX) {
 		/* The copies may be in the chunk that is submitted now, so measure again without them. */
 		memset(thread->copies, 0, sizeof(thread->copies));
-		bytes = kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
+		bytes = specials_bytes + kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
 		chunk = kit_chunk_turn(kit, thread, bytes + sizeof(EpprofEvent));
 	}
 	if (!chunk) {
@@ -268,23 +274,29 @@ static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp
 	}
 	chunk->text_bytes += (uint32_t)bytes;
 	EpprofArg *args = (EpprofArg *)(void *)((char *)chunk + chunk->bytes - chunk->text_bytes);
-	char *to = (char *)(args + args_count);
+	char *to = (char *)(args + specials_count + args_count);
 	uint64_t ticks = (uint64_t)kit_clock_since(kit, event->end_ticks, event->start_ticks);
-	chunk->events[chunk->events_count++] = (EpprofEvent){
-		.start_ticks = event->start_ticks,
-		.end_ticks = event->start_ticks + ticks, /* an overflow of the counter in between is undone */
-		.parent = event->parent,
-		.name = kit_string_put(kit, thread, event->name, &name, &to),
-		.args = args,
-		.args_count = (uint32_t)args_count,
-		.category = event->category ? (uint32_t)event->category - 1 : OrtProfilingEventCategory_KERNEL,
-		.device = event->device,
-		.stream = event->stream,
-	};
+	EpprofEvent *stored = &kit_chunk_events(chunk)[chunk->events_count++];
+	stored->start_ticks = event->start_ticks;
+	stored->end_ticks = event->start_ticks + ticks; /* an overflow of the counter in between is undone */
+	stored->parent = event->parent;
+	stored->name = kit_string_put(kit, thread, event->name, &name, &to);
+	stored->args = args;
+	stored->args_count = (uint32_t)(specials_count + args_count);
+	stored->category = event->category ? (uint32_t)event->category - 1 : (uint32_t)OrtProfilingEventCategory_KERNEL;
+	stored->device = event->device;
+	stored->clock = 0;
+	stored->stream = event->stream;
+	if (specials_count)
+		memcpy(args, specials, specials_bytes);
+	args += specials_count;
 	for (size_t i = 0; i < args_count; i++) {
 		const epp_ep_arg *arg = &event->args[i];
-		args[i] = (EpprofArg){ .key = kit_string_put(kit, thread, arg->key, &keys[i], &to),
-			               .number.i64 = arg->i64 };
+		args[i].key = kit_string_put(kit, thread, arg->key, &keys[i], &to);
+		args[i].text = NULL;
+		args[i].number.u64 = arg->u64;
+		args[i].type = arg->type;
+		args[i].text_bytes = 0;
 		if (arg->text) {
 			args[i].type = KIT_ARG_TEXT;
 			args[i].text = to;

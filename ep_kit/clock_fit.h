@@ -28,8 +28,8 @@
  *   a clock that went backwards  a new epoch begins there; positions are looked for in the hint's epoch first
  * Pure computation: no allocation, no system call, 64-bit modular arithmetic; used by the kit and by the timeline.
  */
-#ifndef EPPROF_CLOCK_FIT_H
-#define EPPROF_CLOCK_FIT_H
+#ifndef EPPROF_EP_KIT_CLOCK_FIT_H
+#define EPPROF_EP_KIT_CLOCK_FIT_H
 
 #include "clock_segments.h"
 
@@ -37,11 +37,23 @@
 #define CLOCK_FIT_MICROSECOND_START_NS 1000u
 #define CLOCK_FIT_MICROSECOND_END_NS 2000u
 
+#ifdef __GNUC__
+#define CLOCK_FIT_UNUSED __attribute__((unused))
+#else
+#define CLOCK_FIT_UNUSED
+#endif
+
 struct clock_place {
 	uint64_t host;
 	uint64_t bound; /* host ticks; UINT64_MAX for CLOCK_FIT_NONE */
 	enum clock_fit_kind kind;
 };
+
+static inline struct clock_place clock_place_of(uint64_t host, uint64_t bound, enum clock_fit_kind kind)
+{
+	struct clock_place place = { host, bound, kind };
+	return place;
+}
 
 /* Places a position beyond pair `pair`, which is the first or the last of its epoch. */
 static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, size_t pair, int64_t position)
@@ -50,7 +62,7 @@ static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, 
 	int before = position < end->position;
 	uint64_t distance = (uint64_t)position - (uint64_t)end->position;
 	if (before)
-		distance = -distance;
+		distance = 0 - distance;
 	uint64_t slope = fit->slope;
 	uint64_t limit = 1 + clock_fit_scale(clock_fit_advance(fit, distance, slope), CLOCK_FIT_ASSUMED_PPM,
 	                                     1000000 - CLOCK_FIT_ASSUMED_PPM);
@@ -135,13 +147,13 @@ static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int
 	*hint = pair;
 	if (offset == 0 && segment->still != 0) {
 		uint64_t bound = clock_fit_add(segment->still - segment->still / 2, segment->half_width);
-		return (struct clock_place){ segment->host - segment->still / 2,
-			                     clock_fit_add(bound, clock_fit_add(fit->tick, 1)), CLOCK_FIT_BROKEN };
+		return clock_place_of(segment->host - segment->still / 2,
+		                      clock_fit_add(bound, clock_fit_add(fit->tick, 1)), CLOCK_FIT_BROKEN);
 	}
 	if (offset >= segment->length)
 		return clock_fit_outside(fit, pair, position);
 	uint64_t host = segment->host + clock_fit_advance(fit, offset, segment->slope);
-	return (struct clock_place){ host, segment->bound, (enum clock_fit_kind)segment->kind };
+	return clock_place_of(host, segment->bound, (enum clock_fit_kind)segment->kind);
 }
 
 /* Finds the epoch next to that of the hint if the clock was or may have been at this position in it; false: none on
@@ -171,7 +183,7 @@ static inline int clock_fit_find_beside(const struct clock_fit *fit, int64_t pos
 static inline struct clock_place clock_fit_place(const struct clock_fit *fit, int64_t position, size_t *hint)
 {
 	if (fit->count == 0)
-		return (struct clock_place){ 0, UINT64_MAX, CLOCK_FIT_NONE };
+		return clock_place_of(0, UINT64_MAX, CLOCK_FIT_NONE);
 	struct clock_place place = clock_fit_find(fit, position, hint);
 	if (!fit->is_doubtful)
 		return place;
@@ -192,9 +204,10 @@ static inline struct clock_place clock_fit_place(const struct clock_fit *fit, in
 /* Returns the host ticks for `ticks` device ticks, which may be negative, along `slope`. */
 static inline int64_t clock_fit_move(const struct clock_fit *fit, int64_t ticks, uint64_t slope)
 {
-	uint64_t distance = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
-	clock_fit_u128 moved = (clock_fit_u128)distance * slope >> fit->shift;
-	int64_t most = INT64_MAX / 4, host = moved < (clock_fit_u128)most ? (int64_t)moved : most;
+	uint64_t distance = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks;
+	uint64_t high, most = INT64_MAX / 4, moved = clock_fit_shift(distance, slope, fit->shift);
+	clock_fit_multiply(distance, slope, &high);
+	int64_t host = (int64_t)(high >> fit->shift == 0 && moved < most ? moved : most);
 	return ticks < 0 ? -host : host;
 }
 
@@ -228,8 +241,8 @@ static inline int clock_fit_place_at_jump(const struct clock_fit *fit, const str
 	low = low > from ? low : from;
 	high = high < span ? high : span;
 	int64_t below = best - low, above = high - best, reach = below > above ? below : above;
-	*place = (struct clock_place){ own->host + (uint64_t)best,
-		                       clock_fit_add(slack, reach > 0 ? (uint64_t)reach : 0), CLOCK_FIT_BROKEN };
+	*place = clock_place_of(own->host + (uint64_t)best, clock_fit_add(slack, reach > 0 ? (uint64_t)reach : 0),
+	                        CLOCK_FIT_BROKEN);
 	return 1;
 }
 
@@ -277,7 +290,7 @@ static inline struct clock_place clock_fit_place_caused(const struct clock_fit *
 			place = beside;
 			*hint = other;
 		} else if (*hint == fit->segments[begin].epoch_last && place.kind == CLOCK_FIT_OUTSIDE) {
-			/* In the gap between the two epochs, either may be meant. */
+			/* A position in the gap between the two epochs may belong to either. */
 			place.bound = clock_fit_add(place.bound, distance);
 		}
 	}
@@ -308,10 +321,10 @@ static inline int64_t clock_fit_position(const struct clock_fit *fit, uint64_t d
 }
 
 /* Places a counter value.  `*hint` is 0 at first and belongs to one sequence of queries: a query close to the
- * previous one costs a multiplication, and a counter that wraps is unwrapped to the value closest to it.  `unused`
+ * previous one costs a multiplication, and a counter that wraps is unwrapped to the value closest to it.  CLOCK_FIT_UNUSED
  * avoids a warning in the kit as one file, which does not call this. */
-static inline __attribute__((unused)) struct clock_place clock_fit_map(const struct clock_fit *fit,
-                                                                       uint64_t device_ticks, size_t *hint)
+static inline CLOCK_FIT_UNUSED struct clock_place clock_fit_map(const struct clock_fit *fit, uint64_t device_ticks,
+                                                                size_t *hint)
 {
 	return clock_fit_place(fit, clock_fit_position(fit, device_ticks, *hint), hint);
 }
@@ -332,7 +345,8 @@ static inline void clock_fit_hint(const struct clock_fit *fit, uint64_t host_tic
 }
 
 /* Returns the position of a counter value that is known to be near host time `near_host_ticks` (the start of its
- * cause).  The result is right if they are less than half a wrap apart, regardless of the distance of the pairs.
+ * cause).  The result is right if the counter was read less than half a wrap before or after `near_host_ticks`, however
+ * far apart the clock pairs are.
  * Sets the hint accordingly. */
 static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint64_t device_ticks,
                                               uint64_t near_host_ticks, size_t *hint)
@@ -345,14 +359,13 @@ static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint6
 	                 : near_host_ticks < clock_segment_first(segment) ? clock_segment_first(segment) - near_host_ticks
 	                                                                  : 0;
 	uint64_t ticks = clock_fit_scale(since, fit->device_per_second, fit->host_per_second);
-	int64_t near = (int64_t)((uint64_t)segment->position + (near_host_ticks < segment->host ? -ticks : ticks));
-	return clock_fit_unwrap(fit, device_ticks, near);
+	int64_t expected = (int64_t)((uint64_t)segment->position + (near_host_ticks < segment->host ? 0 - ticks : ticks));
+	return clock_fit_unwrap(fit, device_ticks, expected);
 }
 
 /* Like clock_fit_map, for the value of an event whose cause began at `near_host_ticks`. */
-static inline __attribute__((unused)) struct clock_place clock_fit_map_near(const struct clock_fit *fit,
-                                                                            uint64_t device_ticks,
-                                                                            uint64_t near_host_ticks, size_t *hint)
+static inline CLOCK_FIT_UNUSED struct clock_place clock_fit_map_near(const struct clock_fit *fit, uint64_t device_ticks,
+                                                                     uint64_t near_host_ticks, size_t *hint)
 {
 	int64_t position = clock_fit_position_near(fit, device_ticks, near_host_ticks, hint);
 	return clock_fit_place_caused(fit, position, near_host_ticks, hint);

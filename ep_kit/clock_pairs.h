@@ -1,12 +1,10 @@
-/* Clock pairs: simultaneous readings of two clocks, arithmetic of ticks, and the choice of pairs for a fit.  Part of
- * clock_fit.h. */
-#ifndef EPPROF_CLOCK_PAIRS_H
-#define EPPROF_CLOCK_PAIRS_H
+/* Clock pairs, which are simultaneous readings of the device's and the host's clock: makes them, computes with their
+ * ticks, and chooses those that a fit uses.  Part of clock_fit.h. */
+#ifndef EPPROF_EP_KIT_CLOCK_PAIRS_H
+#define EPPROF_EP_KIT_CLOCK_PAIRS_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-__extension__ typedef unsigned __int128 clock_fit_u128;
 
 /* At host time `host` +- half_width (host ticks), the device's counter was at `device`. */
 struct clock_pair {
@@ -19,7 +17,20 @@ struct clock_pair {
 static inline struct clock_pair clock_pair_of_bracket(uint64_t device, uint64_t host_before, uint64_t host_after)
 {
 	uint64_t width = host_after - host_before;
-	return (struct clock_pair){ device, host_before + width / 2, width - width / 2 };
+	struct clock_pair pair = { device, host_before + width / 2, width - width / 2 };
+	return pair;
+}
+
+/* Products of 128 bits.  32-bit targets have no __int128; EPPROF_NO_INT128 selects their code on any target. */
+#if defined(__SIZEOF_INT128__) && !defined(EPPROF_NO_INT128)
+__extension__ typedef unsigned __int128 clock_fit_u128;
+
+/* Returns the low half of a * b and sets `*high` to the high half. */
+static inline uint64_t clock_fit_multiply(uint64_t a, uint64_t b, uint64_t *high)
+{
+	clock_fit_u128 product = (clock_fit_u128)a * b;
+	*high = (uint64_t)(product >> 64);
+	return (uint64_t)product;
 }
 
 /* a * b / c, saturated. */
@@ -28,6 +39,45 @@ static inline uint64_t clock_fit_scale(uint64_t a, uint64_t b, uint64_t c)
 	clock_fit_u128 result = (clock_fit_u128)a * b / (c ? c : 1);
 	return result >> 64 ? UINT64_MAX : (uint64_t)result;
 }
+
+/* a * b >> shift, below 64, modulo 2^64. */
+static inline uint64_t clock_fit_shift(uint64_t a, uint64_t b, uint32_t shift)
+{
+	return (uint64_t)((clock_fit_u128)a * b >> shift);
+}
+#else
+static inline uint64_t clock_fit_multiply(uint64_t a, uint64_t b, uint64_t *high)
+{
+	uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+	uint64_t low = a_low * b_low, middle = a_high * b_low + (low >> 32), other = a_low * b_high + (uint32_t)middle;
+	*high = a_high * b_high + (middle >> 32) + (other >> 32);
+	return other << 32 | (uint32_t)low;
+}
+
+/* Divides bit by bit. */
+static inline uint64_t clock_fit_scale(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t rest, low = clock_fit_multiply(a, b, &rest), quotient = 0;
+	c = c ? c : 1;
+	if (rest >= c)
+		return UINT64_MAX;
+	for (int bit = 63; bit >= 0; bit--) {
+		int carry = rest >> 63 != 0;
+		rest = rest << 1 | (low >> bit & 1);
+		if (carry || rest >= c) {
+			rest -= c;
+			quotient |= UINT64_C(1) << bit;
+		}
+	}
+	return quotient;
+}
+
+static inline uint64_t clock_fit_shift(uint64_t a, uint64_t b, uint32_t shift)
+{
+	uint64_t high, low = clock_fit_multiply(a, b, &high);
+	return shift ? high << (64 - shift) | low >> shift : low;
+}
+#endif
 
 static inline uint64_t clock_fit_add(uint64_t a, uint64_t b)
 {

@@ -1,9 +1,11 @@
-/* Builds the segments of a fit from pair to pair, and their error bounds: the rules are in clock_fit.h, of which
- * this is a part.
+/* Builds the segments of a fit from pair to pair, detects jumps and stops of the clock between pairs, and computes
+ * error bounds: the rules are in clock_fit.h, of which this is a part.
  *
  * Order: positions and epochs, the counter's step, slopes and broken intervals, bounds. */
-#ifndef EPPROF_CLOCK_SEGMENTS_H
-#define EPPROF_CLOCK_SEGMENTS_H
+#ifndef EPPROF_EP_KIT_CLOCK_SEGMENTS_H
+#define EPPROF_EP_KIT_CLOCK_SEGMENTS_H
+
+#include <string.h>
 
 #include "clock_pairs.h"
 
@@ -33,7 +35,7 @@ struct clock_segment {
 	int64_t position;     /* of its left pair */
 	uint64_t length;      /* device ticks; 0: the epoch ends here */
 	uint64_t host;        /* of its left pair; of the last pair at this position */
-	uint64_t still;       /* host ticks since the first pair at this position */
+	uint64_t still;       /* host ticks from the first to the last pair with this device time */
 	uint64_t lost;        /* host ticks in excess of the device's ticks, if the interval is broken */
 	uint64_t before;      /* host ticks: the same positions may have occurred this much earlier, */
 	uint64_t after;       /* or later */
@@ -63,20 +65,20 @@ struct clock_fit {
 /* Returns the slope of a line through two pairs: host ticks per device tick (> 0), saturated. */
 static inline uint64_t clock_fit_slope(const struct clock_fit *fit, uint64_t host_ticks, uint64_t device_ticks)
 {
-	clock_fit_u128 slope = ((clock_fit_u128)host_ticks << fit->shift) / device_ticks;
-	return slope >> 63 ? UINT64_MAX >> 1 : (uint64_t)slope;
+	uint64_t slope = clock_fit_scale(host_ticks, UINT64_C(1) << fit->shift, device_ticks);
+	return slope >> 63 ? UINT64_MAX >> 1 : slope;
 }
 
 static inline uint64_t clock_fit_advance(const struct clock_fit *fit, uint64_t device_ticks, uint64_t slope)
 {
-	return (uint64_t)((clock_fit_u128)device_ticks * slope >> fit->shift);
+	return clock_fit_shift(device_ticks, slope, fit->shift);
 }
 
-/* Returns the unwrapped position of a counter value that is closest to `near`. */
-static inline int64_t clock_fit_unwrap(const struct clock_fit *fit, uint64_t device_ticks, int64_t near)
+/* Returns the unwrapped position of a counter value that is closest to `expected`. */
+static inline int64_t clock_fit_unwrap(const struct clock_fit *fit, uint64_t device_ticks, int64_t expected)
 {
-	uint64_t offset = (device_ticks - fit->device_first - (uint64_t)near) << fit->unused_bits;
-	return (int64_t)((uint64_t)near + (uint64_t)((int64_t)offset >> fit->unused_bits));
+	uint64_t offset = (device_ticks - fit->device_first - (uint64_t)expected) << fit->unused_bits;
+	return (int64_t)((uint64_t)expected + (uint64_t)((int64_t)offset >> fit->unused_bits));
 }
 
 /* Returns the host time at which the position was first seen. */
@@ -92,17 +94,17 @@ static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct 
 {
 	const struct clock_segment *own = &segments[i];
 	uint64_t enough = (clock_segment_first(&segments[i + 1]) - own->host) / 2;
-	size_t near = to_right ? i + 1 : i;
-	for (size_t far = near; far != (to_right ? own->epoch_last : own->epoch_first);) {
-		if (segments[to_right ? far : far - 1].kind == CLOCK_FIT_BROKEN)
+	size_t begin = to_right ? i + 1 : i;
+	for (size_t end = begin; end != (to_right ? own->epoch_last : own->epoch_first);) {
+		if (segments[to_right ? end : end - 1].kind == CLOCK_FIT_BROKEN)
 			return UINT64_MAX;
-		far = to_right ? far + 1 : far - 1;
-		uint64_t host_ticks = to_right ? clock_segment_first(&segments[far]) - segments[near].host
-		                               : clock_segment_first(&segments[near]) - segments[far].host;
+		end = to_right ? end + 1 : end - 1;
+		uint64_t host_ticks = to_right ? clock_segment_first(&segments[end]) - segments[begin].host
+		                               : clock_segment_first(&segments[begin]) - segments[end].host;
 		if (host_ticks < enough)
 			continue;
-		uint64_t device_ticks = (uint64_t)segments[far].position - (uint64_t)segments[near].position;
-		uint64_t slope = clock_fit_slope(fit, host_ticks, to_right ? device_ticks : -device_ticks);
+		uint64_t device_ticks = (uint64_t)segments[end].position - (uint64_t)segments[begin].position;
+		uint64_t slope = clock_fit_slope(fit, host_ticks, to_right ? device_ticks : 0 - device_ticks);
 		return clock_fit_advance(fit, own->length, clock_fit_distance(slope, own->slope)) + 1;
 	}
 	return UINT64_MAX;
@@ -114,12 +116,12 @@ static inline void clock_fit_lay_out(struct clock_fit *fit, struct clock_segment
 {
 	size_t count = 0;
 	for (size_t i = 0; i < pairs_count; i++) {
-		struct clock_segment next = {
-			.host = pairs[i].host,
-			.half_width = pairs[i].half_width,
-			.slope = fit->slope,
-			.kind = CLOCK_FIT_OUTSIDE,
-		};
+		struct clock_segment next;
+		memset(&next, 0, sizeof(next));
+		next.host = pairs[i].host;
+		next.half_width = pairs[i].half_width;
+		next.slope = fit->slope;
+		next.kind = CLOCK_FIT_OUTSIDE;
 		struct clock_segment *left = count > 0 ? &segments[count - 1] : NULL;
 		if (left) {
 			uint64_t host_ticks = next.host - left->host;
@@ -200,7 +202,7 @@ struct clock_doubt {
 static inline void clock_doubt_pass(struct clock_doubt *doubt, uint64_t length)
 {
 	if (doubt->ticks <= length)
-		*doubt = (struct clock_doubt){ 0, 0 };
+		doubt->lost = doubt->ticks = 0;
 	else
 		doubt->ticks -= length;
 }
@@ -230,7 +232,7 @@ static inline void clock_fit_lay_intervals(struct clock_fit *fit, struct clock_s
 	for (size_t i = fit->count; i-- > 0;) {
 		struct clock_segment *own = &segments[i];
 		if (own->length == 0)
-			doubt = (struct clock_doubt){ 0, 0 };
+			doubt.lost = doubt.ticks = 0;
 		own->after = doubt.lost;
 		clock_doubt_pass(&doubt, own->length);
 		if (own->lost != 0)
@@ -270,18 +272,15 @@ static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struc
 static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *segments, const struct clock_pair *pairs,
                                    size_t count, uint64_t device_per_second, uint64_t host_per_second, uint32_t bits)
 {
-	*fit = (struct clock_fit){
-		.segments = segments,
-		.count = count,
-		.device_per_second = device_per_second ? device_per_second : 1,
-		.host_per_second = host_per_second ? host_per_second : 1,
-		.unused_bits = bits == 0 || bits > 64 ? 0 : 64 - bits,
-	};
-	clock_fit_u128 ratio = fit->host_per_second;
-	while (fit->shift < 63 && ratio / fit->device_per_second < 1ull << 50) {
-		ratio <<= 1;
+	memset(fit, 0, sizeof(*fit));
+	fit->segments = segments;
+	fit->count = count;
+	fit->device_per_second = device_per_second ? device_per_second : 1;
+	fit->host_per_second = host_per_second ? host_per_second : 1;
+	fit->unused_bits = bits == 0 || bits > 64 ? 0 : 64 - bits;
+	while (fit->shift < 63 && clock_fit_scale(fit->host_per_second, UINT64_C(1) << fit->shift,
+	                                          fit->device_per_second) < UINT64_C(1) << 50)
 		fit->shift++;
-	}
 	fit->slope = clock_fit_slope(fit, fit->host_per_second, fit->device_per_second);
 	fit->tick = (fit->host_per_second - 1) / fit->device_per_second + 1;
 	if (count == 0)

@@ -1,32 +1,34 @@
 /* The kit for execution providers; epprof/ep.h documents it.  Compile only this file; the headers in this folder are
  * its parts:
  *
+ *   system.h     what differs between systems, and between C and C++
  *   kit.h        the structs of a profiler, a thread and a buffer, and the rules for access to them
  *   stack.h      the threads, and the open host events of each
  *   buffer.h     the events that were not submitted yet
- *   pairs.h      clock pairs: the device's clock against the host's
+ *   special.h    converts times of submission, copies and flows of an event to args
+ *   names.h      names of devices and streams
+ *   clock_compare.h   clock pairs: the device's clock against the host's
  *   handover.h   submits to an epprof host when buffers are full
  *   collector.h  the same for the collector under ONNX Runtime
  *   tokens.h, token_find.h, profile_start.h, batch.h, json_text.h, json_value.h   to ONNX Runtime: in EndProfiling
  *   clock_fit.h, clock_pairs.h, clock_segments.h   device time to host time
  *
- * Needs C11, POSIX threads and Linux; compile it with -pthread.  It never prints or aborts, and never waits while it
- * records.
+ * C11 and C++17, for Linux, Windows and macOS with 64 bits and for Linux with 32.  It never prints or aborts, and never
+ * waits while it records.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+#include "system.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch.h"
 #include "buffer.h"
+#include "clock_compare.h"
 #include "collector.h"
 #include "epprof/ep.h"
 #include "handover.h"
 #include "kit.h"
-#include "pairs.h"
+#include "names.h"
 #include "profile_start.h"
 #include "stack.h"
 #include "tokens.h"
@@ -77,7 +79,7 @@ static void kit_host_setup(struct kit *kit, uint32_t version)
 
 /* ---- callbacks ---- */
 
-static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
+static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns) KIT_NOEXCEPT
 {
 	struct kit *kit = kit_of(impl);
 	uint64_t now = kit_host_ticks(kit);
@@ -88,7 +90,8 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 	kit->offset_ns = offset_ns;
 	kit->sums_before = kit->sums_end;
 	if (kit->push) {
-		kit_push_clock(kit);
+		kit_push_clock_to(kit, NULL);
+		kit_names_push(kit, NULL);
 	} else {
 		kit->token_serial = atomic_fetch_add(&kit_process.token_serials, 1) + 1;
 		atomic_store(&kit->contexts_lost, 0);
@@ -109,7 +112,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 	return NULL;
 }
 
-static OrtStatus *kit_start_event(OrtEpProfilerImpl *impl, uint64_t id)
+static OrtStatus *kit_start_event(OrtEpProfilerImpl *impl, uint64_t id) KIT_NOEXCEPT
 {
 	struct kit *kit = kit_of(impl);
 	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
@@ -122,7 +125,7 @@ static OrtStatus *kit_start_event(OrtEpProfilerImpl *impl, uint64_t id)
 	return NULL;
 }
 
-static OrtStatus *kit_stop_event(OrtEpProfilerImpl *impl, uint64_t id, const OrtProfilingEvent *event)
+static OrtStatus *kit_stop_event(OrtEpProfilerImpl *impl, uint64_t id, const OrtProfilingEvent *event) KIT_NOEXCEPT
 {
 	struct kit *kit = kit_of(impl);
 	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
@@ -171,13 +174,13 @@ static struct kit_chunk *kit_collect(struct kit *kit)
 static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *container, struct kit_chunk *chunks)
 {
 	/* Too large for the stack of a foreign thread. */
-	struct kit_batch *batch = container ? calloc(1, sizeof(*batch)) : NULL;
+	struct kit_batch *batch = container ? (struct kit_batch *)calloc(1, sizeof(*batch)) : NULL;
 	OrtStatus *status = NULL;
 	if (batch)
 		kit_batch_begin(batch, kit, container);
-	for (const struct kit_chunk *chunk = chunks; chunk; chunk = chunk->next) {
+	for (struct kit_chunk *chunk = chunks; chunk; chunk = chunk->next) {
 		for (uint32_t i = 0; batch && i < chunk->events_count; i++)
-			kit_batch_add(batch, &chunk->events[i], i < chunk->pushed_count);
+			kit_batch_add(batch, &kit_chunk_events(chunk)[i], i < chunk->pushed_count);
 		if (!batch)
 			kit_batch_count_lost(kit, chunk->pushed_count, chunk->events_count - chunk->pushed_count);
 	}
@@ -198,7 +201,7 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 	return status;
 }
 
-static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container) KIT_NOEXCEPT
 {
 	struct kit *kit = kit_of(impl);
 	OrtStatus *status = NULL;
@@ -222,15 +225,16 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 		kit->pairs_room = 0;
 	}
 	kit->sums_end = kit_sums_read(kit);
-	kit_push_with(kit, &kit->sums_end, &(EpprofBatch){ 0 });
+	EpprofBatch ledger_only = KIT_ZERO;
+	kit_push_with(kit, &kit->sums_end, &ledger_only);
 	kit_recording_leave(kit);
 	return status;
 }
 
-static void kit_release(OrtEpProfilerImpl *impl)
+static void kit_release(OrtEpProfilerImpl *impl) KIT_NOEXCEPT
 {
 	epp_ep_profiler *profiler = (epp_ep_profiler *)impl;
-	struct kit *kit = profiler->state;
+	struct kit *kit = kit_of(impl);
 	bool on_heap = kit->on_heap;
 	void (*release)(epp_ep_profiler *, void *) = kit->options.release;
 	void *user = kit->options.user;
@@ -242,12 +246,13 @@ static void kit_release(OrtEpProfilerImpl *impl)
 			next_chunk = chunk->next;
 			free(chunk);
 		}
-		free(thread);
+		free(thread->memory);
 	}
 	kit_recording_leave(kit);
 	kit_tokens_clear(kit);
+	kit_names_free(kit);
 	free(kit->pairs);
-	free((char *)kit->options.ep_name);
+	free(kit->ep_name);
 	free(kit);
 	profiler->state = NULL;
 	if (on_heap)
@@ -262,14 +267,14 @@ static void kit_release(OrtEpProfilerImpl *impl)
 static const char *kit_options_read(epp_ep_options *options, const epp_ep_options *given)
 {
 	const unsigned char *bytes = (const unsigned char *)given;
-	*options = (epp_ep_options){ 0 };
-	if (given->struct_size < sizeof(*given))
-		return "epprof kit: options.struct_size is smaller than epp_ep_options ever was";
+	memset(options, 0, sizeof(*options));
+	if (given->struct_size < sizeof(given->struct_size))
+		return "epprof kit: options.struct_size is not set";
 	for (size_t i = sizeof(*given); i < given->struct_size; i++) {
 		if (bytes[i] != 0)
-			return "epprof kit: options has fields that this version of the kit does not know";
+			return "epprof kit: options has fields that are unknown to this version of the kit";
 	}
-	*options = *given;
+	memcpy(options, given, given->struct_size < sizeof(*options) ? given->struct_size : sizeof(*options));
 	if (options->clock_bits == 0)
 		options->clock_bits = 64;
 	if (options->buffer_bytes == 0)
@@ -279,7 +284,7 @@ static const char *kit_options_read(epp_ep_options *options, const epp_ep_option
 	if (options->clock_bits < 8 || options->clock_bits > 64)
 		return "epprof kit: options.clock_bits is not 0 or 8 to 64";
 	if (options->own_clock_pairs > 1 || (options->own_clock_pairs && options->now_ticks))
-		return "epprof kit: options.own_clock_pairs is 1 where now_ticks is NULL, else 0";
+		return "epprof kit: options.own_clock_pairs must be 1 if now_ticks is NULL, and 0 otherwise";
 	return NULL;
 }
 
@@ -302,19 +307,22 @@ OrtStatus *epp_ep_profiler_init(epp_ep_profiler *profiler, const epp_ep_options 
 	const char *wrong = kit_options_read(&read, options);
 	if (wrong)
 		return ort_api->CreateStatus(ORT_INVALID_ARGUMENT, wrong);
-	struct kit *kit = calloc(1, sizeof(*kit));
-	char *ep_name = strdup(read.ep_name ? read.ep_name : "ep");
+	const char *name = read.ep_name ? read.ep_name : "ep";
+	size_t name_bytes = strlen(name) + 1;
+	struct kit *kit = (struct kit *)calloc(1, sizeof(*kit));
+	char *ep_name = (char *)malloc(name_bytes);
 	if (!kit || !ep_name) {
 		free(kit);
 		free(ep_name);
 		return ort_api->CreateStatus(ORT_FAIL, "epprof kit: out of memory");
 	}
+	memcpy(ep_name, name, name_bytes);
 	kit->profiler = profiler;
 	kit->options = read;
-	kit->options.ep_name = ep_name;
+	kit->options.ep_name = kit->ep_name = ep_name;
 	kit->ort_api = ort_api;
 	kit->ep_api = ep_api;
-	kit->pid = getpid();
+	kit->process_id = system_process_id();
 	kit->host_escapes = minor >= JSON_ESCAPING_ORT_VERSION;
 	kit->generation = atomic_fetch_add(&kit_process.generations, 1) + 1;
 	kit->clock_unused_bits = 64 - read.clock_bits;
@@ -322,28 +330,26 @@ OrtStatus *epp_ep_profiler_init(epp_ep_profiler *profiler, const epp_ep_options 
 	kit_host_setup(kit, version);
 	kit_pairs_setup(kit);
 	profiler->state = kit;
-	profiler->impl = (OrtEpProfilerImpl){
-		.ort_version_supported = version,
-		.Release = kit_release,
-		.StartProfiling = kit_start_profiling,
-		.StartEvent = kit_start_event,
-		.StopEvent = kit_stop_event,
-		.EndProfiling = kit_end_profiling,
-	};
+	profiler->impl.ort_version_supported = version;
+	profiler->impl.Release = kit_release;
+	profiler->impl.StartProfiling = kit_start_profiling;
+	profiler->impl.StartEvent = kit_start_event;
+	profiler->impl.StopEvent = kit_stop_event;
+	profiler->impl.EndProfiling = kit_end_profiling;
 	return NULL;
 }
 
 OrtStatus *epp_ep_profiler_create(const epp_ep_options *options, epp_ep_profiler **profiler)
 {
-	*profiler = malloc(sizeof(**profiler));
+	*profiler = (epp_ep_profiler *)malloc(sizeof(**profiler));
 	epp_ep_profiler none;
 	OrtStatus *status = epp_ep_profiler_init(*profiler ? *profiler : &none, options);
 	if (*profiler && (*profiler)->state) {
-		((struct kit *)(*profiler)->state)->on_heap = true;
+		kit_of(&(*profiler)->impl)->on_heap = true;
 		return NULL;
 	}
 	if (!*profiler && none.state) {
-		struct kit *kit = none.state;
+		struct kit *kit = kit_of(&none.impl);
 		const OrtApi *ort_api = kit->ort_api;
 		kit->options.release = NULL;
 		kit_release(&none.impl);
@@ -358,7 +364,7 @@ OrtStatus *epp_ep_profiler_create(const epp_ep_options *options, epp_ep_profiler
 
 uint64_t epp_ep_current(epp_ep_profiler *profiler)
 {
-	struct kit *kit = profiler ? profiler->state : NULL;
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
 	if (!kit)
 		return 0;
 	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
@@ -378,7 +384,7 @@ uint64_t epp_ep_current(epp_ep_profiler *profiler)
 
 void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 {
-	struct kit *kit = profiler ? profiler->state : NULL;
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
 	if (!kit)
 		return;
 	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
@@ -400,9 +406,44 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 	kit_thread_leave(thread);
 }
 
+static void kit_name_set(epp_ep_profiler *profiler, bool is_stream, int32_t device, int64_t stream, const char *text)
+{
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
+	struct kit_name *name = kit ? kit_name_add(kit, is_stream, device, stream, text) : NULL;
+	/* A name set before a run is submitted to libepprof by StartProfiling. */
+	struct kit_thread *thread = name && kit_run_is_on(atomic_load(&kit->run)) ? kit_thread_get(kit) : NULL;
+	if (!thread || !kit_thread_enter(thread))
+		return;
+	if (kit_run_is_on(atomic_load(&kit->run)))
+		kit_name_push(kit, NULL, name);
+	kit_thread_leave(thread);
+}
+
+void epp_ep_device_name_set(epp_ep_profiler *profiler, int32_t device, const char *name)
+{
+	kit_name_set(profiler, false, device, 0, name);
+}
+
+void epp_ep_stream_name_set(epp_ep_profiler *profiler, int32_t device, int64_t stream, const char *name)
+{
+	kit_name_set(profiler, true, device, stream, name);
+}
+
+void epp_ep_counter_record(epp_ep_profiler *profiler, const epp_ep_counter *counter)
+{
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
+	bool is_wanted = kit && counter && (kit->push || kit_recording(kit));
+	struct kit_thread *thread = is_wanted ? kit_thread_get(kit) : NULL;
+	if (!thread || !kit_thread_enter(thread))
+		return;
+	if (kit_run_is_on(atomic_load(&kit->run)))
+		kit_push_counter(kit, counter);
+	kit_thread_leave(thread);
+}
+
 void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_ticks, uint64_t host_ticks, uint64_t half_width_ticks)
 {
-	struct kit *kit = profiler ? profiler->state : NULL;
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
 	struct kit_thread *thread = kit ? kit_thread_get(kit) : NULL;
 	if (!thread || !kit_thread_enter(thread))
 		return;
@@ -415,7 +456,7 @@ void epp_ep_clock_pair(epp_ep_profiler *profiler, uint64_t device_ticks, uint64_
 
 void epp_ep_waited(epp_ep_profiler *profiler, uint64_t parent, uint64_t start_host_ticks)
 {
-	struct kit *kit = profiler ? profiler->state : NULL;
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
 	bool is_wanted = kit && parent && (kit->push || kit_recording(kit));
 	struct kit_thread *thread = is_wanted ? kit_thread_get(kit) : NULL;
 	if (!thread || !kit_thread_enter(thread))
@@ -427,18 +468,18 @@ void epp_ep_waited(epp_ep_profiler *profiler, uint64_t parent, uint64_t start_ho
 
 uint64_t epp_ep_host_ticks(epp_ep_profiler *profiler)
 {
-	return profiler && profiler->state ? kit_host_ticks(profiler->state) : 0;
+	return profiler && profiler->state ? kit_host_ticks(kit_of(&profiler->impl)) : 0;
 }
 
 uint64_t epp_ep_host_ticks_per_second(epp_ep_profiler *profiler)
 {
-	return profiler && profiler->state ? ((struct kit *)profiler->state)->host_ticks_per_second : 0;
+	return profiler && profiler->state ? kit_of(&profiler->impl)->host_ticks_per_second : 0;
 }
 
 void epp_ep_ledger(const epp_ep_profiler *profiler, EpprofLedger *ledger)
 {
-	struct kit *kit = profiler ? profiler->state : NULL;
-	*ledger = (EpprofLedger){ 0 };
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
+	memset(ledger, 0, sizeof(*ledger));
 	if (!kit)
 		return;
 	struct kit_sums sums = kit_sums_read(kit);

@@ -1,17 +1,13 @@
-/* Submits to an epprof host or to the collector: events in place, clocks and pairs, each with the ledger.
+/* Pushes events, clocks and clock pairs of the kit to libepprof in the same process: to an epprof host, or to epprof's
+ * collector under ONNX Runtime.  Each push contains the ledger.
  *
  * A ledger counts the events submitted with it or before, and those lost so far.  So a trace that is cut off at any
  * moment balances, except for events that were still in the EP's buffers.
  */
-#ifndef EPPROF_KIT_HANDOVER_H
-#define EPPROF_KIT_HANDOVER_H
-
-#include <sys/syscall.h>
-#include <unistd.h>
+#ifndef EPPROF_EP_KIT_HANDOVER_H
+#define EPPROF_EP_KIT_HANDOVER_H
 
 #include "kit.h"
-
-#define KIT_ARG_TEXT 3u /* EpprofArg.type */
 
 static void kit_push_with(const struct kit *kit, const struct kit_sums *sums, EpprofBatch *batch)
 {
@@ -34,54 +30,81 @@ static void kit_push(const struct kit *kit, EpprofBatch *batch)
 
 static void kit_push_events(const struct kit *kit, const EpprofEvent *events, size_t count)
 {
-	kit_push(kit, &(EpprofBatch){ .events = events, .events_count = count });
+	EpprofBatch batch = KIT_ZERO;
+	batch.events = events;
+	batch.events_count = count;
+	kit_push(kit, &batch);
 }
 
 /* The kit has a single clock, number 0. */
 static EpprofClock kit_clock(const struct kit *kit)
 {
-	return (EpprofClock){
-		.kind = kit_has_clock(kit) ? 1 : 2,
-		.bits = kit->options.clock_bits,
-		.ticks_per_second = kit->options.ticks_per_second,
-	};
+	EpprofClock clock = KIT_ZERO;
+	clock.kind = kit_has_clock(kit) ? 1 : 2;
+	clock.bits = kit->options.clock_bits;
+	clock.ticks_per_second = kit->options.ticks_per_second;
+	return clock;
 }
 
-static void kit_push_clock(const struct kit *kit)
+/* Pushes to `recording`, which other threads need not see yet; NULL: as kit_push. */
+static void kit_push_to(const struct kit *kit, EpprofRecording *recording, EpprofBatch *batch)
 {
-	const EpprofClock clock = kit_clock(kit);
-	kit_push(kit, &(EpprofBatch){ .clocks = &clock, .clocks_count = 1 });
+	if (!recording) {
+		kit_push(kit, batch);
+		return;
+	}
+	batch->struct_size = sizeof(*batch);
+	kit->collector->Push(recording, batch);
 }
 
-/* Pushes the clock to a recording that other threads cannot see yet. */
 static void kit_push_clock_to(const struct kit *kit, EpprofRecording *recording)
 {
 	const EpprofClock clock = kit_clock(kit);
-	kit->collector->Push(recording,
-	                     &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .clocks = &clock, .clocks_count = 1 });
+	EpprofBatch batch = KIT_ZERO;
+	batch.clocks = &clock;
+	batch.clocks_count = 1;
+	kit_push_to(kit, recording, &batch);
+}
+
+static void kit_push_counter(const struct kit *kit, const epp_ep_counter *counter)
+{
+	EpprofCounter pushed = KIT_ZERO;
+	pushed.name = counter->name;
+	pushed.host_ticks = counter->host_ticks;
+	pushed.number.u64 = counter->u64;
+	pushed.type = counter->type;
+	pushed.device = counter->device;
+	EpprofBatch batch = KIT_ZERO;
+	batch.counters = &pushed;
+	batch.counters_count = 1;
+	kit_push(kit, &batch);
 }
 
 static void kit_push_pair(const struct kit *kit, const struct clock_pair *pair)
 {
-	const EpprofClockPair pushed = {
-		.device_ticks = pair->device,
-		.host_ticks = pair->host,
-		.half_width_ticks = pair->half_width,
-	};
-	kit_push(kit, &(EpprofBatch){ .pairs = &pushed, .pairs_count = 1 });
+	EpprofClockPair pushed = KIT_ZERO;
+	pushed.device_ticks = pair->device;
+	pushed.host_ticks = pair->host;
+	pushed.half_width_ticks = pair->half_width;
+	EpprofBatch batch = KIT_ZERO;
+	batch.pairs = &pushed;
+	batch.pairs_count = 1;
+	kit_push(kit, &batch);
 }
 
 /* Submits a wait that ends now. */
 static void kit_push_wait(const struct kit *kit, uint64_t parent, uint64_t start_host_ticks)
 {
 	uint64_t now = kit_host_ticks(kit);
-	const EpprofWait wait = {
-		.parent = parent,
-		.start_host_ticks = start_host_ticks && start_host_ticks < now ? start_host_ticks : now,
-		.end_host_ticks = now,
-		.thread = (int64_t)syscall(SYS_gettid),
-	};
-	kit_push(kit, &(EpprofBatch){ .waits = &wait, .waits_count = 1 });
+	EpprofWait wait = KIT_ZERO;
+	wait.parent = parent;
+	wait.start_host_ticks = start_host_ticks && start_host_ticks < now ? start_host_ticks : now;
+	wait.end_host_ticks = now;
+	wait.thread = (int64_t)system_thread_id();
+	EpprofBatch batch = KIT_ZERO;
+	batch.waits = &wait;
+	batch.waits_count = 1;
+	kit_push(kit, &batch);
 }
 
 #endif

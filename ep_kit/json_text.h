@@ -8,8 +8,8 @@
  * 1.31, its first character is escaped here, which makes it a string.  From 1.31 on, it is unchanged if it is JSON;
  * otherwise a space is inserted in front.
  */
-#ifndef EPPROF_KIT_JSON_TEXT_H
-#define EPPROF_KIT_JSON_TEXT_H
+#ifndef EPPROF_EP_KIT_JSON_TEXT_H
+#define EPPROF_EP_KIT_JSON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static inline bool json_text_reset(struct json_text *text, size_t room)
 	if (room <= text->room)
 		return true;
 	free(text->bytes);
-	text->bytes = malloc(room);
+	text->bytes = (char *)malloc(room);
 	text->room = text->bytes ? room : 0;
 	return text->bytes != NULL;
 }

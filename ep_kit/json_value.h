@@ -1,7 +1,7 @@
 /* Checks if a string is a JSON object or array.  ONNX Runtime writes an arg's value that begins like one without
  * quotes, so a value that is not JSON would make the profile invalid.  Recursive descent with a limited depth. */
-#ifndef EPPROF_KIT_JSON_VALUE_H
-#define EPPROF_KIT_JSON_VALUE_H
+#ifndef EPPROF_EP_KIT_JSON_VALUE_H
+#define EPPROF_EP_KIT_JSON_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

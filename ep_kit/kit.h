@@ -6,15 +6,15 @@
  * and only EndProfiling waits for `busy`.  So a thread that holds `busy` and then sees its run on may add data.
  * EndProfiling ends the run, then takes each `busy` once, and then has exclusive access to everything.
  */
-#ifndef EPPROF_KIT_H
-#define EPPROF_KIT_H
+#ifndef EPPROF_EP_KIT_KIT_H
+#define EPPROF_EP_KIT_KIT_H
 
-#include <stdatomic.h>
+#include "system.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
+#include <string.h>
 
 #include "clock_fit.h"
 #include "epprof/ep.h"
@@ -26,14 +26,16 @@
 #define KIT_BUFFER_BYTES (64u << 20)
 #define KIT_STRING_BYTES_MAX 65536u
 #define KIT_ARGS_MAX 256u
+#define KIT_SPECIAL_ARGS_MAX 6u /* args that the kit makes of other members of an event */
+#define KIT_NAMES_MAX 1024u
 #define KIT_COPIES_BITS 6
 #define KIT_TOKEN_BLOCKS 20u /* sizes: 256, 512, 1,024, ... tokens */
 #define KIT_TOKEN_BLOCK_FIRST 256u
+#define KIT_CHARGED_BLOCK ((uint64_t)1 << 56) /* in kit.charged: one block of tokens; the bits below it are bytes */
 
-#define kit_likely(condition) __builtin_expect(!!(condition), 1)
-
-/* Events grow from the front, args and strings from the end, so an epprof host receives the events in place.  A
- * repeated string is stored once, so that the host can recognise it by its address. */
+/* Its events are behind it (kit_chunk_events).  They grow from the front, args and strings from the end, so an epprof
+ * host receives the events in place.  A repeated string is stored once, so that the host can recognise it by its
+ * address. */
 struct kit_chunk {
 	struct kit_chunk *next; /* the chunk that was filled before this one */
 	uint32_t bytes;         /* size of the chunk, including this header */
@@ -42,8 +44,14 @@ struct kit_chunk {
 	/* number of events submitted to the collector; token_find.h describes their fields from then on */
 	uint32_t pushed_count;
 	bool is_collectors; /* emptied when it is full, so it must contain nothing but events and their texts */
-	EpprofEvent events[];
 };
+
+static_assert(sizeof(struct kit_chunk) % 8 == 0, "the events behind a chunk are aligned");
+
+static inline EpprofEvent *kit_chunk_events(struct kit_chunk *chunk)
+{
+	return (EpprofEvent *)(void *)(chunk + 1);
+}
 
 /* The event of a token, as StopEvent saw it; unknown strings are NULL. */
 struct kit_context {
@@ -74,23 +82,33 @@ struct kit_open {
 };
 
 struct kit_thread {
-	struct kit_thread *next; /* in kit.threads; set once */
-	_Atomic uint64_t owner;  /* the owning thread: its serial << 22 | its tid; 0: none */
+	struct kit_thread *next;    /* in kit.threads; set once */
+	void *memory;               /* that contains this struct, to be freed */
+	KIT_ATOMIC(uint64_t) owner; /* the owning thread: its serial << 32 | its number of the system; 0: none */
 
 	/* Only for the owner. */
-	uint32_t run;            /* the run that the stack belongs to */
-	_Atomic uint32_t beyond; /* number of open events beyond the stack's end; relaxed */
-	_Atomic uint32_t depth;  /* always stored last, with release: the next owner loads it first */
+	uint32_t run;                /* the run that the stack belongs to */
+	KIT_ATOMIC(uint32_t) beyond; /* number of open events beyond the stack's end; relaxed */
+	KIT_ATOMIC(uint32_t) depth;  /* always stored last, with release: the next owner loads it first */
 
-	_Atomic uint32_t busy;
+	KIT_ATOMIC(uint32_t) busy;
 	/* Only with `busy` held. */
 	uint32_t chunk_bytes; /* of the next chunk */
 	uint32_t unchecked;   /* number of events since the host's clock was last read */
 	struct kit_chunk *chunk;
-	_Atomic uint64_t in_hand; /* number of events in chunks that were not submitted; read by any thread */
+	KIT_ATOMIC(uint64_t) in_hand; /* number of events in chunks that were not submitted; read by any thread */
 	struct kit_copy copies[1u << KIT_COPIES_BITS]; /* valid as long as the chunks with the copies */
 
 	struct kit_open open[KIT_OPEN_MAX];
+};
+
+/* The name of a device or a stream.  Entries are only appended; the last one of a device or stream is valid. */
+struct kit_name {
+	KIT_ATOMIC(struct kit_name *) next;
+	int64_t stream;
+	int32_t device;
+	bool is_stream;
+	char *text; /* in the memory behind this struct */
 };
 
 enum kit_loss { KIT_NO_BUFFER, KIT_REFUSED, KIT_OUTSIDE_RUN, KIT_OTHER, KIT_LOSS_COUNT };
@@ -102,75 +120,76 @@ struct kit_sums {
 };
 
 struct kit {
-	uint64_t generation;  /* unique in this copy of the kit, never reused */
-	_Atomic uint32_t run; /* number << 1 | is on */
+	uint64_t generation;      /* unique in this copy of the kit, never reused */
+	KIT_ATOMIC(uint32_t) run; /* number << 1 | is on */
 	uint32_t clock_unused_bits;
 	EpprofApi_PushEvents_SinceV1_Fn push; /* NULL: the host is ONNX Runtime */
 	EpprofApi_HostTicks_SinceV1_Fn host_ticks;
-	_Atomic(struct kit_thread *) threads; /* grows only; freed in Release */
-	_Atomic size_t threads_count;
-	_Atomic size_t sweep_count; /* number of threads at which to search for dead ones */
+	KIT_ATOMIC(struct kit_thread *) threads; /* grows only; freed in Release */
+	KIT_ATOMIC(size_t) threads_count;
+	KIT_ATOMIC(size_t) sweep_count; /* number of threads at which to search for dead ones */
 
 	epp_ep_profiler *profiler;
 	epp_ep_options options;
+	char *ep_name; /* options.ep_name, to be freed */
 	uint64_t host_ticks_per_second;
 	const OrtApi *ort_api;
 	const OrtEpApi *ep_api;
-	pid_t pid;
+	uint64_t process_id;
 	bool on_heap;
 	bool host_escapes; /* it escapes strings in its JSON itself */
 
-	_Atomic uint64_t delivered;
-	_Atomic uint64_t lost[KIT_LOSS_COUNT];
+	KIT_ATOMIC(uint64_t) delivered;
+	KIT_ATOMIC(uint64_t) lost[KIT_LOSS_COUNT];
 	struct kit_sums sums_before; /* start of this run's ledger */
 	struct kit_sums sums_end;    /* end of the last run's ledger */
-	_Atomic size_t bytes_in_hand;
+	/* The bytes of chunks and of blocks of tokens, and the number of these blocks: together, so that a block that
+	 * several threads need at once is charged once. */
+	KIT_ATOMIC(uint64_t) charged;
+	KIT_ATOMIC(struct kit_name *) names; /* freed in Release */
+	KIT_ATOMIC(uint32_t) names_count;
 
 	/* The clock: when the next pair is due. */
 	uint64_t pair_interval_host;
 	int64_t pair_interval_device;
 	uint32_t check_events; /* the host's clock is read after this many events */
-	_Atomic uint64_t pair_host;
-	_Atomic uint64_t pair_device;
+	KIT_ATOMIC(uint64_t) pair_host;
+	KIT_ATOMIC(uint64_t) pair_device;
 
 	/* Only with ONNX Runtime. */
-	int64_t offset_ns;          /* argument of StartProfiling */
-	uint64_t start_ns;          /* host time of StartProfiling */
-	int64_t to_unix_ns;         /* wall-clock time minus host time in StartProfiling */
-	_Atomic int64_t profile_us; /* wall-clock time at which ONNX Runtime's profile began; 0: unknown */
+	int64_t offset_ns;              /* argument of StartProfiling */
+	uint64_t start_ns;              /* host time of StartProfiling */
+	int64_t to_correlation_ns;      /* clock of correlation ids minus host time in StartProfiling */
+	KIT_ATOMIC(int64_t) profile_us; /* when ONNX Runtime's profile began, on that clock; 0: unknown */
 	uint32_t token_serial;
-	_Atomic uint32_t tokens_count;
-	_Atomic(struct kit_token *) tokens[KIT_TOKEN_BLOCKS];
-	_Atomic uint64_t contexts_lost; /* number of tokens and contexts for which there was no room */
-	_Atomic uint64_t cut_count;     /* number of strings and args that were cut */
-	_Atomic uint32_t pairs_busy;
+	KIT_ATOMIC(uint32_t) tokens_count;
+	KIT_ATOMIC(struct kit_token *) tokens[KIT_TOKEN_BLOCKS];
+	KIT_ATOMIC(uint64_t) contexts_lost; /* number of tokens and contexts for which there was no room */
+	KIT_ATOMIC(uint64_t) cut_count;     /* number of strings and args that were cut */
+	KIT_ATOMIC(uint32_t) pairs_busy;
 	uint32_t pairs_count;
 	uint32_t pairs_room;
 	struct clock_pair *pairs;
 	struct clock_pair pair_first; /* StartProfiling's pair, used if there is no memory */
 
 	/* The collector, a library in ONNX Runtime's process. */
-	const EpprofCollector *collector;     /* NULL: there is none */
-	_Atomic(EpprofRecording *) recording; /* NULL: not joined; otherwise valid until EndProfiling or Release */
-	_Atomic bool may_join;
-	_Atomic uint32_t joining;
-	uint32_t join_tries;             /* remaining tries; only with `joining` held */
-	_Atomic uint64_t batch_no_room;  /* events that the collector received and ONNX Runtime does not: no room, */
-	_Atomic uint64_t batch_failures; /* or refused by ONNX Runtime */
+	const EpprofCollector *collector;        /* NULL: there is none */
+	KIT_ATOMIC(EpprofRecording *) recording; /* NULL: not joined; otherwise valid until EndProfiling or Release */
+	KIT_ATOMIC(bool) may_join;
+	KIT_ATOMIC(uint32_t) joining;
+	uint32_t join_tries;                /* remaining tries; only with `joining` held */
+	KIT_ATOMIC(uint64_t) batch_no_room; /* events that the collector received and ONNX Runtime does not: no room, */
+	KIT_ATOMIC(uint64_t) batch_failures; /* or refused by ONNX Runtime */
 };
 
 static inline struct kit *kit_of(const OrtEpProfilerImpl *impl)
 {
-	return ((const epp_ep_profiler *)impl)->state;
+	return (struct kit *)((const epp_ep_profiler *)impl)->state;
 }
 
 static inline uint64_t kit_host_ticks(const struct kit *kit)
 {
-	if (kit->host_ticks)
-		return kit->host_ticks();
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return kit->host_ticks ? kit->host_ticks() : system_clock_ns();
 }
 
 static inline bool kit_has_clock(const struct kit *kit)
@@ -189,24 +208,34 @@ static inline void kit_count_lost(struct kit *kit, enum kit_loss reason, uint64_
 	atomic_fetch_add_explicit(&kit->lost[reason], count, memory_order_relaxed);
 }
 
-/* Reserves memory for events; false: it would exceed buffer_bytes. */
+/* Returns the memory in use for events; never more than buffer_bytes. */
+static inline size_t kit_bytes_in_hand(const struct kit *kit)
+{
+	return (size_t)(atomic_load_explicit(&kit->charged, memory_order_relaxed) % KIT_CHARGED_BLOCK);
+}
+
+/* Reserves memory for events; false: it would exceed buffer_bytes.  A failed call changes nothing, not even for a
+ * moment, so another thread still finds the room that there is. */
 static inline bool kit_bytes_take(struct kit *kit, size_t bytes)
 {
-	size_t before = atomic_fetch_add_explicit(&kit->bytes_in_hand, bytes, memory_order_relaxed);
-	if (bytes <= kit->options.buffer_bytes && before <= kit->options.buffer_bytes - bytes)
-		return true;
-	atomic_fetch_sub_explicit(&kit->bytes_in_hand, bytes, memory_order_relaxed);
-	return false;
+	uint64_t before = atomic_load_explicit(&kit->charged, memory_order_relaxed);
+	do {
+		if (bytes > kit->options.buffer_bytes - before % KIT_CHARGED_BLOCK)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&kit->charged, &before, before + bytes, memory_order_relaxed,
+	                                                memory_order_relaxed));
+	return true;
 }
 
 static inline void kit_bytes_give(struct kit *kit, size_t bytes)
 {
-	atomic_fetch_sub_explicit(&kit->bytes_in_hand, bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&kit->charged, bytes, memory_order_relaxed);
 }
 
 static inline struct kit_sums kit_sums_read(const struct kit *kit)
 {
-	struct kit_sums sums = { .delivered = atomic_load_explicit(&kit->delivered, memory_order_relaxed) };
+	struct kit_sums sums;
+	sums.delivered = atomic_load_explicit(&kit->delivered, memory_order_relaxed);
 	for (int i = 0; i < KIT_LOSS_COUNT; i++)
 		sums.lost[i] = atomic_load_explicit(&kit->lost[i], memory_order_relaxed);
 	return sums;
@@ -217,15 +246,21 @@ static inline struct kit_sums kit_sums_read(const struct kit *kit)
 static inline EpprofLedger kit_ledger(const struct kit *kit, const struct kit_sums *sums)
 {
 	const struct kit_sums *before = &kit->sums_before;
-	EpprofLedger ledger = {
-		.emitted = sums->delivered - before->delivered,
-		.lost_no_buffer = sums->lost[KIT_NO_BUFFER] - before->lost[KIT_NO_BUFFER],
-		.lost_refused = sums->lost[KIT_REFUSED] - before->lost[KIT_REFUSED],
-		.lost_outside_run = sums->lost[KIT_OUTSIDE_RUN] - before->lost[KIT_OUTSIDE_RUN],
-		.lost_other = sums->lost[KIT_OTHER] - before->lost[KIT_OTHER],
-	};
+	EpprofLedger ledger;
+	ledger.lost_no_buffer = sums->lost[KIT_NO_BUFFER] - before->lost[KIT_NO_BUFFER];
+	ledger.lost_refused = sums->lost[KIT_REFUSED] - before->lost[KIT_REFUSED];
+	ledger.lost_outside_run = sums->lost[KIT_OUTSIDE_RUN] - before->lost[KIT_OUTSIDE_RUN];
+	ledger.lost_other = sums->lost[KIT_OTHER] - before->lost[KIT_OTHER];
+	ledger.emitted = sums->delivered - before->delivered;
 	ledger.emitted += ledger.lost_no_buffer + ledger.lost_refused + ledger.lost_outside_run + ledger.lost_other;
 	return ledger;
+}
+
+/* Returns the number of bytes of a string that are stored. */
+static inline uint32_t kit_string_bytes(const char *string)
+{
+	const char *end = (const char *)memchr(string, '\0', KIT_STRING_BYTES_MAX);
+	return end ? (uint32_t)(end - string) : KIT_STRING_BYTES_MAX;
 }
 
 static inline void kit_status_ignore(const struct kit *kit, OrtStatus *status)

@@ -7,26 +7,24 @@
  * generation.  When the number of threads has doubled, the kit asks the kernel which threads are alive and reuses
  * the kit_threads of dead ones.
  */
-#ifndef EPPROF_KIT_STACK_H
-#define EPPROF_KIT_STACK_H
+#ifndef EPPROF_EP_KIT_STACK_H
+#define EPPROF_EP_KIT_STACK_H
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "kit.h"
 
 #define KIT_CACHE_ENTRIES 4u
-#define KIT_TID_BITS 22 /* the kernel's PID_MAX_LIMIT */
+#define KIT_TID_BITS 32
 #define KIT_SWEEP_COUNT 64u
+#define KIT_THREAD_ALIGN 64u /* the threads' structs share no cache line */
 
-static struct {
-	_Atomic uint64_t generations;
-	_Atomic uint64_t serials;
-	_Atomic uint32_t token_serials;
+static struct kit_process {
+	KIT_ATOMIC(uint64_t) generations;
+	KIT_ATOMIC(uint64_t) serials;
+	KIT_ATOMIC(uint32_t) token_serials;
 } kit_process;
 
 struct kit_cached {
@@ -34,27 +32,29 @@ struct kit_cached {
 	struct kit_thread *thread;
 };
 
-static __thread struct {
+struct kit_local {
 	uint64_t owner;           /* value for kit_thread.owner */
 	struct kit_cached recent; /* the last entry used; its address does not depend on the kit, which saves a load */
 	struct kit_cached cache[KIT_CACHE_ENTRIES];
-} kit_local;
+};
 
-static inline pid_t kit_owner_tid(uint64_t owner)
+static KIT_THREAD_LOCAL struct kit_local kit_local;
+
+static inline uint32_t kit_owner_tid(uint64_t owner)
 {
-	return (pid_t)(owner & ((1u << KIT_TID_BITS) - 1));
+	return (uint32_t)owner;
 }
 
 static bool kit_tid_lives(const struct kit *kit, uint64_t owner)
 {
-	return syscall(SYS_tgkill, kit->pid, kit_owner_tid(owner), 0) == 0 || errno != ESRCH;
+	return system_thread_lives(kit->process_id, kit_owner_tid(owner));
 }
 
 /* Releases the kit_threads of dead threads; returns the number of live ones.  In a forked child all count as alive,
  * because the parent's threads, including the one that forked, would appear dead there. */
 static size_t kit_threads_sweep(struct kit *kit)
 {
-	bool child = getpid() != kit->pid;
+	bool child = system_process_id() != kit->process_id;
 	size_t living = 0;
 	for (struct kit_thread *thread = atomic_load(&kit->threads); thread; thread = thread->next) {
 		uint64_t owner = atomic_load(&thread->owner);
@@ -84,12 +84,15 @@ static struct kit_thread *kit_thread_claim(struct kit *kit)
 
 static struct kit_thread *kit_thread_add(struct kit *kit)
 {
-	struct kit_thread *thread = aligned_alloc(64, (sizeof(*thread) + 63) / 64 * 64);
-	if (!thread)
+	void *memory = calloc(1, sizeof(struct kit_thread) + KIT_THREAD_ALIGN);
+	if (!memory)
 		return NULL;
-	memset(thread, 0, sizeof(*thread));
+	uintptr_t unaligned = (uintptr_t)memory;
+	struct kit_thread *thread = (struct kit_thread *)(void *)((char *)memory +
+	                                                          (KIT_THREAD_ALIGN - unaligned % KIT_THREAD_ALIGN));
+	thread->memory = memory;
 	thread->chunk_bytes = KIT_CHUNK_FIRST_BYTES;
-	atomic_init(&thread->owner, kit_local.owner);
+	atomic_store_explicit(&thread->owner, kit_local.owner, memory_order_relaxed);
 	thread->next = atomic_load(&kit->threads);
 	/* Sequentially consistent, like EndProfiling's walk: either EndProfiling finds this thread, or this thread
 	 * sees that the run is over. */
@@ -100,12 +103,12 @@ static struct kit_thread *kit_thread_add(struct kit *kit)
 }
 
 /* Slow path: finds or adds this thread's kit_thread; NULL: no memory. */
-static __attribute__((noinline)) struct kit_thread *kit_thread_find(struct kit *kit)
+static KIT_NOINLINE struct kit_thread *kit_thread_find(struct kit *kit)
 {
 	int saved_errno = errno;
 	if (kit_local.owner == 0) {
 		uint64_t serial = atomic_fetch_add(&kit_process.serials, 1) + 1;
-		kit_local.owner = serial << KIT_TID_BITS | (uint64_t)syscall(SYS_gettid);
+		kit_local.owner = serial << KIT_TID_BITS | (uint32_t)system_thread_id();
 	}
 	struct kit_thread *thread = atomic_load(&kit->threads);
 	while (thread && atomic_load_explicit(&thread->owner, memory_order_relaxed) != kit_local.owner)
@@ -122,8 +125,11 @@ static __attribute__((noinline)) struct kit_thread *kit_thread_find(struct kit *
 	}
 	if (!thread)
 		thread = kit_thread_add(kit);
-	if (thread)
-		kit_local.cache[kit->generation % KIT_CACHE_ENTRIES] = (struct kit_cached){ kit->generation, thread };
+	if (thread) {
+		struct kit_cached *entry = &kit_local.cache[kit->generation % KIT_CACHE_ENTRIES];
+		entry->generation = kit->generation;
+		entry->thread = thread;
+	}
 	errno = saved_errno;
 	return thread;
 }
@@ -134,8 +140,10 @@ static inline struct kit_thread *kit_thread_get(struct kit *kit)
 		return kit_local.recent.thread;
 	const struct kit_cached *entry = &kit_local.cache[kit->generation % KIT_CACHE_ENTRIES];
 	struct kit_thread *thread = entry->generation == kit->generation ? entry->thread : kit_thread_find(kit);
-	if (thread)
-		kit_local.recent = (struct kit_cached){ kit->generation, thread };
+	if (thread) {
+		kit_local.recent.generation = kit->generation;
+		kit_local.recent.thread = thread;
+	}
 	return thread;
 }
 
@@ -165,7 +173,8 @@ static inline void kit_stack_push(struct kit_thread *thread, uint32_t run, uint6
 		atomic_store_explicit(&thread->beyond, beyond + 1, memory_order_relaxed);
 		return;
 	}
-	thread->open[depth] = (struct kit_open){ id, token };
+	thread->open[depth].id = id;
+	thread->open[depth].token = token;
 	atomic_store_explicit(&thread->depth, depth + 1, memory_order_release);
 }
 
@@ -199,16 +208,15 @@ static inline void kit_thread_leave(struct kit_thread *thread)
 	atomic_store_explicit(&thread->busy, 0, memory_order_release);
 }
 
-/* Takes `busy` for EndProfiling.  Waits for an emit in progress, but not for a thread that died in one or that only
- * exists in the parent of a fork. */
+/* Sets the thread's `busy` flag for EndProfiling.  Waits until a running emit ends.  Does not wait if the thread died
+ * during an emit, or exists only in the parent of a fork. */
 static void kit_thread_wait(const struct kit *kit, struct kit_thread *thread)
 {
-	const struct timespec pause = { .tv_nsec = 20000 };
 	for (unsigned tries = 0; !kit_thread_enter(thread); tries++) {
 		uint64_t owner = atomic_load(&thread->owner);
-		if (getpid() != kit->pid || (tries % 256 == 255 && !kit_tid_lives(kit, owner)))
+		if (system_process_id() != kit->process_id || (tries % 256 == 255 && !kit_tid_lives(kit, owner)))
 			return;
-		nanosleep(&pause, NULL);
+		system_pause();
 	}
 }
 

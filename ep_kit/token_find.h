@@ -1,13 +1,16 @@
-/* Finds a token's entry in a table that grows by blocks (tokens.h), and the token of an event. */
-#ifndef EPPROF_KIT_TOKEN_FIND_H
-#define EPPROF_KIT_TOKEN_FIND_H
+/* Finds the entry of a token in the table of tokens (tokens.h), and the token of an event. */
+#ifndef EPPROF_EP_KIT_TOKEN_FIND_H
+#define EPPROF_EP_KIT_TOKEN_FIND_H
 
 #include "kit.h"
 
 /* Block `k` holds 256 << k tokens. */
 static inline unsigned kit_token_block(uint32_t index)
 {
-	return 31 - (unsigned)__builtin_clz(index + KIT_TOKEN_BLOCK_FIRST) - 8;
+	unsigned block = 0;
+	for (uint32_t blocks = index / KIT_TOKEN_BLOCK_FIRST + 1; blocks > 1; blocks /= 2)
+		block++;
+	return block;
 }
 
 static inline uint32_t kit_token_block_count(unsigned block)

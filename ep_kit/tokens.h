@@ -5,8 +5,8 @@
  * event stops.  In an epprof host ids are unique, a token is the id, and this file is not used.
  * Writers hold the thread's `busy`.  Only EndProfiling reads, when it has exclusive access.
  */
-#ifndef EPPROF_KIT_TOKENS_H
-#define EPPROF_KIT_TOKENS_H
+#ifndef EPPROF_EP_KIT_TOKENS_H
+#define EPPROF_EP_KIT_TOKENS_H
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,21 @@
 #include "profile_start.h"
 #include "stack.h"
 
+/* Reserves the memory of a block, once for all threads that need the block; false: it would exceed buffer_bytes. */
+static bool kit_token_block_charge(struct kit *kit, unsigned block)
+{
+	size_t bytes = kit_token_block_count(block) * sizeof(struct kit_token);
+	uint64_t before = atomic_load_explicit(&kit->charged, memory_order_relaxed);
+	do {
+		if (before / KIT_CHARGED_BLOCK > block)
+			return true;
+		if (bytes > kit->options.buffer_bytes - before % KIT_CHARGED_BLOCK)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&kit->charged, &before, before + KIT_CHARGED_BLOCK + bytes,
+	                                                memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
 /* Allocates a block if it does not exist; false: no memory. */
 static bool kit_token_block_make(struct kit *kit, unsigned block)
 {
@@ -24,20 +39,18 @@ static bool kit_token_block_make(struct kit *kit, unsigned block)
 		return false;
 	if (atomic_load_explicit(&kit->tokens[block], memory_order_acquire))
 		return true;
-	size_t bytes = kit_token_block_count(block) * sizeof(struct kit_token);
-	if (!kit_bytes_take(kit, bytes))
+	if (!kit_token_block_charge(kit, block))
 		return false;
-	struct kit_token *made = calloc(1, bytes);
+	struct kit_token *made = (struct kit_token *)calloc(kit_token_block_count(block), sizeof(*made));
 	struct kit_token *none = NULL;
 	if (made && atomic_compare_exchange_strong(&kit->tokens[block], &none, made))
 		return true;
 	free(made);
-	kit_bytes_give(kit, bytes);
 	return none != NULL;
 }
 
 /* Gives the innermost open event a token. */
-static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct kit_thread *thread, struct kit_open *open)
+static KIT_NOINLINE uint64_t kit_token_take(struct kit *kit, struct kit_thread *thread, struct kit_open *open)
 {
 	uint32_t index = atomic_load_explicit(&kit->tokens_count, memory_order_relaxed);
 	/* Allocate first, then take the number: a number cannot be returned, because other threads may have taken
@@ -51,12 +64,11 @@ static __attribute__((noinline)) uint64_t kit_token_take(struct kit *kit, struct
 	                                                memory_order_relaxed));
 	uint64_t token = (uint64_t)kit->token_serial << 32 | (index + 1);
 	EpprofRecording *recording = kit_join_for_token(kit, open->id);
-	*kit_token_find(kit, token) = (struct kit_token){
-		.correlation_id = open->id,
-		.recorded_id = recording ? kit->collector->EventId(recording, open->id) : 0,
-		.thread_id = (uint32_t)kit_owner_tid(kit_local.owner),
-		.taken_ns = kit_has_clock(kit) ? 0 : kit_host_ticks(kit),
-	};
+	struct kit_token *entry = kit_token_find(kit, token);
+	entry->correlation_id = open->id;
+	entry->recorded_id = recording ? kit->collector->EventId(recording, open->id) : 0;
+	entry->thread_id = kit_owner_tid(kit_local.owner);
+	entry->taken_ns = kit_has_clock(kit) ? 0 : kit_host_ticks(kit);
 	open->token = token;
 	/* Store the depth again with release, so that the next owner of this stack sees the token. */
 	atomic_store_explicit(&thread->depth, atomic_load_explicit(&thread->depth, memory_order_relaxed),
@@ -72,8 +84,8 @@ static const char *kit_token_text(const struct kit *kit, const OrtProfilingEvent
 }
 
 /* Called when the event of a token stops: stores its name, op and start. */
-static __attribute__((noinline)) void kit_token_complete(struct kit *kit, struct kit_thread *thread, uint64_t token,
-                                                         const OrtProfilingEvent *event)
+static KIT_NOINLINE void kit_token_complete(struct kit *kit, struct kit_thread *thread, uint64_t token,
+                                            const OrtProfilingEvent *event)
 {
 	struct kit_token *entry = kit_token_find(kit, token);
 	const char *texts[3] = { NULL, kit_token_text(kit, event, "op_name"), kit_token_text(kit, event, "node_index") };
@@ -102,20 +114,22 @@ static __attribute__((noinline)) void kit_token_complete(struct kit *kit, struct
 		to = kit_string_copy(kit, to, texts[i], texts_bytes[i]);
 		texts[i] = copy;
 	}
-	*context = (struct kit_context){ start_us, texts[0], texts[1], texts[2] };
+	context->start_us = start_us;
+	context->name = texts[0];
+	context->op_name = texts[1];
+	context->node_index = texts[2];
 	entry->context = context;
 }
 
 /* Frees the table. */
 static void kit_tokens_clear(struct kit *kit)
 {
-	for (unsigned block = 0; block < KIT_TOKEN_BLOCKS; block++) {
-		struct kit_token *tokens = atomic_load_explicit(&kit->tokens[block], memory_order_relaxed);
-		if (tokens) {
-			free(tokens);
-			kit_bytes_give(kit, kit_token_block_count(block) * sizeof(*tokens));
-			atomic_store_explicit(&kit->tokens[block], NULL, memory_order_relaxed);
-		}
+	uint64_t charged_blocks = atomic_load_explicit(&kit->charged, memory_order_relaxed) / KIT_CHARGED_BLOCK;
+	for (unsigned block = 0; block < charged_blocks; block++) {
+		free(atomic_load_explicit(&kit->tokens[block], memory_order_relaxed));
+		atomic_store_explicit(&kit->tokens[block], NULL, memory_order_relaxed);
+		size_t bytes = kit_token_block_count(block) * sizeof(struct kit_token);
+		atomic_fetch_sub_explicit(&kit->charged, KIT_CHARGED_BLOCK + bytes, memory_order_relaxed);
 	}
 	atomic_store_explicit(&kit->tokens_count, 0, memory_order_relaxed);
 }

@@ -1,9 +1,13 @@
-/* Streams and their threads.  Each engine (a compute stream or the copy engine) has a ring of commands and two counts that
- * only grow: submitted and done.  A point in a stream is a value of `submitted`, reached when `done` has come so far; so
- * an event needs no storage, and since it can only name what is already queued, waits form no circle.  One lock guards all
- * counts.  An engine's thread sleeps on its `submitted`; whoever waits for the engine (host threads, other engines, those
- * who find its queue full) sleeps on its `done`.  Commands run and are reported without the lock, and before they count as
- * done, so whoever waits for a command finds it reported. */
+/* Implements the streams of the accelerator and their threads.
+ *
+ * Each engine (a compute stream or the copy engine) has a thread, a ring of commands, and two counts that only grow:
+ * submitted and done.  A point in a stream is a value of `submitted`; it is reached when `done` is that large.  So an
+ * event needs no storage; and because it can only refer to commands that are already queued, waits never form a circle.
+ *
+ * One lock guards all counts.  An engine's thread waits for its `submitted` to change.  Threads that wait for the
+ * engine (host threads, other engines, callers that find its queue full) wait for its `done`.  Commands run and are
+ * reported without the lock, and before they are counted as done, so a command is always reported before a wait for it
+ * ends. */
 #include "accelerator.h"
 
 #include <fcntl.h>
@@ -19,8 +23,9 @@
 
 struct entry {
 	bool is_wait;
-	accelerator_event event;     /* a wait's */
-	accelerator_command command; /* anything else's */
+	accelerator_event event;     /* of a wait */
+	accelerator_command command; /* of any other entry */
+	uint64_t queue_ticks;
 };
 
 struct engine {
@@ -64,9 +69,11 @@ static void wait_until_done(accelerator *device, accelerator_event event)
 		pthread_cond_wait(&engine->done, &device->lock);
 }
 
-static void run(accelerator *device, accelerator_stream stream, const accelerator_command *command)
+static void run(accelerator *device, accelerator_stream stream, const struct entry *entry)
 {
+	const accelerator_command *command = &entry->command;
 	accelerator_completion completion = accelerator_command_describe(command);
+	completion.queue_ticks = entry->queue_ticks;
 	completion.stream = stream;
 	completion.start_ticks = accelerator_now(device);
 	accelerator_command_run(command);
@@ -80,7 +87,7 @@ static void run(accelerator *device, accelerator_stream stream, const accelerato
 
 static int log_open(void)
 {
-	const char *path = getenv("ACCELERATOR_LOG");
+	const char *path = secure_getenv("ACCELERATOR_LOG");
 	return path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
 }
 
@@ -101,9 +108,9 @@ static void *engine_thread(void *engine_pointer)
 		if (entry->is_wait) {
 			wait_until_done(device, entry->event);
 		} else {
-			/* The entry stays as it is until done_count passes it. */
+			/* The entry does not change until done_count passes it. */
 			pthread_mutex_unlock(&device->lock);
-			run(device, stream, &entry->command);
+			run(device, stream, entry);
 			accelerator_command_forget(&entry->command);
 			pthread_mutex_lock(&device->lock);
 		}
@@ -139,7 +146,7 @@ accelerator_result accelerator_create(const accelerator_options *options, accele
 		pthread_cond_init(&made->engines[i].done, NULL);
 	}
 
-	/* Signals are for the threads of whoever uses the device. */
+	/* Blocks all signals: they are delivered to threads of the program. */
 	sigset_t all;
 	sigset_t before;
 	sigfillset(&all);
@@ -206,7 +213,7 @@ accelerator_result accelerator_submit(accelerator *device, accelerator_stream st
 		return ACCELERATOR_BAD_ARGUMENT;
 	accelerator_command_keep(command);
 	pthread_mutex_lock(&device->lock);
-	enqueue(device, stream, &(struct entry){ .command = *command });
+	enqueue(device, stream, &(struct entry){ .command = *command, .queue_ticks = accelerator_now(device) });
 	if (done)
 		*done = (accelerator_event){ stream, device->engines[stream].submitted_count };
 	pthread_mutex_unlock(&device->lock);

@@ -1,5 +1,6 @@
-/* The buffers of a chain are made and released here: the device keeps them until the commands that use them are done.  The
- * order is by events: the first kernel waits for the last copy in, the copy out for the last kernel. */
+/* Queues the commands of a chain.  It creates buffers and releases them at once, because the device keeps a buffer
+ * until the commands that use it are done.  Events set the order: the first kernel waits for the last copy in, the copy
+ * out for the last kernel. */
 #include "accelerator_chain.h"
 
 #define TRY(expression) \
@@ -14,7 +15,7 @@ static uint32_t kernel_outputs(const accelerator_kernel *kernel)
 	return kernel->op == ACCELERATOR_GEMM ? kernel->outputs : kernel->columns;
 }
 
-/* The rows of a kernel's matrix; 0 if it is none that the device takes. */
+/* Returns the number of rows of a kernel's matrix; 0 if the device does not accept the matrix. */
 static uint32_t kernel_rows(const accelerator_kernel *kernel, size_t values_count)
 {
 	size_t columns = kernel->columns;
@@ -47,7 +48,7 @@ accelerator_result accelerator_upload(accelerator *device, const float *values, 
 	return result;
 }
 
-/* Queues one kernel; *values becomes what it leaves. */
+/* Queues one kernel, and sets *values to its result. */
 static accelerator_result kernel_submit(accelerator *device, const accelerator_chain *chain,
                                         const accelerator_kernel *kernel, accelerator_buffer **values,
                                         size_t *values_count, accelerator_event *computed)

@@ -1,7 +1,8 @@
-/* Ticks are worked out from true time in integers of 128 bits: exact, and as monotonic as the options let them be.  Nothing is
- * stored but the options and the true time of the start, so any thread may read the clock.
+/* Computes the ticks of the accelerator's clock from true time, exactly, in integers of 128 bits.  The clock stores
+ * only the options and the true time of its start, so any thread may read it.
  *
- * In between stands the device's own time in femtoseconds, in which a rate in ppm of true nanoseconds is a whole number. */
+ * An intermediate result is the device's own time in femtoseconds: in this unit a rate in ppm of true nanoseconds is an
+ * integer. */
 #include "accelerator_clock.h"
 
 #include <errno.h>
@@ -24,12 +25,12 @@ static uint64_t monotonic_ns(void *user)
 
 static bool number_read(const char *variable, uint64_t *number)
 {
-	const char *text = getenv(variable);
+	const char *text = secure_getenv(variable);
 	if (text == NULL)
 		return true;
 	char *end;
 	errno = 0;
-	*number = strtoull(text, &end, 0); /* takes a minus sign, too */
+	*number = strtoull(text, &end, 0); /* accepts a minus sign, too */
 	return errno == 0 && end != text && *end == '\0';
 }
 
@@ -75,8 +76,8 @@ bool accelerator_clock_init(accelerator_clock *clock, const accelerator_clock_op
 	return true;
 }
 
-/* How far the wander has taken the clock.  The rate rises from one side to the other in half the period and falls back in
- * the other half, so what it adds is a parabola below zero, then one above. */
+/* Returns the time that the variation of the rate has added so far.  The rate rises in one half of the period and falls
+ * in the other half, so the added time is a parabola below zero, then one above. */
 static int128 wander_fs(const accelerator_clock_options *options, uint64_t running_ns)
 {
 	if (options->wander_ns < 2)
@@ -99,7 +100,7 @@ uint64_t accelerator_clock_at(const accelerator_clock *clock, uint64_t true_ns)
 	int128 device_fs = (int128)running_ns * (FS_PER_NS + options->fast_ppm) + wander_fs(options, running_ns);
 	if (elapsed_ns >= options->jump_at_ns)
 		device_fs += (int128)options->jump_ns * FS_PER_NS;
-	/* Rounded down, below zero too. */
+	/* Rounds down, also below zero. */
 	int128 scaled = device_fs * (int128)options->ticks_per_second;
 	int128 whole = scaled / FS_PER_SECOND - (scaled % FS_PER_SECOND < 0);
 	uint64_t ticks = options->start_ticks + (uint64_t)whole;

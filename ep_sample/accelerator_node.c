@@ -1,4 +1,4 @@
-/* A node is a chain of one kernel, whose weights are copied in before it. */
+/* Runs a node as a chain of one kernel, after its weights are copied in. */
 #include "accelerator_node.h"
 
 #include "accelerator_chain.h"

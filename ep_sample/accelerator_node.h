@@ -1,10 +1,10 @@
-/* One node of a model on the accelerator, from host memory to host memory: copies in, a kernel, a copy out. */
-#ifndef EP_SAMPLE_ACCELERATOR_NODE_H
-#define EP_SAMPLE_ACCELERATOR_NODE_H
+/* Runs one node of a model on the accelerator, from host memory to host memory: copies in, a kernel, a copy out. */
+#ifndef EPPROF_EP_SAMPLE_ACCELERATOR_NODE_H
+#define EPPROF_EP_SAMPLE_ACCELERATOR_NODE_H
 
 #include "accelerator.h"
 
-/* Matrices of float, rows one after another. */
+/* Matrices are row-major arrays of float. */
 typedef struct accelerator_node {
 	accelerator_op op;         /* a kernel, not a copy */
 	accelerator_stream stream; /* where the kernel runs: 0 or 1 */
@@ -13,12 +13,12 @@ typedef struct accelerator_node {
 	float *y;                  /* [rows][outputs]; may be x */
 	uint32_t rows;
 	uint32_t columns;
-	uint32_t outputs; /* gemm; else it is `columns` */
+	uint32_t outputs; /* gemm only; for other kernels the result has `columns` columns */
 	uint64_t tag;     /* of each command */
 } accelerator_node;
 
-/* Queues the node; its last command is the copy out, and `done` the point behind it.  On failure nothing of it is under
- * way when this returns, though copies in may have been done.
+/* Queues the node and sets `done` to the point after its last command, the copy out.  After a failure none of its
+ * commands is queued or running any more; copies in may have been done.
  * Thread: [any-thread].  Ownership: the matrices must live until `done`. */
 accelerator_result accelerator_node_submit(accelerator *device, const accelerator_node *node, accelerator_event *done);
 

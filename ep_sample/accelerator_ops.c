@@ -1,5 +1,5 @@
-/* The accelerator's arithmetic, plain loops over rows.  A command was found valid before it comes here, so these trust
- * sizes; sides of at most 2^16 keep every product within 64 bits. */
+/* The arithmetic of the accelerator, in simple loops over rows.  Commands were checked before, so sizes are not checked
+ * here; a matrix has at most 2^16 rows and columns, so products of sizes fit into 64 bits. */
 #include "accelerator_ops.h"
 
 #include <math.h>
@@ -95,7 +95,7 @@ static void softmax(const accelerator_command *command)
 	const float *a = command->a->values;
 	float *out = command->out->values;
 	for (size_t row = 0; row < command->m; row++, a += command->n, out += command->n) {
-		/* Relative to the largest, or expf would overflow. */
+		/* Relative to the largest value, because expf would overflow otherwise. */
 		float largest = a[0];
 		for (size_t column = 1; column < command->n; column++)
 			largest = fmaxf(largest, a[column]);

@@ -1,6 +1,6 @@
 /* What the accelerator's commands do, apart from queues and threads; used by accelerator.c alone. */
-#ifndef EP_SAMPLE_ACCELERATOR_OPS_H
-#define EP_SAMPLE_ACCELERATOR_OPS_H
+#ifndef EPPROF_EP_SAMPLE_ACCELERATOR_OPS_H
+#define EPPROF_EP_SAMPLE_ACCELERATOR_OPS_H
 
 #include "accelerator.h"
 

@@ -1,8 +1,8 @@
-/* Completions are kept as the device reports them, in its ticks.  At start and stop its clock is read together with UNIX
- * time; both serialised forms are in UNIX time, by the line through these two points.
+/* Collects the completions of the accelerator and serialises them.  Completions are in ticks of the device, the
+ * serialised forms in Unix time: both clocks are read together at start and at stop, and times are converted by the
+ * line through these two points.
  *
- * Protobuf is written twice: once into nothing, to know the sizes, once for good.
- */
+ * Each protobuf message is written twice: first without output, to compute the sizes, then into the buffer. */
 #include "accelerator_profile.h"
 
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "accelerator.h"
 
@@ -26,10 +27,11 @@ struct moment {
 };
 
 static struct {
-	pthread_once_t once;
+	pthread_mutex_t making;          /* held while the device is created */
 	pthread_mutex_t lock;            /* guards all below */
-	accelerator *device;             /* NULL: it could not be had */
-	accelerator_buffer *matrices[2]; /* one for each compute stream: they work at the same time */
+	accelerator *device;             /* NULL: not created */
+	pid_t process;                   /* the process that created the device */
+	accelerator_buffer *matrices[2]; /* one for each compute stream, because the streams run in parallel */
 	unsigned clock_bits;
 	bool running;
 	struct moment start;
@@ -38,7 +40,7 @@ static struct {
 	size_t completions_count;
 	size_t room;
 	uint64_t launches_count;
-} profile = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
+} profile = { .making = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- the device ---- */
 
@@ -62,18 +64,37 @@ static void completed(void *user, const accelerator_completion *completion)
 static void device_make(void)
 {
 	accelerator_options options = { .completed = completed };
-	if (!accelerator_clock_options_read(&options.clock) ||
-	    accelerator_buffer_create(SIDE * SIDE * sizeof(float), &profile.matrices[0]) ||
-	    accelerator_buffer_create(SIDE * SIDE * sizeof(float), &profile.matrices[1]))
+	if (!accelerator_clock_options_read(&options.clock))
 		return;
+	for (int i = 0; i < 2; i++) {
+		if (!profile.matrices[i] && accelerator_buffer_create(SIDE * SIDE * sizeof(float), &profile.matrices[i])) {
+			profile.matrices[i] = NULL;
+			return;
+		}
+	}
 	profile.clock_bits = (unsigned)options.clock.bits;
+	profile.process = getpid();
 	if (accelerator_create(&options, &profile.device))
 		profile.device = NULL;
 }
 
-/* A host may unload the library, and the device's threads run its code. */
+/* Creates the device at the first call, and after a failure at the next one.  Returns whether there is one. */
+static bool device_is_there(void)
+{
+	pthread_mutex_lock(&profile.making);
+	if (!profile.device)
+		device_make();
+	bool is_there = profile.device != NULL;
+	pthread_mutex_unlock(&profile.making);
+	return is_there;
+}
+
+/* Ends the device's threads, because they run code of this library, which a host may unload.  The child of a fork does
+ * not have these threads. */
 __attribute__((destructor)) static void device_end(void)
 {
+	if (profile.process != getpid())
+		return;
 	accelerator_destroy(profile.device);
 	accelerator_buffer_release(profile.matrices[0]);
 	accelerator_buffer_release(profile.matrices[1]);
@@ -82,8 +103,7 @@ __attribute__((destructor)) static void device_end(void)
 
 int accelerator_profile_work(int count)
 {
-	pthread_once(&profile.once, device_make);
-	if (!profile.device)
+	if (!device_is_there())
 		return 1;
 	for (int i = 0; i < count; i++) {
 		accelerator_buffer *matrix = profile.matrices[i % 2];
@@ -104,7 +124,8 @@ static int64_t unix_ns_now(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Both clocks at once: the tightest of a few readings, since the thread may lose its turn between the two. */
+/* Reads both clocks, several times, and returns the reading with the smallest distance, because the thread may be
+ * preempted between the two. */
 static struct moment moment_now(void)
 {
 	struct moment tightest = { 0 };
@@ -123,8 +144,7 @@ static struct moment moment_now(void)
 
 const char *accelerator_profile_start(void)
 {
-	pthread_once(&profile.once, device_make);
-	if (!profile.device)
+	if (!device_is_there())
 		return "the accelerator cannot be had";
 	pthread_mutex_lock(&profile.lock);
 	const char *error = profile.running ? "the accelerator is profiled already" : NULL;
@@ -152,7 +172,7 @@ const char *accelerator_profile_stop(void)
 	return error;
 }
 
-/* An event that ran already when the profile began has begun before it; none is behind its end. */
+/* Converts ticks to Unix time.  An event may begin before the start of the profile, but none ends after its end. */
 static int64_t unix_ns_of(uint64_t ticks)
 {
 	uint64_t mask = UINT64_MAX >> (64 - profile.clock_bits);
@@ -165,7 +185,7 @@ static int64_t unix_ns_of(uint64_t ticks)
 
 /* ---- protobuf ---- */
 
-/* `at` NULL: only counts. */
+/* With `at` NULL it only counts the bytes. */
 struct out {
 	uint8_t *at;
 	size_t count;
@@ -200,7 +220,7 @@ static void text(struct out *out, unsigned field, const char *value)
 	put(out, value, strlen(value));
 }
 
-/* A message in a message: `write` runs twice, for the size and for the bytes. */
+/* Writes a nested message: `write` runs twice, for the size and for the bytes. */
 static void message(struct out *out, unsigned field, void (*write)(struct out *, const void *), const void *what)
 {
 	struct out counted = { 0 };
@@ -227,7 +247,7 @@ static void write_stat(struct out *out, const void *what)
 {
 	const struct stat *stat = what;
 	number(out, 1, stat->id);
-	/* Viewers join by an unsigned correlation_id alone. */
+	/* Viewers join events only by a correlation_id that is unsigned. */
 	number(out, stat->id == 1 ? 3 : 4, stat->value);
 }
 

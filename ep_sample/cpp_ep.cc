@@ -1,17 +1,19 @@
-// A whole execution provider in C++ that embeds the kit: it claims every Relu of a model and says when its device worked.
-// [profiling] marks what profiling adds: an object with the kit in front, a token where work is launched, an event where
-// it is done.
+// A complete execution provider in C++ that embeds the kit: it claims every Relu of a model and profiles its device.
+// [profiling] marks the code for profiling: an object that begins with the kit, a token where work is launched, an event
+// where it is done.
 //
-// The device is this process: it computes on the calling thread and has std::chrono::steady_clock for a counter.
+// The device is this process: it computes on the calling thread, and std::chrono::steady_clock is its counter.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
-#include "epprof/ep.h"
+#include "epprof/ep.hpp"
 #include "epprof/status.h"
 #include "work.h"
 
@@ -39,70 +41,101 @@ uint64_t device_ticks(void *)
 	return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// [profiling] The profilers that live: a host may have several sessions.
-struct Profiler : epp_ep_profiler {
-};
+// [profiling] All existing profilers: a host may have several sessions.
+struct Profiler;
 std::mutex profilers_lock;
 std::vector<Profiler *> profilers;
 
-void profiler_release(epp_ep_profiler *self, void *)
-{
-	auto *profiler = static_cast<Profiler *>(self);
+// The kit's Release deletes it.
+struct Profiler : epprof::ep::profiler {
+	~Profiler()
 	{
 		std::lock_guard<std::mutex> guard(profilers_lock);
-		profilers.erase(std::remove(profilers.begin(), profilers.end(), profiler), profilers.end());
+		profilers.erase(std::remove(profilers.begin(), profilers.end(), this), profilers.end());
 	}
-	delete profiler;
-}
+};
 
 OrtStatus *create_profiler(OrtEp *, OrtEpProfilerImpl **impl) noexcept
 {
-	epp_ep_options options = {};
-	options.struct_size = sizeof(options);
-	options.ort_api_base = ort_base;
-	options.ep_name = "CppEP";
+	epprof::ep::options options(ort_base, "CppEP", std::chrono::steady_clock::period::den);
 	options.now_ticks = device_ticks;
-	options.ticks_per_second = std::chrono::steady_clock::period::den;
-	options.release = profiler_release;
 	*impl = nullptr;
-	auto *profiler = new (std::nothrow) Profiler;
-	if (!profiler)
+	Profiler *profiler;
+	TRY(epprof::ep::create(options, profiler));
+	// [profiling] The name under which viewers show the device's streams.
+	profiler->set_device_name(0, "C++ device");
+	profiler->set_stream_name(0, 0, "queue of ReLUs");
+	try {
+		std::lock_guard<std::mutex> guard(profilers_lock);
+		profilers.push_back(profiler);
+	} catch (const std::bad_alloc &) {
+		profiler->impl.Release(&profiler->impl);
 		return ort->CreateStatus(ORT_FAIL, "CppEP: out of memory");
-	if (OrtStatus *status = epp_ep_profiler_init(profiler, &options)) {
-		delete profiler;
-		return status;
 	}
-	std::lock_guard<std::mutex> guard(profilers_lock);
-	profilers.push_back(profiler);
 	*impl = &profiler->impl;
 	return nullptr;
 }
 
+// [profiling] The work is done on the thread that launched it, so its token is taken here.  A device with a queue would
+// take the token at the launch and store it with the work.
+void emit(Profiler *profiler, epp_ep_event event)
+{
+	event.parent = profiler->current();
+	// Without a parent: the host runs this for another session, not for that of this profiler.
+	if (event.parent != 0)
+		profiler->emit(event);
+}
+
+// [profiling] The memory that the device has in use.
+void record_memory(Profiler *profiler, uint64_t bytes)
+{
+	if (profiler->current() != 0)
+		profiler->record_counter(0, "memory in use", bytes);
+}
+
+// [profiling] Reads the host's clock, which all profilers of the process share; 0: there is no profiler.
+uint64_t host_ticks()
+{
+	std::lock_guard<std::mutex> guard(profilers_lock);
+	return profilers.empty() ? 0 : profilers.front()->host_ticks();
+}
+
 void relu(const float *from, float *to, size_t count, int64_t stream)
 {
+	static std::atomic<uint64_t> copies{ 0 };
+	const uint64_t bytes = count * sizeof(*to), submit = host_ticks(), queue = device_ticks(nullptr);
+	const uint64_t copy_start = device_ticks(nullptr);
+	std::memmove(to, from, bytes);
 	const uint64_t start = device_ticks(nullptr);
 	for (size_t i = 0; i < count; i++)
-		to[i] = std::max(from[i], 0.0f);
+		to[i] = std::max(to[i], 0.0f);
 	const uint64_t end = device_ticks(nullptr);
 
-	// [profiling] The work is done on the thread that launched it, so its token is taken here; elsewhere it would be taken
-	// at the launch and travel with the work.
-	epp_ep_arg args[1] = {};
-	args[0].key = "elements";
-	args[0].i64 = static_cast<int64_t>(count);
-	epp_ep_event event = {};
-	event.name = "relu";
+	// [profiling] The copy and the computation, with an arrow from one to the other.
+	epprof::ep::event copy("copy_in", copy_start, start);
+	copy.stream = stream;
+	copy.copy = EPP_EP_HOST_TO_DEVICE;
+	copy.bytes = bytes;
+	copy.submit_host_ticks = submit;
+	copy.queue_ticks = queue;
+	copy.flow_begin = ++copies;
+	const epp_ep_arg args[] = {
+		epprof::ep::arg("elements", static_cast<int64_t>(count)),
+		epprof::ep::arg("gigabytes_per_second", static_cast<double>(bytes) / static_cast<double>(end - start + 1)),
+	};
+	epprof::ep::event event("relu", start, end);
 	event.stream = stream;
-	event.start_ticks = start;
-	event.end_ticks = end;
 	event.args = args;
-	event.args_count = 1;
+	event.args_count = std::size(args);
+	event.submit_host_ticks = submit;
+	event.queue_ticks = queue;
+	event.flow_end = copy.flow_begin;
 	std::lock_guard<std::mutex> guard(profilers_lock);
 	for (Profiler *profiler : profilers) {
-		event.parent = epp_ep_current(profiler);
-		// No parent: the host runs this for another session than this profiler's.
-		if (event.parent != 0)
-			epp_ep_emit(profiler, &event);
+		record_memory(profiler, bytes);
+		emit(profiler, copy);
+		emit(profiler, event);
+		record_memory(profiler, 0);
 	}
 }
 

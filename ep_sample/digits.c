@@ -1,11 +1,11 @@
 /* digits: an example for authors of host applications.  Two threads recognise 64 handwritten digits with a small model
- * that the sample EP computes, node by node, and a session records both: the program's events, and beneath each node what
- * the accelerator did for it.
+ * that the sample EP computes, node by node.  A session records the events of the program and, below each node, the
+ * events of the accelerator for it.
  *
  *   digits [-o FILE] [-n PASSES] [--force] [PLUGIN]
  *
- * Ctrl-C ends the session as the regular end does: the handler sets a flag, the threads see it, main goes on.  A second
- * Ctrl-C kills the program; even then the file holds each event that was complete.
+ * After Ctrl-C the program ends regularly: the handler sets a flag, the threads check it and return.  A second Ctrl-C
+ * kills the program; even then the file contains each completed event.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -63,7 +63,7 @@ static void node_run(uint32_t index, uint32_t stream, const float *x, float *y)
 	epp_event_end(session, id, args, 2);
 }
 
-/* One batch through the model. */
+/* Runs the model on one batch. */
 static void model_run(uint32_t stream, const float *x, float *results)
 {
 	float values[2][BATCH * PIXELS];
@@ -85,16 +85,16 @@ struct worker {
 	unsigned right_count;
 };
 
-/* Each worker has its share of the digits and recognises them in each pass. */
+/* A worker thread: recognises its share of the digits, once in each pass. */
 static void *worker_run(void *worker_pointer)
 {
 	struct worker *worker = worker_pointer;
 	char thread_name[16];
 	snprintf(thread_name, sizeof(thread_name), "worker %u", (unsigned)worker->number);
-	pthread_setname_np(pthread_self(), thread_name); /* what its row is called in the timeline */
+	pthread_setname_np(pthread_self(), thread_name); /* the name of its row in the timeline */
 	size_t first = worker->number * DIGITS / WORKERS;
 	uint64_t id = epp_event_begin(session, EPP_SESSION, worker_name);
-	epp_flow(session, worker->started_by, id);
+	epp_flow_record(session, worker->started_by, id);
 	for (unsigned long pass = 0; pass < passes_count && !stopped && !error; pass++) {
 		worker->right_count = 0;
 		for (size_t i = first; i < first + DIGITS / WORKERS; i += BATCH) {
@@ -103,13 +103,13 @@ static void *worker_run(void *worker_pointer)
 			worker->right_count += digits_count_right((const float(*)[ANSWERS])results, &digits_test.y[i],
 			                                          BATCH);
 		}
-		epp_counter_i64(session, right_name, worker->right_count);
+		epp_counter_record_i64(session, right_name, worker->right_count);
 	}
 	epp_event_end(session, id, NULL, 0);
 	return NULL;
 }
 
-/* All digits, `passes_count` times, on two threads.  Returns how many were right in the last pass, or -1. */
+/* Recognises all digits `passes_count` times, on two threads.  Returns how many were right in the last pass, or -1. */
 static int classify(void)
 {
 	struct worker workers[WORKERS];
@@ -145,16 +145,16 @@ static void log_message(void *user, epp_blame blame, const char *text)
 	fprintf(stderr, "digits: %s%s\n", blame == EPP_BLAME_PLUGIN ? "the plugin's fault: " : "", text);
 }
 
-/* True for an error, which is told and released. */
+/* Returns true for an error, after it printed and released the status. */
 static bool failed(epp_status *status)
 {
 	if (status)
 		fprintf(stderr, "digits: %s\n", epp_status_message(status));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return status != NULL;
 }
 
-/* Records `classify` into a file.  Returns what it returned, or -1 if the recording failed. */
+/* Records `classify` into a file.  Returns the result of `classify`, or -1 if the recording failed. */
 static int record(const char *plugin_path)
 {
 	int right_count = -1;
@@ -182,7 +182,7 @@ static int record(const char *plugin_path)
 	if (failed(epp_session_end(session)) || failed(epp_session_wait(session, UINT64_MAX)))
 		right_count = -1;
 out:
-	epp_session_release(session);
+	epp_session_destroy(session);
 	if (failed(epp_plugin_unload(plugin)))
 		right_count = -1;
 	return right_count;
@@ -221,6 +221,6 @@ int main(int argc, char **argv)
 	if (right_count >= 0)
 		printf("%d of %d right, recorded in %s\n", right_count, DIGITS, trace_path);
 	if (stopped)
-		raise(SIGINT); /* the handler is gone: this one ends the program, as any other */
+		raise(SIGINT); /* the default handler is restored: the signal ends the program */
 	return right_count == RIGHT ? 0 : 1;
 }

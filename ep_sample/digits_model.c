@@ -1,5 +1,5 @@
-/* The files are little-endian and without padding, as the structs are on the machines that this runs on; a file of another
- * byte order is found by its first numbers. */
+/* Reads the files of the model.  They are little-endian and have no padding, as the structs in memory on all machines
+ * that this program supports; a file of another byte order is recognised by its first numbers. */
 #include "digits_model.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static bool load(const char *directory, const char *name, void *data, size_t byt
 	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	errno = 0;
-	FILE *file = fopen(path, "rb");
+	FILE *file = fopen(path, "rbe");
 	size_t got_bytes = file ? fread(data, 1, bytes, file) : 0;
 	bool longer = file && got_bytes == bytes && fgetc(file) != EOF;
 	if (!file || ferror(file))

@@ -1,6 +1,6 @@
 /* The model of the digits sample and the digits to try it on, as data/README.md describes their files. */
-#ifndef EP_SAMPLE_DIGITS_MODEL_H
-#define EP_SAMPLE_DIGITS_MODEL_H
+#ifndef EPPROF_EP_SAMPLE_DIGITS_MODEL_H
+#define EPPROF_EP_SAMPLE_DIGITS_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,11 +27,11 @@ extern struct digits_test digits_test;
 /* The path of `name`, which is relative to the directory of this program, in `path`. */
 const char *digits_beside(const char *name, char path[DIGITS_PATH_BYTES]);
 
-/* Reads digits_weights.bin and digits_test.bin, which lie in ../ep_sample/data beside the program.  False, with a message on
- * stderr, if a file is missing, unreadable, of another size or of another model. */
+/* Reads digits_weights.bin and digits_test.bin from ../ep_sample/data, relative to the program.  Returns false, with a
+ * message on stderr, if a file is missing or unreadable, or has another size or another model. */
 bool digits_load(void);
 
-/* How many of `count` results are largest where the answer says. */
+/* Returns how many of `count` results have their largest value at the right answer. */
 unsigned digits_count_right(const float (*results)[ANSWERS], const int64_t *answers, size_t count);
 
 #endif

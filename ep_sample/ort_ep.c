@@ -1,12 +1,12 @@
-/* The sample execution provider: one library for ONNX Runtime and for every epprof host, around the software accelerator.
- * This file has the library, the device and the profiling; ort_ep_graph.c and ort_ep_compute.c run models, ort_ep_work.c gives
- * the device work without one.  What an EP adds for profiling is marked [profiling]: a profiler made with the kit, a token
- * taken where work is launched, and an event emitted where the device reports that work is done.
+/* The sample execution provider: one library for ONNX Runtime and for every epprof host, around the software
+ * accelerator. This file contains the entry points, the device and the profiling; ort_ep_graph.c and ort_ep_compute.c
+ * run models, ort_ep_work.c gives work to the device without a model.  Code that an EP adds for profiling is marked
+ * [profiling]: it creates a profiler with the kit, takes a token where work is launched, and emits an event where the
+ * device reports that work is done.
  *
- * The device is one per process, as hardware is: made with the first factory, destroyed with the last.  A launch is the
- * work of one node: its commands carry it as their tag.  It lasts until the last of them, the copy out, is reported (without
- * one, until whoever began it ends it), and a profiler until no launch belongs to it.
- */
+ * A process has one device, like hardware: it is created with the first factory and destroyed with the last.  A launch
+ * is the work of one node, and the tag of its commands.  It ends when its last command, the copy out, is reported;
+ * without a copy out, the code that began it ends it.  A profiler is freed when no launch refers to it any more. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -43,12 +43,14 @@ struct sample_profiler {
 };
 
 struct sample_launch {
-	const char *const *kernel_names; /* of the nodes, or NULL; kernels are reported in order, on one thread */
+	const char *const *kernel_names; /* one for each kernel, or NULL; kernels are reported in order */
 	size_t kernels_done;
+	uint64_t number; /* unique */
 	size_t parents_count;
 	struct {
 		struct sample_profiler *profiler;
 		uint64_t token;
+		uint64_t submit_host_ticks;
 	} parents[];
 };
 
@@ -56,10 +58,12 @@ static struct {
 	pthread_mutex_t lock; /* guards all below; device and options change with the first and last factory only */
 	pthread_cond_t launch_ended;
 	size_t factories_count;
+	uint64_t launches_count;
 	accelerator *device;
 	accelerator_clock_options clock;
 	bool durations_only;
 	bool leave_running;
+	bool has_details;
 	LIST_HEAD(, sample_profiler) profilers;
 } sample = { .lock = PTHREAD_MUTEX_INITIALIZER, .launch_ended = PTHREAD_COND_INITIALIZER };
 
@@ -70,8 +74,17 @@ accelerator *sample_device(void)
 	return sample.device;
 }
 
-/* [profiling] Takes the calling thread's tokens, in every session that has an event open on this thread; work of nobody's
- * goes to the others, too, without one. */
+/* [profiling] A counter of the device. */
+static void count_launches(struct sample_profiler *profiler)
+{
+	if (sample.has_details)
+		epp_ep_counter_record(
+		    &profiler->kit,
+		    &(epp_ep_counter){ .name = "launches", .type = EPP_EP_U64, .u64 = profiler->launches_count });
+}
+
+/* [profiling] Takes the calling thread's tokens, in each session that has an open event on this thread.  With
+ * `of_nobody` the other sessions get the work too, without a token. */
 struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool of_nobody)
 {
 	pthread_mutex_lock(&sample.lock);
@@ -80,15 +93,19 @@ struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool 
 	LIST_FOREACH(profiler, &sample.profilers, others)
 		profilers_count++;
 	struct sample_launch *launch = calloc(1, sizeof(*launch) + profilers_count * sizeof(launch->parents[0]));
-	if (launch)
+	if (launch) {
 		launch->kernel_names = kernel_names;
+		launch->number = ++sample.launches_count;
+	}
 	LIST_FOREACH(profiler, &sample.profilers, others) {
 		uint64_t token = launch ? epp_ep_current(&profiler->kit) : 0;
 		if (token == 0 && !(of_nobody && launch))
 			continue;
 		profiler->launches_count++;
 		launch->parents[launch->parents_count].profiler = profiler;
+		launch->parents[launch->parents_count].submit_host_ticks = epp_ep_host_ticks(&profiler->kit);
 		launch->parents[launch->parents_count++].token = token;
+		count_launches(profiler);
 	}
 	pthread_mutex_unlock(&sample.lock);
 	return launch;
@@ -97,19 +114,20 @@ struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool 
 void sample_launch_end(struct sample_launch *launch)
 {
 	pthread_mutex_lock(&sample.lock);
-	for (size_t i = 0; i < launch->parents_count; i++)
+	for (size_t i = 0; i < launch->parents_count; i++) {
 		launch->parents[i].profiler->launches_count--;
+		count_launches(launch->parents[i].profiler);
+	}
 	pthread_cond_broadcast(&sample.launch_ended);
 	pthread_mutex_unlock(&sample.lock);
 	free(launch);
 }
 
-/* [profiling] The device reports a command done, on a thread of its own. */
+/* [profiling] The device calls this on its own thread when a command is done. */
 static void command_completed(void *user, const accelerator_completion *completion)
 {
 	(void)user;
 	struct sample_launch *launch = (struct sample_launch *)(uintptr_t)completion->tag;
-	const epp_ep_arg copy_args[] = { { .key = "bytes", .i64 = (int64_t)completion->bytes } };
 	epp_ep_arg kernel_args[4] = {
 		{ .key = "m", .i64 = completion->m },
 		{ .key = "n", .i64 = completion->n },
@@ -119,11 +137,19 @@ static void command_completed(void *user, const accelerator_completion *completi
 		.start_ticks = completion->start_ticks,
 		.end_ticks = completion->end_ticks,
 		.stream = completion->stream,
+		.queue_ticks = completion->queue_ticks,
 	};
 	if (completion->stream == ACCELERATOR_COPY_ENGINE) {
-		event.args = copy_args;
-		event.args_count = 1;
+		event.copy = completion->op == ACCELERATOR_COPY_IN    ? EPP_EP_HOST_TO_DEVICE
+		             : completion->op == ACCELERATOR_COPY_OUT ? EPP_EP_DEVICE_TO_HOST
+		                                                      : EPP_EP_FILL;
+		event.bytes = completion->bytes;
+		/* The kernels wait for the copies in. */
+		if (sample.has_details && completion->op == ACCELERATOR_COPY_IN)
+			event.flow_begin = launch->number;
 	} else {
+		if (sample.has_details)
+			event.flow_end = launch->number;
 		event.args = kernel_args;
 		event.args_count = 2;
 		if (completion->op == ACCELERATOR_GEMM)
@@ -135,13 +161,15 @@ static void command_completed(void *user, const accelerator_completion *completi
 	}
 	for (size_t i = 0; i < launch->parents_count; i++) {
 		event.parent = launch->parents[i].token;
+		event.submit_host_ticks = launch->parents[i].submit_host_ticks;
 		epp_ep_emit(&launch->parents[i].profiler->kit, &event);
 	}
 	if (completion->op == ACCELERATOR_COPY_OUT)
 		sample_launch_end(launch);
 }
 
-/* [profiling] Each profiler of this thread's is told that what was launched here has ended. */
+/* [profiling] Reports to each profiler with an open event on this thread that the work launched by the event has
+ * ended. */
 void sample_wait(accelerator_event done)
 {
 	struct sample_profiler *profiler;
@@ -215,7 +243,8 @@ static void device_finish(void *device)
 	accelerator_synchronise(device);
 }
 
-/* First nobody finds it any more: other threads run nodes of other sessions and look at all profilers. */
+/* Removes the profiler from the lists first, because other threads, which run nodes of other sessions, look at all
+ * profilers. */
 static void profiler_leave(OrtEpProfilerImpl *impl)
 {
 	struct sample_profiler *profiler = (struct sample_profiler *)impl;
@@ -256,6 +285,10 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
 		free(profiler);
 		return status;
 	}
+	epp_ep_device_name_set(&profiler->kit, 0, "Sample accelerator");
+	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_STREAM_0, "compute 0");
+	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_STREAM_1, "compute 1");
+	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_COPY_ENGINE, "copy engine");
 	profiler->release = profiler->kit.impl.Release;
 	profiler->kit.impl.Release = profiler_leave;
 	pthread_mutex_lock(&sample.lock);
@@ -298,7 +331,7 @@ static OrtStatus *ep_compile(OrtEp *ep, const OrtGraph **graphs, const OrtNode *
 	return status;
 }
 
-/* The device takes work from any thread. */
+/* The device accepts work from any thread. */
 static OrtStatus *ep_is_concurrent_run_supported(OrtEp *ep, bool *is_supported)
 {
 	(void)ep;
@@ -326,7 +359,7 @@ static const char *factory_version(const OrtEpFactory *factory)
 	return "1.0.0";
 }
 
-/* The accelerator is software: it is wherever there is a CPU. */
+/* The accelerator is software, so every machine with a CPU has one. */
 static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
                                             size_t devices_count, OrtEpDevice **ep_devices, size_t max_count,
                                             size_t *count)
@@ -373,7 +406,7 @@ static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
 	free(ep);
 }
 
-/* None: the EP copies by itself.  ONNX Runtime wants the entry all the same. */
+/* Returns no transfer: the EP copies data itself, but ONNX Runtime requires the entry. */
 static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTransferImpl **data_transfer)
 {
 	(void)factory;
@@ -383,15 +416,16 @@ static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTra
 
 /* ---- the library ---- */
 
-/* Makes the device, with the first factory.  Returns NULL, or what is wrong. */
+/* Creates the device with the first factory.  Returns NULL, or a text that describes the error. */
 static const char *device_create(void)
 {
 	accelerator_options options = { .completed = command_completed };
 	if (!accelerator_clock_options_read(&options.clock))
 		return "sample EP: an ACCELERATOR_ variable of the environment is not a number";
 	sample.clock = options.clock;
-	sample.durations_only = getenv("SAMPLE_EP_DURATIONS_ONLY") != NULL;
-	sample.leave_running = getenv("SAMPLE_EP_LEAVE_RUNNING") != NULL;
+	sample.durations_only = secure_getenv("SAMPLE_EP_DURATIONS_ONLY") != NULL;
+	sample.leave_running = secure_getenv("SAMPLE_EP_LEAVE_RUNNING") != NULL;
+	sample.has_details = secure_getenv("SAMPLE_EP_DETAILS") != NULL;
 	accelerator_result result = accelerator_create(&options, &sample.device);
 	return result ? accelerator_result_text(result) : NULL;
 }
@@ -445,7 +479,7 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
 		sample.device = NULL;
 	}
 	pthread_mutex_unlock(&sample.lock);
-	/* Unlocked, because work that was left running is reported before the device is gone. */
+	/* Without the lock, because commands that are still running are reported before the device is destroyed. */
 	accelerator_destroy(last);
 	free(factory);
 	return NULL;

@@ -1,5 +1,5 @@
-/* Runs the chain of a fused node.  Compute may be called on any number of threads at once: a plan does not change, and what
- * one call needs is its own.  Calls take the compute streams in turn. */
+/* Runs the chain of a fused node.  Several threads may call Compute at the same time: a plan does not change after
+ * Compile, and each call has its own state.  Calls use the two compute streams in turn. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static OrtStatus *input_read(const OrtApi *ort, const OrtKernelContext *context,
 	return status;
 }
 
-/* y has the dimensions of x, but for the last, which the last gemm made. */
+/* y has the dimensions of x, except the last one, which is that of the last gemm. */
 static OrtStatus *output_create(const struct sample_plan *plan, OrtKernelContext *context, const struct tensor *x,
                                 float **values)
 {
@@ -70,7 +70,7 @@ static OrtStatus *output_create(const struct sample_plan *plan, OrtKernelContext
 	return NULL;
 }
 
-/* Copies the weights in that are no constants, and releases them when the chain is queued. */
+/* Copies weights that are not constants to the device, and releases them when the chain is queued. */
 static OrtStatus *chain_run(const struct sample_plan *plan, const OrtKernelContext *context, accelerator_chain *chain,
                             accelerator_kernel *kernels)
 {
@@ -89,7 +89,8 @@ static OrtStatus *chain_run(const struct sample_plan *plan, const OrtKernelConte
 	}
 	if (!status && !result)
 		result = accelerator_chain_submit(sample_device(), chain, &done);
-	/* The launch ends with the copy out, so it is over when this returns; what failed has none, and is to be over, too. */
+	/* The launch ends with the copy out, so it has ended when this returns.  A chain that failed has no copy out,
+	 * so the device is waited for instead. */
 	if (!status && !result)
 		sample_wait(done);
 	else

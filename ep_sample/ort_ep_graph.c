@@ -1,12 +1,11 @@
-/* Which nodes the EP claims, and what it makes of them.
+/* Decides which nodes of a graph the EP claims, and compiles them.
  *
- * A node is read to one or two kernels (a Gemm with a bias is two): `x`, the matrix that they work on, and an operand for
- * each, with shapes as far as the graph knows them.  A kernel works on rows; x's last dimensions must be known, the others
- * need not.  The same reading serves GetCapability and Compile, so that nothing is claimed that cannot be compiled.
+ * A node becomes one or two kernels (a Gemm with a bias becomes two): `x`, the matrix that they read, and an operand
+ * for each kernel, with the shapes that the graph contains.  A kernel works on rows, so only the last dimensions of x
+ * must be known.  GetCapability and Compile use the same code, so that each claimed node can be compiled.
  *
- * Fused is a path: each node's x is what the one before it made, and nobody else uses that.  So nothing leaves a path but
- * at its end, and no fused node can wait for itself.
- */
+ * Nodes are fused if they form a path: the x of each node is the result of the previous node, and no other node uses
+ * that result.  So only the end of a path has consumers outside, and a fused node never depends on itself. */
 #include "ort_ep_graph.h"
 
 #include <stdlib.h>
@@ -28,7 +27,7 @@ struct kernel_reading {
 	uint32_t columns;
 	uint32_t outputs;
 	const OrtValueInfo *operand; /* NULL: it has none */
-	bool transposed;             /* the operand is, and it is constant */
+	bool transposed;             /* the operand is transposed; then it is a constant */
 };
 
 struct node_reading {
@@ -36,14 +35,14 @@ struct node_reading {
 	const OrtValueInfo *x;
 	const char *x_name;
 	const char *y_name;
-	bool y_is_shared;     /* by several consumers, or it is an output of the graph */
-	size_t kernels_count; /* 0: not for this EP */
+	bool y_is_shared;     /* y has several consumers, or is an output of the graph */
+	size_t kernels_count; /* 0: the EP does not claim the node */
 	struct kernel_reading kernels[KERNELS_MAX];
 };
 
-/* A float tensor's shape; -1 is a dimension that is not known. */
+/* The shape of a float tensor; -1: the dimension is unknown. */
 struct shape {
-	size_t count; /* 0: not known, no dimensions, or no floats */
+	size_t count; /* number of dimensions; 0: unknown, a scalar, or not a float tensor */
 	int64_t dimensions[DIMENSIONS_MAX];
 };
 
@@ -87,7 +86,7 @@ static void kernel_add(struct node_reading *reading, accelerator_op op, int64_t 
 		                                                              operand, false };
 }
 
-/* x + operand, where the operand's dimensions are known and are the last ones of x. */
+/* Accepts x + operand if the operand's dimensions are known and equal to the last ones of x. */
 static bool bias_read(struct node_reading *reading, const struct shape *x, const OrtValueInfo *operand,
                       const struct shape *shape)
 {
@@ -133,7 +132,7 @@ static bool matmul_read(struct node_reading *reading, const OrtValueInfo *const 
 	return true;
 }
 
-/* An attribute of a Gemm, or the default if it is not set. */
+/* Reads an attribute of a Gemm; it is the default if it is not set. */
 static OrtStatus *attribute_read(const OrtApi *ort, const OrtNode *node, const char *name, OrtOpAttrType type,
                                  void *value, size_t bytes)
 {
@@ -142,7 +141,8 @@ static OrtStatus *attribute_read(const OrtApi *ort, const OrtNode *node, const c
 	return attribute ? ort->ReadOpAttr(attribute, type, value, bytes, &bytes) : NULL;
 }
 
-/* alpha and beta are 1, the first operand as it is; the second may be transposed if it is constant. */
+/* Accepts a Gemm with alpha and beta 1 and a first operand that is not transposed; the second may be transposed if it
+ * is constant. */
 static OrtStatus *gemm_read(const OrtApi *ort, const OrtNode *node, struct node_reading *reading,
                             const OrtValueInfo *const *inputs, struct shape *shapes)
 {
@@ -170,7 +170,8 @@ static OrtStatus *gemm_read(const OrtApi *ort, const OrtNode *node, struct node_
 	return NULL;
 }
 
-/* What goes in and out.  Constants are dropped from the inputs of a fused node, and what it works on must be one of these. */
+/* Reads the names of the input x and the output y.  ONNX Runtime removes constants from the inputs of a fused node, so
+ * a node whose x is constant is not supported. */
 static OrtStatus *ends_read(const OrtApi *ort, struct node_reading *reading)
 {
 	const OrtValueInfo *y;
@@ -218,7 +219,7 @@ static OrtStatus *node_read(const OrtApi *ort, const OrtNode *node, struct node_
 	return reading->kernels_count ? ends_read(ort, reading) : NULL;
 }
 
-/* Reads all nodes of a graph; the array is for free(). */
+/* Reads all nodes of a graph.  Ownership: the caller frees the array with free. */
 static OrtStatus *graph_read(const OrtApi *ort, const OrtGraph *graph, struct node_reading **readings, size_t *count)
 {
 	OrtStatus *status = NULL;
@@ -242,7 +243,7 @@ static OrtStatus *graph_read(const OrtApi *ort, const OrtGraph *graph, struct no
 
 /* ---- GetCapability ---- */
 
-/* Claims the path that begins at readings[0], whose nodes are no longer to be claimed then; `path` has room for all. */
+/* Claims the path that begins at readings[0], and marks its nodes as claimed; `path` has room for all nodes. */
 static OrtStatus *path_claim(const struct sample_api *api, OrtEpGraphSupportInfo *support,
                              struct node_reading *readings, size_t count, const OrtNode **path)
 {
@@ -281,7 +282,7 @@ OrtStatus *sample_graph_claim(const struct sample_api *api, const OrtGraph *grap
 
 /* ---- Compile ---- */
 
-/* Which input of the fused node a value is. */
+/* Finds the index of the input of the fused node that a value is. */
 static OrtStatus *input_find(const OrtApi *ort, const OrtNode *fused_node, const char *name, size_t *index)
 {
 	size_t count;
@@ -302,7 +303,7 @@ static OrtStatus *input_find(const OrtApi *ort, const OrtNode *fused_node, const
 	return status;
 }
 
-/* Copies a constant to the device, the right way round, and waits for it. */
+/* Copies a constant to the device, transposed if needed, and waits for the copy. */
 static OrtStatus *constant_upload(const OrtApi *ort, const struct kernel_reading *reading, uint64_t tag,
                                   accelerator_buffer **buffer)
 {

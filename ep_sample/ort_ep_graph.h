@@ -1,7 +1,7 @@
-/* How the sample EP runs ONNX models: it claims Gemm, MatMul, Add and Relu on floats where the device can do them, nodes that
- * follow one another as one fused node, and compiles each fused node to a chain of kernels. */
-#ifndef EP_SAMPLE_ORT_EP_GRAPH_H
-#define EP_SAMPLE_ORT_EP_GRAPH_H
+/* How the sample EP runs ONNX models: it claims Gemm, MatMul, Add and Relu on floats where the device can do them,
+ * nodes that follow one another as one fused node, and compiles each fused node to a chain of kernels. */
+#ifndef EPPROF_EP_SAMPLE_ORT_EP_GRAPH_H
+#define EPPROF_EP_SAMPLE_ORT_EP_GRAPH_H
 
 #include "accelerator_chain.h"
 #include "ort_ep_launch.h"
@@ -9,8 +9,8 @@
 /* For OrtEp::GetCapability. */
 OrtStatus *sample_graph_claim(const struct sample_api *api, const OrtGraph *graph, OrtEpGraphSupportInfo *support);
 
-/* For OrtEp::Compile, one fused node.  Constants are copied to the device here, once.
- * Ownership: the info is for sample_graph_release; NULL on failure. */
+/* Compiles one fused node for OrtEp::Compile, and copies its constants to the device.
+ * Ownership: sample_graph_release frees the info, which is NULL on failure. */
 OrtStatus *sample_graph_compile(const struct sample_api *api, const OrtGraph *graph, const OrtNode *fused_node,
                                 OrtNodeComputeInfo **info);
 void sample_graph_release(OrtNodeComputeInfo *info);

@@ -1,4 +1,4 @@
-/* Work without a model, as every sample has it (work.h): one launch, whose commands all carry it as their tag. */
+/* Gives work to the device without a model (work.h): one launch, which is the tag of all its commands. */
 #include "ort_ep_launch.h"
 #include "work.h"
 
@@ -21,7 +21,7 @@ static accelerator_result kernels_run(accelerator *device, accelerator_buffer *c
 int epp_sample_work(int count)
 {
 	accelerator *device = sample_device();
-	accelerator_buffer *matrices[2] = { NULL, NULL }; /* one for each stream: they work at the same time */
+	accelerator_buffer *matrices[2] = { NULL, NULL }; /* one for each stream, because the streams run in parallel */
 	if (!device)
 		return -1;
 	accelerator_result result = accelerator_buffer_create(SIDE * SIDE * sizeof(float), &matrices[0]);

@@ -1,18 +1,21 @@
-/* A plugin of PJRT's profiler extension (epprof/pjrt.h) around the software accelerator: for JAX and for every epprof host.
- * It is no device of PJRT's: of the API's table only the way to the extension is filled, which is all that profiling needs.
+/* A plugin of PJRT's profiler extension (epprof/abi/pjrt.h) around the software accelerator, for JAX and for every
+ * epprof host. It is no PJRT device: its API table has only the pointer to the extension, which is all that profiling
+ * needs.
  *
- * The table says 80 bytes, which hosts of before July 2026 demand exactly.  Creating never fails, because a host of that
- * time uses what it did not get; starting says what is wrong.  The profile is handed out in memory of our own.
- */
+ * The extension's table has a size of 80 bytes, which hosts of before July 2026 require exactly.  Create never fails,
+ * because these hosts use the profiler even after a failure; Start reports the error instead.  The host gets the
+ * profile in memory of the plugin. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "accelerator_profile.h"
-#include "epprof/pjrt.h"
+#include "epprof/abi/pjrt.h"
 #include "work.h"
 
 struct PLUGIN_Profiler {
-	uint8_t *bytes; /* what was collected */
+	bool is_running;
+	uint8_t *bytes; /* the collected profile of the last run; NULL: none yet */
 };
 
 struct PLUGIN_Profiler_Error {
@@ -69,6 +72,8 @@ static PLUGIN_Profiler_Error *create(PLUGIN_Profiler_Create_Args *args)
 
 static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Destroy_Args *args)
 {
+	if (args->profiler && args->profiler->is_running)
+		accelerator_profile_stop();
 	if (args->profiler)
 		free(args->profiler->bytes);
 	free(args->profiler);
@@ -77,32 +82,42 @@ static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Destroy_Args *args)
 
 static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Start_Args *args)
 {
-	(void)args;
-	return error_make(accelerator_profile_start());
+	const char *error = accelerator_profile_start();
+	if (error)
+		return error_make(error);
+	args->profiler->is_running = true;
+	free(args->profiler->bytes);
+	args->profiler->bytes = NULL;
+	return NULL;
 }
 
 static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Stop_Args *args)
 {
-	(void)args;
-	return error_make(accelerator_profile_stop());
+	const char *error = args->profiler->is_running ? accelerator_profile_stop() : "the profiler does not run";
+	args->profiler->is_running = false;
+	return error_make(error);
 }
 
-/* Hosts leave garbage in the size; a buffer that they bring is theirs to size by an earlier call. */
+/* The size may be uninitialised.  A buffer of the host has the size that an earlier call returned.  Memory of the plugin
+ * stays valid until the profiler is destroyed or started again. */
 static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *args)
 {
+	static uint8_t nothing[1];
 	size_t bytes = accelerator_profile_xspace(NULL, 0);
 	if (args->buffer) {
 		accelerator_profile_xspace(args->buffer, bytes);
 		args->buffer_size_in_bytes = bytes;
 		return NULL;
 	}
-	free(args->profiler->bytes);
-	args->profiler->bytes = malloc(bytes ? bytes : 1);
-	args->buffer_size_in_bytes = args->profiler->bytes ? bytes : 0;
-	args->buffer = args->profiler->bytes;
-	if (!args->buffer)
+	bool is_collected = args->profiler->bytes != NULL;
+	if (bytes && !is_collected)
+		args->profiler->bytes = malloc(bytes);
+	args->buffer_size_in_bytes = bytes && !args->profiler->bytes ? 0 : bytes;
+	args->buffer = args->profiler->bytes ? args->profiler->bytes : nothing;
+	if (bytes && !args->profiler->bytes)
 		return &no_memory;
-	accelerator_profile_xspace(args->buffer, bytes);
+	if (bytes && !is_collected)
+		accelerator_profile_xspace(args->buffer, bytes);
 	return NULL;
 }
 

@@ -1,10 +1,10 @@
-/* A plugin of the PU1 ABI (epprof/pu1.h) around the software accelerator: all that a vendor has to do, and no more.
+/* A plugin of the PU1 ABI (epprof/abi/pu1.h) around the software accelerator: the minimum that a vendor has to
+ * implement.
  *
- * A launch is one command with the ids that belong to it; it travels through the device as the command's tag and becomes
- * a record when the device reports it done, on a thread of the device.  Records go into one buffer of the host's at a time,
- * under one lock, which is held while the host's callbacks run: they must not call back.  Names and metadata are literals:
- * they live as long as the process.
- */
+ * A launch is one command with its ids.  It is the tag of the device's command and becomes a record when the device
+ * reports the command as done, on a thread of the device.  Records are written into one buffer of the host at a time,
+ * under one lock.  The lock is held during the host's callbacks, so these must not call back.  Names and metadata are
+ * literals, so they live as long as the process. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "accelerator.h"
-#include "epprof/pu1.h"
+#include "epprof/abi/pu1.h"
 #include "work.h"
 
 #define STACK_IDS_COUNT 64
@@ -23,19 +23,19 @@
 __extension__ typedef unsigned __int128 uint128;
 
 struct launch {
-	pu1ActivityRecord record; /* but for the times */
+	pu1ActivityRecord record; /* complete except for the times */
 };
 
 static struct {
 	pthread_once_t once;
-	accelerator *device; /* NULL: it could not be had */
+	accelerator *device; /* NULL: it could not be created */
 	uint64_t ticks_per_second;
 	atomic_uint kinds_enabled; /* 1 << kind */
 	atomic_uint_fast64_t launches_count;
 	pthread_mutex_t lock; /* guards all below */
 	pu1BufferRequestFn request;
 	pu1BufferCompleteFn complete;
-	uint8_t *buffer; /* NULL: none in hand */
+	uint8_t *buffer; /* NULL: no buffer at present */
 	size_t buffer_bytes;
 	size_t used_bytes;
 	size_t records_left;
@@ -54,7 +54,7 @@ static bool is_enabled(uint32_t kind)
 
 /* ---- records ---- */
 
-/* With the lock held, here and below. */
+/* Called with the lock held, here and below. */
 static void buffer_return(void)
 {
 	uint8_t *buffer = sample.buffer;
@@ -106,7 +106,7 @@ static uint64_t now_ns(void)
 	return to_ns(accelerator_now(sample.device));
 }
 
-/* A command is done: called on a thread of the device. */
+/* The device calls this on its own thread when a command is done. */
 static void command_completed(void *user, const accelerator_completion *completion)
 {
 	(void)user;
@@ -130,7 +130,8 @@ static void device_create(void)
 	accelerator_create(&options, &sample.device);
 }
 
-/* Queues a command.  What is traced is decided here, where it is launched: its record, if any, comes with its end. */
+/* Queues a command.  Whether it gets a record depends on the kinds enabled now, at its launch; the record is written at
+ * its end. */
 static accelerator_result launch(accelerator_stream stream, uint32_t kind, const char *call,
                                  const accelerator_command *command, accelerator_event *done)
 {
@@ -167,7 +168,8 @@ static accelerator_result launch(accelerator_stream stream, uint32_t kind, const
 	return result;
 }
 
-/* One buffer, and what happens to it: filled, copied in, computed on, copied out; the kernel alone is the unit of work. */
+/* Fills a buffer, copies data into it, runs `count` kernels on it, on streams 0 and 1 in turn, and copies the result
+ * out. Each kernel is a unit of work. */
 static accelerator_result work(int count)
 {
 	float values[WORK_VALUES_COUNT] = { 1, -1 };

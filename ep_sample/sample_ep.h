@@ -1,19 +1,20 @@
-/* What the sample EP (libsample_ort_ep.so) exports besides CreateEpFactories and ReleaseEpFactory: a way to compute for
- * hosts that have no graph.  A host finds the functions by name, with epp_plugin_symbol.
+/* Functions that the sample EP (libsample_ort_ep.so) exports in addition to CreateEpFactories and ReleaseEpFactory, so
+ * that hosts without a graph can compute too.  A host finds the functions by name, with epp_plugin_symbol.
  *
  * Environment, read when the first factory is made:
  *   ACCELERATOR_...              the device's clock, see accelerator_clock_options_read
- *   SAMPLE_EP_DURATIONS_ONLY     set: the profiler is not given the device's clock, so there is no common one
+ *   SAMPLE_EP_DURATIONS_ONLY     set: the profiler cannot read the device's clock, so events have durations only
+ *   SAMPLE_EP_DETAILS            set: records arrows from copies to the kernels that use them, and a counter of launches
  *   SAMPLE_EP_LEAVE_RUNNING      set: sample_ep_run returns when the work is queued, not when it is done
  */
-#ifndef EP_SAMPLE_SAMPLE_EP_H
-#define EP_SAMPLE_SAMPLE_EP_H
+#ifndef EPPROF_EP_SAMPLE_SAMPLE_EP_H
+#define EPPROF_EP_SAMPLE_SAMPLE_EP_H
 
 #include <stdint.h>
 
 #include "epprof/status.h"
 
-/* One node of a model: what the Compute of an EP is called for.  Matrices of float, rows one after another. */
+/* One node of a model, as an EP's Compute gets it.  Matrices are row-major arrays of float. */
 typedef struct sample_ep_node {
 	const char *op_type;  /* "MatMul", "Add", "Relu" or "Softmax" */
 	const float *x;       /* [rows][columns] */
@@ -21,13 +22,13 @@ typedef struct sample_ep_node {
 	float *y;             /* [rows][outputs]; may be x */
 	uint32_t rows;
 	uint32_t columns;
-	uint32_t outputs; /* MatMul; else it is `columns` */
+	uint32_t outputs; /* MatMul only; for other ops the result has `columns` columns */
 	uint32_t stream;  /* the compute stream to use: 0 or 1 */
 } sample_ep_node;
 
-/* Runs a node: copies in, computes, copies out, and waits for the result (but see SAMPLE_EP_LEAVE_RUNNING).  The work
- * belongs to the host event that is open on the calling thread, in each session that profiles this EP and has one.
- * Returns NULL, or a static text that says what is wrong.
+/* Runs a node: copies in, computes, copies out, and waits for the result (but see SAMPLE_EP_LEAVE_RUNNING).  In each
+ * session that profiles this EP, the parent of the device events is the host event that is open on the calling thread.
+ * Returns NULL, or a static text that describes the error.
  * Thread: [any-thread], while the plugin is loaded.  Ownership: the arrays must live until the work is done. */
 EPP_EXPORT const char *sample_ep_run(const sample_ep_node *node);
 typedef const char *(*sample_ep_run_fn)(const sample_ep_node *node);

@@ -1,15 +1,14 @@
-/* A plugin of TensorFlow's pluggable profiler (epprof/tf.h) around the software accelerator: one library for TensorFlow and
- * for every epprof host.  It needs nothing of either: TF_SetStatus is called where it is, and to report success nobody
- * needs it.
+/* A plugin of TensorFlow's pluggable profiler (epprof/abi/tf.h) around the software accelerator: one library for
+ * TensorFlow and for every epprof host.  It is linked against neither: it calls TF_SetStatus if the process has it, and
+ * needs it only to report errors.
  *
- * TensorFlow calls destroy_* twice at registration and never at exit, and whatever fails in TF_InitProfiler ends the
- * process: so nothing is destroyed, and nothing fails there.
- */
+ * TensorFlow calls destroy_* twice at registration and never at exit, and a failure in TF_InitProfiler ends the
+ * process: so destroy_* do nothing, and TF_InitProfiler never fails. */
 #include "accelerator_profile.h"
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 #include "work.h"
 
-/* Without TensorFlow they are NULL. */
+/* These are NULL if the process has no TensorFlow. */
 #pragma weak TF_SetStatus
 
 static void status_set(TF_Status *status, TF_Code code, const char *message)
@@ -35,14 +34,13 @@ static void stop(const TP_Profiler *profiler, TF_Status *status)
 	status_set(status, TF_FAILED_PRECONDITION, accelerator_profile_stop());
 }
 
-/* The first call asks for the size, and TensorFlow leaves garbage there; the second brings that much room. */
+/* The first call has no buffer and gets the size (which TensorFlow leaves uninitialised); the second has a buffer of
+ * that size. */
 static void collect(size_t (*serialise)(uint8_t *, size_t), uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
 {
 	size_t room = buffer ? *size_in_bytes : 0;
 	size_t bytes = serialise(buffer, room);
-	if (!buffer)
-		*size_in_bytes = bytes;
-	else if (bytes > room)
+	if (buffer && bytes > room)
 		status_set(status, TF_OUT_OF_RANGE, "the buffer is too small");
 	else
 		*size_in_bytes = bytes;

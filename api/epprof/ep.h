@@ -16,11 +16,23 @@
  *   epp_ep_emit(&mine->profiler, &event);                       when the device reports that it is done, on any thread
  *   epp_ep_waited(&mine->profiler, token, since);               after a host thread waited for it, if it did
  *
+ * What arrives, if epprof's library is in the process (an epprof host, or the collector under ONNX Runtime), and in ONNX
+ * Runtime's own profile:
+ *
+ *                        | epprof                              | ONNX Runtime
+ *   device, stream names | names of tracks, in every tool      | args `device_name`, `stream_name`
+ *   args                 | with their types                    | as text
+ *   copy, bytes          | args `kind`, `bytes`                | the same
+ *   submit, queue        | times of launch and queue           | args `launch_us`, `queue_us`: from the submission, and
+ *                        |                                     | from the device's queue, to the start
+ *   flow_begin, flow_end | arrows                              | args of the same names
+ *   counters, waits      | counter tracks; events with arrows  | not at all
+ *
  * Events in ONNX Runtime's profile: the process is the device (-1 for device 0, -2 for device 1, ...) and the thread is
- * the stream, so that each stream has its own row.  The args are the EP's own, `device`, `stream`, and, where they are
- * known, the parent's `ort_correlation_id`, `ort_thread_id`, `ort_event_name`, `ort_op_name`, `ort_node_index`.  If the
- * EP uses one of these keys itself, the EP's value is kept.  The correlation id alone does not identify the parent: it
- * is a microsecond, in which several threads may begin an event each.
+ * the stream, so that each stream has its own row.  The args are the EP's own, those above, `device`, `stream`, and,
+ * where they are known, the parent's `ort_correlation_id`, `ort_thread_id`, `ort_event_name`, `ort_op_name`,
+ * `ort_node_index`.  If the EP uses one of these keys itself, the EP's value is kept.  The correlation id alone does not
+ * identify the parent: it is a microsecond, in which several threads may begin an event each.
  * ONNX Runtime before 1.31 writes strings into its JSON unescaped, so the kit escapes them; from 1.31 on ONNX Runtime
  * escapes them itself.  From 1.31 on an arg's text that begins with `{` or `[` becomes a JSON value; if the text is not
  * JSON, the kit puts a space in front.
@@ -33,17 +45,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/ep_push.h"
-#include "epprof/ort_ep_profiler.h"
 
-/* The kit is compiled into the EP's library and exports nothing: two libraries in one process may contain two
- * versions. */
+/* The kit is compiled into the EP's library and exports nothing: two libraries in one process may contain two versions.
+ * Only the definitions in ep_kit.c are hidden: bindgen leaves out functions that a header declares as hidden. */
 #ifndef EPP_EP_API
-#if defined(__GNUC__)
-#define EPP_EP_API __attribute__((visibility("hidden")))
-#else
 #define EPP_EP_API
-#endif
 #endif
 
 #ifdef __cplusplus
@@ -76,14 +84,30 @@ struct epp_ep_profiler {
 	void *state; /* private to the kit */
 };
 
+typedef enum epp_ep_arg_type { EPP_EP_I64 = 0, EPP_EP_U64 = 1, EPP_EP_F64 = 2 } epp_ep_arg_type;
+
 typedef struct epp_ep_arg {
 	const char *key;
-	const char *text; /* the value; if NULL, the value is `i64` */
-	int64_t i64;
+	const char *text; /* the value; if NULL, the value is the number of `type` */
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+	};
+	uint32_t type; /* epp_ep_arg_type */
 } epp_ep_arg;
 
+typedef enum epp_ep_copy {
+	EPP_EP_NO_COPY = 0,
+	EPP_EP_HOST_TO_DEVICE = 1,
+	EPP_EP_DEVICE_TO_HOST = 2,
+	EPP_EP_DEVICE_TO_DEVICE = 3, /* on one device or between two */
+	EPP_EP_FILL = 4
+} epp_ep_copy;
+
 /* Strings are copied; a string of more than 64 KiB is cut and "..." appended; args after the first 256 are dropped.
- * An invalid event is refused and counted: a NULL name or key, an unknown category, an end before the start. */
+ * An invalid event is refused and counted: a NULL name or key, an unknown category or copy, an end before the start, a
+ * start before the queue. */
 typedef struct epp_ep_event {
 	uint64_t parent; /* a token, or 0 */
 	const char *name;
@@ -94,7 +118,29 @@ typedef struct epp_ep_event {
 	int64_t stream;
 	const epp_ep_arg *args;
 	size_t args_count;
+	uint32_t copy;              /* epp_ep_copy */
+	uint64_t bytes;             /* copied or filled; 0: not known */
+	uint64_t submit_host_ticks; /* when the host submitted the work, of epp_ep_host_ticks; 0: not known */
+	uint64_t queue_ticks;       /* when the work entered the device's queue, of its clock; 0: not known */
+	/* Arrows between events, of different queues for example: a number of the EP's choice, not 0, unique in the
+	 * run.  An arrow leads from the event with this flow_begin to each event with this flow_end, which may be
+	 * emitted first. */
+	uint64_t flow_begin;
+	uint64_t flow_end;
 } epp_ep_event;
+
+/* The value of a counter of a device, which holds until the next one of this name. */
+typedef struct epp_ep_counter {
+	const char *name;
+	int32_t device;
+	uint32_t type; /* epp_ep_arg_type */
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+	};
+	uint64_t host_ticks; /* when it was read, of epp_ep_host_ticks; 0: now */
+} epp_ep_counter;
 
 /* Makes a profiler in the EP's own storage (init) or on the heap (create).  CreateProfiler returns &profiler->impl.
  * init: Release calls options.release, which frees the storage.  create: Release frees it.
@@ -116,6 +162,19 @@ EPP_EP_API uint64_t epp_ep_current(epp_ep_profiler *profiler);
  * Outside StartProfiling to EndProfiling it is counted and dropped.
  * Thread: [any-thread], EndProfiling may run meanwhile, Release may not.  Ownership: everything is copied. */
 EPP_EP_API void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event);
+
+/* Sets the name of a device, which is the group of its streams, and of a stream.  The last name is used, from the next
+ * event on a stream that has had none in this trace; without a name a stream is "stream N" of "EP device N".
+ * Names are kept until Release; after 1,024 changes further ones are ignored.
+ * Thread: [any-thread], before a run too; takes memory.  Ownership: the name is copied. */
+EPP_EP_API void epp_ep_device_name_set(epp_ep_profiler *profiler, int32_t device, const char *name);
+EPP_EP_API void epp_ep_stream_name_set(epp_ep_profiler *profiler, int32_t device, int64_t stream, const char *name);
+
+/* Records the value of a counter, such as memory in use or power.  Outside StartProfiling to EndProfiling, and in ONNX
+ * Runtime without the collector, it does nothing.  An invalid one (no name, a time before the run or in the future) is
+ * counted as lost by the host.
+ * Thread: [any-thread], as epp_ep_emit.  Ownership: everything is copied. */
+EPP_EP_API void epp_ep_counter_record(epp_ep_profiler *profiler, const epp_ep_counter *counter);
 
 /* Adds a clock pair that the EP measured: at host time `host_ticks` +- half_width_ticks the device's counter was
  * device_ticks.  The host's clock is epp_ep_host_ticks, nominally at epp_ep_host_ticks_per_second.  For devices whose

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,10 +45,24 @@ typedef struct EpprofEvent {
 	int64_t stream;
 } EpprofEvent;
 
-/* Added to a category: the parent was not recorded, but found by containment. */
-#define EPPROF_PARENT_INFERRED 0x100u
-/* Added to a category: `parent` is 0 because several events could be the parent. */
-#define EPPROF_PARENT_AMBIGUOUS 0x200u
+/* Keys of args with a meaning of their own, of type i64 or u64.  An epprof host does not store them as args; one that
+ * is older does.
+ *   submit      when the host submitted the work, in host ticks
+ *   queue       device ticks from the moment at which the work entered the device's queue until it started
+ *   flow begin, flow end  a number of the EP's choice, not 0: an arrow leads from the event with this begin to each
+ *               event with this end, which may be pushed in any order.  The host keeps the last 4,096 of
+ *               these that wait for others; an arrow whose events are further apart is not recorded.  Numbers
+ *               start anew with each run */
+#define EPPROF_SUBMIT_KEY "epprof.submit"
+#define EPPROF_QUEUE_KEY "epprof.queue"
+#define EPPROF_FLOW_BEGIN_KEY "epprof.flow_begin"
+#define EPPROF_FLOW_END_KEY "epprof.flow_end"
+
+/* Added to a category. */
+enum {
+	EPPROF_PARENT_INFERRED = 0x100, /* the parent was not recorded, but found by containment */
+	EPPROF_PARENT_AMBIGUOUS = 0x200 /* `parent` is 0 because several events could be the parent */
+};
 
 /* A clock of the EP; pushed before the first event that uses it. */
 typedef struct EpprofClock {
@@ -67,10 +81,10 @@ typedef struct EpprofClockPair {
 	uint32_t reserved;
 } EpprofClockPair;
 
-/* The name of a stream; pushed before the first event on it, or else the stream is "stream N" of "EP device N". */
+/* The name of a stream; pushed before the first event on it, or else the stream is "stream N" of its device. */
 typedef struct EpprofTrack {
 	const char *name;
-	const char *group; /* tracks of one group are shown together; NULL: "EP device N" */
+	const char *group; /* tracks of one group are shown together; NULL: the name of the device */
 	int64_t stream;
 	int32_t device;
 	uint32_t clock;
@@ -94,13 +108,36 @@ typedef struct EpprofLedger {
 	uint64_t lost_other;
 } EpprofLedger;
 
-/* A description of a device, for tools that show it, as args of any kind.  The last description of a device is used. */
+/* A device's name, and its description for tools that show it, as args of any kind.  The last description of a device
+ * is used. */
 typedef struct EpprofDevice {
-	const char *group; /* the group of its tracks */
+	const char *group; /* its name: the group of its tracks that are created later; NULL: "EP device N".  If another
+	                      device of the EP has this name, " (device N)" is appended */
 	const EpprofArg *args;
 	uint32_t args_count;
 	int32_t device;
 } EpprofDevice;
+
+/* The value of a counter of a device (memory in use, power), which holds until the next one. */
+typedef struct EpprofCounter {
+	const char *name;
+	uint64_t host_ticks; /* when it was read; 0: now */
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+	} number;
+	uint32_t type; /* 0 i64, 1 u64, 2 f64 */
+	int32_t device;
+} EpprofCounter;
+
+/* The clock of host ticks that are no EpprofApi_HostTicks_SinceV1: `value` is at `ticks` of that clock plus
+ * (value - origin) * ticks_per_unit. */
+typedef struct EpprofHostClock {
+	uint64_t origin;
+	uint64_t ticks;
+	double ticks_per_unit;
+} EpprofHostClock;
 
 typedef struct EpprofBatch {
 	size_t struct_size; /* sizeof(EpprofBatch) of the EP, at least up to `ledger` */
@@ -120,20 +157,24 @@ typedef struct EpprofBatch {
 	uint64_t gaps_count; /* how often since the last batch the EP was stopped and started again because of other
 	                        users */
 	uint64_t gaps_ns;    /* the total duration of these gaps */
-	const EpprofDevice *devices; /* each becomes one additional event, `epprof.device`, that the EP's ledger does
-	                                not count */
+	const EpprofDevice *devices; /* each with args becomes one additional event, `epprof.device`, that the EP's
+	                                ledger does not count */
 	size_t devices_count;
 	uint64_t *ids; /* set by the host: events_count ids, for use as `parent` of later events; 0: the event was
 	                  not kept.  NULL: not needed */
 	/* Since the last batch: events that are not pushed because of their times.  They are counted in the ledger's
 	 * `emitted`, and in none of its losses. */
-	uint64_t early_count;    /* began before the run */
-	uint64_t late_count;     /* began after the run */
-	uint64_t negative_count; /* ended before they began */
+	uint64_t early_count;          /* began before the run */
+	uint64_t late_count;           /* began after the run */
+	uint64_t negative_count;       /* ended before they began */
+	const EpprofCounter *counters; /* not counted in the EP's ledger */
+	size_t counters_count;
+	const EpprofHostClock *host_clock; /* of EPPROF_SUBMIT_KEY and of counters; NULL: EpprofApi_HostTicks_SinceV1.
+	                                      The collector sets it for profilers under ONNX Runtime */
 } EpprofBatch;
 
-/* "EpprofApi_PushEvents_SinceV1": pushes a batch.  The host processes clocks first, then tracks, devices, pairs, waits,
- * events, then the ledger.
+/* "EpprofApi_PushEvents_SinceV1": pushes a batch.  The host processes clocks first, then devices, tracks, pairs, waits,
+ * counters, events, then the ledger.
  * Ownership: everything is borrowed for the call. */
 typedef void (*EpprofApi_PushEvents_SinceV1_Fn)(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 
@@ -158,8 +199,8 @@ typedef uint64_t (*EpprofApi_HostTicksPerSecond_SinceV1_Fn)(void);
 #define EPPROF_COLLECTOR_SYMBOL "EpprofGetCollector"
 
 /* If the collector is registered in ONNX Runtime under this name, its host reads ONNX Runtime's profile itself, to get
- * the events of providers that do not push theirs to the collector.  If it is registered under another name, those
- * events are not recorded. */
+ * the events of providers that do not push theirs to the collector.  If it is registered under another name, the
+ * collector reads the profile. */
 #define EPPROF_COLLECTOR_NAME_OF_READER "epprof run"
 
 /* The key of an arg in ONNX Runtime's profile: an event that was also pushed to the collector has its number from
@@ -185,8 +226,8 @@ typedef struct EpprofCollector {
 	 * Thread: [any-thread]. */
 	uint64_t (*EventId)(EpprofRecording *recording, uint64_t correlation_id);
 
-	/* As EpprofApi_PushEvents_SinceV1, except for the host's clock: host_ticks, half_width_ticks, start_host_ticks
-	 * and end_host_ticks are nanoseconds of CLOCK_MONOTONIC, which the collector converts.
+	/* As EpprofApi_PushEvents_SinceV1, except for the host's clock: all host ticks, EPPROF_SUBMIT_KEY included, are
+	 * nanoseconds of CLOCK_MONOTONIC, which the collector converts.
 	 * Thread: [any-thread], several at once.  Ownership: everything is borrowed for the call. */
 	void (*Push)(EpprofRecording *recording, const EpprofBatch *batch);
 

@@ -1,16 +1,41 @@
 /* epprof: one profiler plugin for every framework, one timeline for every viewer.  This header includes all others of
- * libepprof; tools that read traces include epprof/timeline.h and epprof/export.h too. */
+ * libepprof; tools that read traces include epprof/timeline.h and epprof/export.h too.
+ *
+ * Names.  A function is epp_<noun>_<verb>; a function without a verb returns a property of its object.
+ *   create, destroy   objects; what create makes, destroy frees, and destroy accepts NULL
+ *   open, close       traces
+ *   load, unload      plugins
+ *   attach            passes a profiler to a session, which destroys it
+ *   share             returns the session for a path, which all callers share; destroy gives the share back
+ *   start, end        a run: the time between a session's start and its end
+ *   begin, end        events
+ *   record            an event that is complete: an instant, a counter's value, a flow, a device's event
+ *   add, set, get     parts and properties of an object; the ..._at functions return the element at an index
+ *   count             adds to the ledger
+ *
+ * Sizes.  A struct that may grow begins with `struct_size`, which the caller sets to its sizeof; members are added at
+ * its end only.
+ *   options     A smaller struct is an older caller's: the members that it does not have keep their defaults, 0 unless
+ *               an ..._init function sets others.  A larger struct whose unknown bytes are not 0 is refused with
+ *               EPP_INVALID_ARGUMENT, as is one whose struct_size is not set.
+ *   results     The library fills the caller's struct as far as its size.
+ * A struct that the library owns and returns by pointer (epp_event, epp_trace_info, epp_summary_line, ...) has no size
+ * and grows at its end.  epp_arg, epp_trace_arg, epp_trace_record, epp_trace_track, epp_trace_pair and
+ * epp_hosted_profiler_call do not grow. */
 #ifndef EPPROF_EPPROF_H
 #define EPPROF_EPPROF_H
 
 #define EPPROF_VERSION_MAJOR 0
-#define EPPROF_VERSION_MINOR 1
+#define EPPROF_VERSION_MINOR 2
 #define EPPROF_VERSION_PATCH 0
-#define EPPROF_VERSION "0.1.0"
+#define EPPROF_VERSION "0.2.0"
 
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
+#include "epprof/record.h"
 #include "epprof/session.h"
 #include "epprof/status.h"
+#include "epprof/track.h"
 
 #ifdef __cplusplus
 extern "C" {

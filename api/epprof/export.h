@@ -28,7 +28,7 @@ EPP_EXPORT const epp_export_format *epp_export_format_at(size_t index);
 typedef struct epp_export_options {
 	size_t struct_size;
 	const epp_timeline_options *timeline; /* NULL: everything */
-	const volatile int *cancel; /* may be NULL; when it becomes non-zero, the export ends with EPP_UNAVAILABLE
+	const volatile int *cancel; /* may be NULL; when it becomes non-zero, the export ends with EPP_CANCELLED
 	                               and leaves no file.  A signal handler may set it. */
 	uint32_t rank; /* kineto: the rank of this process among the `world_size` processes of a distributed job */
 	uint32_t world_size; /* 0: one process */
@@ -50,6 +50,11 @@ typedef struct epp_export_options {
 	                            uses `run` as a folder's key */
 	uint32_t part_bytes; /* xspace: the approximate maximum size of a file; the rest goes into further files.  0:
 	                        1.9 GB, which readers of the format accept */
+	/* html: its timeline shows only events that overlap [show_from_ns, show_to_ns), in the times of
+	 * epp_timeline_options; at most `events_max`, the earliest.  Its tables include all events.  show_to_ns 0: to
+	 * the end; both 0: all, or of more than `events_max` the range in which devices (or threads) were busiest. */
+	int64_t show_from_ns;
+	int64_t show_to_ns;
 } epp_export_options;
 
 /* Receives what the format could not hold, as texts for people, one line a call ("12 flows left out").
@@ -58,15 +63,16 @@ typedef void (*epp_receipt_fn)(void *user, const char *text);
 
 /* Writes `trace` as `format` into the sink.  The first failed write ends the export.  A separate thread reads the trace
  * during the call; `sink` and `receipt` are called on the caller's thread.
- * Errors: EPP_NOT_FOUND (format), EPP_INVALID_ARGUMENT, EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY, EPP_UNAVAILABLE
- * (cancelled).  `options` and `receipt` may be NULL. */
+ * Errors: EPP_NOT_FOUND (format), EPP_INVALID_ARGUMENT, EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY, EPP_CANCELLED.
+ * `options` and `receipt` may be NULL. */
 EPP_EXPORT epp_status *epp_export(epp_trace *trace, const char *format, const epp_export_options *options,
                                   epp_sink_fn sink, void *sink_user, epp_receipt_fn receipt, void *receipt_user)
     EPP_MUST_CHECK;
 
 /* As epp_export, into a file that appears by rename when it is complete.  An existing file is an error
- * (EPP_UNAVAILABLE) unless `overwrite`.  "-" (standard output) and other targets that are not regular files (a pipe,
- * /dev/full) are written directly.
+ * (EPP_EXISTS) unless `overwrite`, and a symbolic link always (EPP_IO).  Its mode is that of epp_session_create.
+ * Written directly are "-" (standard output), paths of descriptors of the process (/dev/stderr, /dev/fd/3), and other
+ * targets that are not regular files (a pipe, /dev/full).
  * An xspace export of more than `part_bytes` continues in NAME_part2.xplane.pb and so on, and the receipt reports it;
  * into a sink it is EPP_INVALID_ARGUMENT.  With `overwrite`, further parts of an earlier export are removed.
  * Errors: as epp_export. */
@@ -79,7 +85,7 @@ EPP_EXPORT epp_status *epp_export_file(epp_trace *trace, const char *format, con
 
 /* Writes `trace` into DIRECTORY/run=RUN/host=HOST/part-N.parquet, one file for up to 64 processes of a host, with the
  * small tables processes, tracks, names and ledger in the same folder (docs/scale.md).  `run=RUN` appears when it is
- * complete; an existing one is an error (EPP_UNAVAILABLE) unless `overwrite`, which removes it first.  `options` may be
+ * complete; an existing one is an error (EPP_EXISTS) unless `overwrite`, which removes it first.  `options` may be
  * NULL; the timeline's `sources` and the options of other formats are ignored.  Filters apply to events only.
  * Errors: as epp_export_file; EPP_INVALID_ARGUMENT (`run` has characters that are not in EPP_RUN_LETTERS). */
 EPP_EXPORT epp_status *epp_export_dataset(epp_trace *trace, const char *directory, const char *run,

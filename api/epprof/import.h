@@ -28,7 +28,7 @@ typedef struct epp_import_options {
 	const char *format;    /* NULL: detected from the file's first bytes */
 	const char *label;     /* the label of the trace; NULL: the input's file name */
 	int64_t epoch_unix_ns; /* the unix time of the input's time 0; 0: taken from the file, if the file has it */
-	const volatile int *cancel; /* may be NULL; when it becomes non-zero, the import ends with EPP_UNAVAILABLE
+	const volatile int *cancel; /* may be NULL; when it becomes non-zero, the import ends with EPP_CANCELLED
 	                               and leaves no file */
 	uint32_t overwrite;         /* 1: an existing output is replaced */
 	uint32_t beside_recording;  /* 1: the output will be added to a recording of the same process: the losses in
@@ -37,6 +37,7 @@ typedef struct epp_import_options {
 } epp_import_options;
 
 typedef struct epp_import_counts {
+	size_t struct_size; /* sizeof(epp_import_counts) of the caller, who sets it */
 	uint64_t input_bytes;
 	uint64_t events;         /* in the trace: slices, instants, counters, flows */
 	uint64_t repaired_lines; /* lines that were not valid JSON, but could be repaired */
@@ -51,11 +52,68 @@ typedef struct epp_import_counts {
 /* Reads `input` ("-" is standard input) and writes the trace `output`, which appears when it is complete.  The receipt,
  * as epp_export's, reports what was repaired, guessed and left out, one line a call; the trace has the same texts in
  * the event `epprof.import`.  `options`, `receipt` and `counts` may be NULL.
- * Errors: EPP_NOT_FOUND (input, format), EPP_IO, EPP_CORRUPT (not of that format, or no event in it), EPP_UNAVAILABLE
- * (the output exists; cancelled), EPP_INVALID_ARGUMENT, EPP_OUT_OF_MEMORY. */
+ * Errors: EPP_NOT_FOUND (input, format), EPP_IO, EPP_CORRUPT (not of that format, or no event in it), EPP_EXISTS
+ * (the output), EPP_CANCELLED, EPP_INVALID_ARGUMENT, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_import_file(const char *input, const char *output, const epp_import_options *options,
                                        epp_receipt_fn receipt, void *receipt_user, epp_import_counts *counts)
     EPP_MUST_CHECK;
+
+/* ---- events of execution providers ---- */
+
+/* The events of execution providers (EPs) that do not push them to a session of this process: ONNX Runtime gets them at
+ * the end of profiling, and writes them into its own profile alone. */
+typedef struct epp_provider_events epp_provider_events;
+
+/* Opens an account for such events in a session into which the collector records (docs/onnxruntime.md).  With a label,
+ * the account counts one expected event at once: if the process is killed before the events arrive, that event is
+ * counted as lost with EPP_LOSS_KILLED.  With NULL the account "providers" is opened when the first events arrive.
+ * Errors: as epp_hosted_profiler_create.
+ * Thread: [any-thread].  Ownership: the caller destroys it before the session's release; the label is copied. */
+EPP_EXPORT epp_status *epp_provider_events_create(epp_session *session, const char *label, epp_provider_events **events)
+    EPP_MUST_CHECK;
+
+typedef struct epp_provider_events_options {
+	size_t struct_size;
+	const char *const *profiles; /* paths of the files that ONNX Runtime has written */
+	size_t profiles_count;
+	int64_t profile_unix_us;  /* the unix time of the only profile's time 0, in microseconds; 0: taken from the
+	                             recording */
+	uint64_t max_bytes;       /* the limit of a session with a ring: events whose host events do not fit are
+	                             filtered out; 0: none */
+	uint32_t is_one_provider; /* 1: all events are of one EP, and so on one clock */
+	uint32_t reserved;
+} epp_provider_events_options;
+
+typedef struct epp_provider_events_counts {
+	size_t struct_size; /* sizeof(epp_provider_events_counts) of the caller, who sets it */
+	uint64_t added;
+	uint64_t lost;       /* counted in the account, for any reason */
+	uint64_t filtered;   /* part of lost: because of max_bytes, EPP_LOSS_FILTER */
+	uint32_t has_pushed; /* 1: the session had device events before */
+	uint32_t reserved;
+} epp_provider_events_counts;
+
+/* Adds the EPs' events in the profiles to the session, once: not those that the session got from the EP itself
+ * (EPPROF_RECORDED_KEY) or from a plugin that the collector hosts.  Each EP has a clock of its own, in microseconds;
+ * the parent is the host event that the event names.  What cannot be read, and what an EP reports as lost, is counted
+ * in the account.  Events are no longer expected after success. Memory: 64 bytes a host event of these profiles, and
+ * what epp_import_file needs.
+ * Errors: as epp_import_file and epp_timeline_create.
+ * Thread: one at a time for one session. */
+EPP_EXPORT epp_status *epp_provider_events_add(epp_provider_events *events, const epp_provider_events_options *options,
+                                               epp_provider_events_counts *counts) EPP_MUST_CHECK;
+
+/* No events are expected any more, and the account gets this note, or none if it is "".
+ * Thread: one at a time for one account.  Ownership: the text is copied. */
+EPP_EXPORT void epp_provider_events_expect_none(epp_provider_events *events, const char *note);
+
+/* Sets the account's note; expected events stay so.  Nothing happens if there is no account yet.
+ * Thread: one at a time for one account.  Ownership: the text is copied. */
+EPP_EXPORT void epp_provider_events_set_note(epp_provider_events *events, const char *note);
+
+/* Closes the account; events that are still expected are lost: EPP_LOSS_PLUGIN.  NULL does nothing.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_provider_events_destroy(epp_provider_events *events);
 
 #ifdef __cplusplus
 }

@@ -33,26 +33,27 @@ typedef struct epp_merge_options {
 	                       `align` has none of these events or a different number of them, or if names do not fit */
 	uint32_t overwrite;    /* 1: a file at `path` is replaced */
 	uint32_t reserved;
-	const volatile int *cancel; /* may be NULL; when it becomes non-zero, the merge ends with EPP_UNAVAILABLE and
+	const volatile int *cancel; /* may be NULL; when it becomes non-zero, the merge ends with EPP_CANCELLED and
 	                               leaves no file */
 } epp_merge_options;
 
 typedef struct epp_merge_counts {
+	size_t struct_size; /* sizeof(epp_merge_counts) of the caller, who sets it */
 	uint64_t records;
 	uint64_t names_lost; /* names that did not fit: there is room for 1,048,576 names with 256 MiB of text */
 	uint32_t sources;
-	uint32_t machines;  /* boots of machines, plus traces without a boot id */
+	uint32_t machines; /* pairs of a host name and a boot among all processes; a trace with neither counts as one */
 	uint32_t unrelated; /* machines whose clock could not be aligned */
 	uint32_t reserved;
 } epp_merge_counts;
 
 /* Merges the traces into the file `path`, which appears by rename when it is complete.  The receipt, as epp_export's,
- * reports how each machine's clock was aligned, one line each.  Events that a killed process left open end at its last
- * recorded time.  Memory: what the open traces take, the names, 8 bytes a name of each trace, and 16 bytes an event
- * that `align` names.
+ * reports how each machine's clock was aligned, one line each, and once what all bounds exclude.  Events that a killed
+ * process left open end at its last recorded time.  Memory: what the open traces take, the names, 8 bytes a name of
+ * each trace, and 16 bytes an event that `align` names.
  * `options`, `receipt` and `counts` may be NULL.
  * Errors: EPP_BUSY (a trace is still being recorded), EPP_INVALID_ARGUMENT (two hold the same recording),
- * EPP_INCOMPATIBLE (`strict`), EPP_UNAVAILABLE (the file exists; cancelled), EPP_CORRUPT, EPP_IO, EPP_OUT_OF_MEMORY.
+ * EPP_INCOMPATIBLE (`strict`), EPP_EXISTS, EPP_CANCELLED, EPP_CORRUPT, EPP_IO, EPP_OUT_OF_MEMORY.
  * Thread: one at a time for each trace. */
 EPP_EXPORT epp_status *epp_trace_merge(epp_trace *const *traces, size_t count, const char *path,
                                        const epp_merge_options *options, epp_receipt_fn receipt, void *receipt_user,

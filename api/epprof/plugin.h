@@ -6,7 +6,7 @@
 #ifndef EPPROF_PLUGIN_H
 #define EPPROF_PLUGIN_H
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/session.h"
 #include "epprof/status.h"
 
@@ -35,11 +35,23 @@ EPP_EXPORT epp_status *epp_plugin_offer_device(const epp_plugin_device *device) 
  * CreateEpFactories, GetSupportedDevices, CreateEp.  All functions of a plugin except StartEvent and StopEvent are
  * called on the plugin's own thread, and the caller waits at most EPPROF_PLUGIN_TIMEOUT_MS (of the environment, or else
  * 2 s); a library whose constructor hangs in dlopen blocks its caller.
- * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_UNAVAILABLE (a ninth PU1 library), EPP_TIMEOUT (it hangs,
- * and stays loaded); the message names the library and the step.  After any other error the library is unloaded.
+ *
+ * `path` contains a '/': a bare name such as "libfoo.so" is refused, because it would depend on the working directory.
+ * The file is opened by its real path.
+ * Errors: EPP_INVALID_ARGUMENT (a NULL, a bare name), EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_LIMIT (a ninth
+ * PU1 library), EPP_TIMEOUT (it hangs, and stays loaded); the message names the library and the step.  After any other
+ * error the library is unloaded.
  * `*plugin` is NULL on failure.
  * Thread: [any-thread].  Ownership: the caller unloads it. */
 EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EPP_MUST_CHECK;
+
+/* Checks that only this user and root can change the file at `path`, or replace it in its folder: both belong to one of
+ * them; neither is writable by others, except a folder with the sticky bit, nor by a group, except one whose number is
+ * the owner's.  A file that does not exist is allowed; its folder is checked.  Devices and pipes are not checked.
+ * epprof itself warns with it (the command on standard error, the bridges in their framework's log) and continues.
+ * Errors: EPP_INVALID_ARGUMENT; the message names the path and who can write to it; EPP_OUT_OF_MEMORY.
+ * Thread: [any-thread]. */
+EPP_EXPORT epp_status *epp_path_check(const char *path) EPP_MUST_CHECK;
 
 /* Called for each library that was examined, with the plugin, which the callee owns from here on, or with the reason
  * why it is none.
@@ -47,8 +59,8 @@ EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EP
 typedef void (*epp_plugin_found_fn)(void *user, const char *path, epp_plugin *plugin, const epp_status *failure);
 
 /* Loads the plugins that PyTorch's tracing proposal would load: the files in KINETO_PLUGIN_PATH (colon-separated; of a
- * directory its *.so, in sorted order) or, if that is not set, in /usr/lib/kineto/plugins,
- * /usr/local/lib/kineto/plugins and ~/.local/lib/kineto/plugins; plugins of any kind.  Returns the number of plugins
+ * directory its *.so, in sorted order; a name without a '/' is reported as refused) or, if that is not set, in
+ * /usr/lib/kineto/plugins, /usr/local/lib/kineto/plugins and ~/.local/lib/kineto/plugins; plugins of any kind.  Returns the number of plugins
  * loaded.
  * Thread: [any-thread]. */
 EPP_EXPORT size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user);
@@ -62,14 +74,14 @@ typedef void (*epp_plugin_named_fn)(void *user, const char *place, const char *p
  * KINETO_PLUGIN_PATH (both variables have the form of the latter); if the first has none and the second is not set,
  * those in the proposal's standard directories.
  * Thread: [any-thread], while no thread changes the environment. */
-EPP_EXPORT void epp_plugin_find_carried(epp_plugin_named_fn found, void *user);
+EPP_EXPORT void epp_plugin_find_hosted(epp_plugin_named_fn found, void *user);
 
 /* Makes a profiler.  On success `*profiler` is never NULL: a plugin without a profiler is EPP_PLUGIN.
  * Any number of sessions may profile one plugin at once, except for a PU1 plugin: at most 64.  For one more session
  * StartProfiling is an error, which the session counts and reports.  A process can use at most 8 PU1 libraries, counted
  * until it ends.
- * Thread: one at a time for one plugin.  Ownership: attach it to a session, which releases it, or pass it to
- * epp_plugin_profiler_release; after a direct call of Release the plugin still counts it as live.
+ * Thread: one at a time for one plugin.  Ownership: attach it to a session, which destroys it, or pass it to
+ * epp_plugin_profiler_destroy; after a direct call of Release the plugin still counts it as live.
  * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY, EPP_TIMEOUT. */
 EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **profiler) EPP_MUST_CHECK;
 
@@ -89,16 +101,16 @@ typedef struct epp_profile_options {
 } epp_profile_options;
 
 /* Returns 1 if the options select the plugin, that is, if its framework would profile it: TensorFlow leaves out
- * pluggable devices at level 0 and for another type.  Plugins of other kinds are always selected; NULL selects every
- * plugin.
+ * pluggable devices at level 0 and for another type.  Plugins of other kinds are always selected; NULL, and
+ * options with members that this version does not know, select every plugin.
  * Thread: [any-thread]. */
-EPP_EXPORT uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options);
+EPP_EXPORT uint32_t epp_plugin_is_selected(const epp_plugin *plugin, const epp_profile_options *options);
 
-/* Releases a profiler of epp_plugin_profiler_create, or of epp_plugin_thread_own, that no session will release.  Its
+/* Destroys a profiler of epp_plugin_profiler_create, or of epp_plugin_thread_assign, that no session will destroy.  Its
  * Release is called on the plugin's thread, before any later call there; this function does not wait for it.  NULL does
  * nothing.
  * Thread: [any-thread]. */
-EPP_EXPORT void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler);
+EPP_EXPORT void epp_plugin_profiler_destroy(OrtEpProfilerImpl *profiler);
 
 /* ---- libraries that the caller opens ---- */
 
@@ -107,29 +119,30 @@ typedef struct epp_plugin_thread epp_plugin_thread;
 
 /* Makes a thread.
  * Errors: EPP_OUT_OF_MEMORY.
- * Thread: [any-thread].  Ownership: the caller releases it; hanging calls and profilers hold references, too. */
+ * Thread: [any-thread].  Ownership: the caller destroys it; hanging calls and profilers hold references, too. */
 EPP_EXPORT epp_status *epp_plugin_thread_create(epp_plugin_thread **thread) EPP_MUST_CHECK;
 
-/* Releases the caller's reference; the thread ends with the last one.  NULL does nothing.
+/* Gives back the caller's reference; the thread ends with the last one.  NULL does nothing.
  * Thread: [any-thread]. */
-EPP_EXPORT void epp_plugin_thread_release(epp_plugin_thread *thread);
+EPP_EXPORT void epp_plugin_thread_destroy(epp_plugin_thread *thread);
 
-/* Calls `run` on the thread and waits for it, at most EPPROF_PLUGIN_TIMEOUT_MS.
+/* Calls `function` on the thread and waits for it, at most EPPROF_PLUGIN_TIMEOUT_MS.
  * Errors: EPP_TIMEOUT: it has not returned, or an earlier call has not; EPP_UNAVAILABLE, EPP_OUT_OF_MEMORY.
  * Thread: [any-thread].  Ownership: after an error the thread owns the argument and calls `discard` (if not NULL) with
- * it: at once if `run` did not begin, else when `run` returns. */
-EPP_EXPORT epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const char *step, void (*run)(void *argument),
-                                              void (*discard)(void *argument), void *argument) EPP_MUST_CHECK;
+ * it: at once if `function` did not begin, else when it returns. */
+EPP_EXPORT epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const char *step,
+                                              void (*function)(void *argument), void (*discard)(void *argument),
+                                              void *argument) EPP_MUST_CHECK;
 
 /* Returns EPPROF_PLUGIN_TIMEOUT_MS of the environment, or else 2 s.
  * Units: nanoseconds.  Thread: [any-thread]. */
 EPP_EXPORT uint64_t epp_plugin_timeout_ns(void);
 
-/* Assigns a profiler of the library to the thread: epp_members_start, epp_members_end and epp_plugin_profiler_release,
- * which is the only way to release it, call the profiler there.
+/* Assigns a profiler of the library to the thread: epp_hosted_profilers_start, epp_hosted_profilers_end and
+ * epp_plugin_profiler_destroy, which is the only way to destroy it, call the profiler there.
  * Errors: EPP_PLUGIN if it has a thread already, or without memory.
  * Thread: [any-thread]. */
-EPP_EXPORT epp_status *epp_plugin_thread_own(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler) EPP_MUST_CHECK;
+EPP_EXPORT epp_status *epp_plugin_thread_assign(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler) EPP_MUST_CHECK;
 
 /* The plugin's own name (the EP's name), the ABI by which it was opened ("ort", "tf"), and the path of its library.
  * Thread: [any-thread], not during unload.  Ownership: valid until unload. */
@@ -160,7 +173,7 @@ EPP_EXPORT epp_status *epp_plugin_find(const char *path, epp_plugin_path_fn foun
  * Places that do not exist are skipped.
  * Errors: EPP_NOT_FOUND, EPP_IO for the path in the variable; EPP_OUT_OF_MEMORY.
  * Thread: [any-thread], while no thread changes the environment. */
-EPP_EXPORT epp_status *epp_tf_plugin_find(epp_plugin_path_fn found, void *user) EPP_MUST_CHECK;
+EPP_EXPORT epp_status *epp_plugin_find_tf(epp_plugin_path_fn found, void *user) EPP_MUST_CHECK;
 
 /* The types of facts about a library as a plugin of one kind. */
 typedef enum epp_fact_type {
@@ -190,9 +203,10 @@ typedef void (*epp_plugin_fact_fn)(void *user, const epp_plugin_fact *fact);
 
 /* Reports what a library is: the facts for each kind of plugin that it is, in the order of their preference.  The
  * library is opened as each kind, as epp_plugin_load would, and closed again; it is not profiled.
- * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if an entry point, named in the
- * message, does not return within EPPROF_PLUGIN_TIMEOUT_MS.  If the library cannot be used as one kind, that is a fact
- * (EPP_FACT_PROBLEM), not an error.
+ * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if the load (dlopen) or an entry
+ * point, named in the message, does not return within EPPROF_PLUGIN_TIMEOUT_MS.  A load that does not return keeps the
+ * loader's lock: the process cannot load libraries any more, and must end with _exit.  If the library cannot be used as
+ * one kind, that is a fact (EPP_FACT_PROBLEM), not an error.
  * Thread: [any-thread]; `tell` is called on another thread, before this function returns. */
 EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tell, void *user) EPP_MUST_CHECK;
 
@@ -200,7 +214,7 @@ EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tel
  * in front of each message.  NULL, the initial value: messages are dropped.  For the whole process; a call to the
  * previous receiver may still be running when this returns.
  * Thread: [any-thread]. */
-EPP_EXPORT void epp_plugin_log_set(epp_log_fn log, void *user);
+EPP_EXPORT void epp_plugin_set_log(epp_log_fn log, void *user);
 
 /* For processes that are not a framework's, such as epprof's own commands: loads the functions by which plugins made
  * for TensorFlow report errors (TF_SetStatus, ...), from `path` or, if `path` is NULL, from libepprof_tf_shim.so in the

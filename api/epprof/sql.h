@@ -1,19 +1,19 @@
 /* epprof: SQL queries over a trace.
  *
  *   epp_sql *sql;
- *   epp_sql_open(trace, &sql);
+ *   epp_sql_create(trace, &sql);
  *   epp_sql_query(sql, "SELECT name, count(*) FROM timeline GROUP BY name", NULL, &rows);
- *   while (!(status = epp_sql_next(rows, &values)) && values) ...
- *   epp_sql_rows_release(rows);
- *   epp_sql_close(sql);
+ *   while (!(status = epp_sql_rows_next(rows, &values)) && values) ...
+ *   epp_sql_rows_destroy(rows);
+ *   epp_sql_destroy(sql);
  *
  * The language is SQLite's, and the tables are those of the SQLite export (docs/formats.md).  Rows of events, timeline,
  * args and flows are read from the trace while the query runs: nothing is loaded in advance, and a condition on a range
  * of start_ns reads only that part of the trace.  The small tables are filled at their first use.  Statements that
  * write, ATTACH and load_extension are refused.
  *
- * Memory: what SQLite needs for the query, the names if a query uses them, and 88 bytes an event from the first query
- * on that looks up single events (a join on an id, for example).
+ * Memory: what SQLite needs for the query, the names if a query uses them, and up to 104 bytes an event from the first
+ * query on that looks up single events (a join on an id or a parent, for example).
  *
  * Thread, unless a function says otherwise: one at a time for one trace and all objects that are open on it.
  */
@@ -30,15 +30,15 @@ typedef struct epp_sql epp_sql;
 typedef struct epp_sql_rows epp_sql_rows;
 
 /* Opens a trace for queries.
- * Ownership: the caller closes it, before the trace.  Errors: EPP_OUT_OF_MEMORY. */
-EPP_EXPORT epp_status *epp_sql_open(epp_trace *trace, epp_sql **sql) EPP_MUST_CHECK;
+ * Ownership: the caller destroys it, before the trace is closed.  Errors: EPP_OUT_OF_MEMORY. */
+EPP_EXPORT epp_status *epp_sql_create(epp_trace *trace, epp_sql **sql) EPP_MUST_CHECK;
 
-/* Closes it; all rows must have been released.  NULL does nothing. */
-EPP_EXPORT void epp_sql_close(epp_sql *sql);
+/* Destroys it; all rows must have been destroyed.  NULL does nothing. */
+EPP_EXPORT void epp_sql_destroy(epp_sql *sql);
 
 /* Prepares the first statement of `text`.  `*rest`, if `rest` is not NULL, is the text after it.  `*rows` is NULL if
  * the text has no statement, only blanks and comments.
- * Ownership: the caller releases `*rows`.  Errors: EPP_INVALID_ARGUMENT with SQLite's message (an invalid statement, or
+ * Ownership: the caller destroys `*rows`.  Errors: EPP_INVALID_ARGUMENT with SQLite's message (an invalid statement, or
  * one that would write), EPP_CORRUPT, EPP_IO, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_sql_query(epp_sql *sql, const char *text, const char **rest, epp_sql_rows **rows)
     EPP_MUST_CHECK;
@@ -54,20 +54,20 @@ typedef struct epp_sql_value {
 	size_t text_bytes;
 } epp_sql_value;
 
-EPP_EXPORT size_t epp_sql_columns_count(const epp_sql_rows *rows);
+EPP_EXPORT size_t epp_sql_rows_columns_count(const epp_sql_rows *rows);
 /* The name of a column; NULL beyond the last.
- * Ownership: valid until the rows are released. */
-EPP_EXPORT const char *epp_sql_column_name(const epp_sql_rows *rows, size_t index);
+ * Ownership: valid until the rows are destroyed. */
+EPP_EXPORT const char *epp_sql_rows_column_name(const epp_sql_rows *rows, size_t index);
 
 /* Gets the next row, one value a column; NULL after the last row and after an error.
- * Ownership: valid until the next call.  Errors: as epp_sql_query; EPP_UNAVAILABLE: interrupted. */
-EPP_EXPORT epp_status *epp_sql_next(epp_sql_rows *rows, const epp_sql_value **values) EPP_MUST_CHECK;
+ * Ownership: valid until the next call.  Errors: as epp_sql_query; EPP_CANCELLED: interrupted. */
+EPP_EXPORT epp_status *epp_sql_rows_next(epp_sql_rows *rows, const epp_sql_value **values) EPP_MUST_CHECK;
 
-/* Releases rows; NULL does nothing. */
-EPP_EXPORT void epp_sql_rows_release(epp_sql_rows *rows);
+/* Destroys rows; NULL does nothing. */
+EPP_EXPORT void epp_sql_rows_destroy(epp_sql_rows *rows);
 
-/* Interrupts the running query, which soon ends with EPP_UNAVAILABLE.
- * Thread: [any-thread], [signal-safe]; not while `sql` is being closed. */
+/* Interrupts the running query, which soon ends with EPP_CANCELLED.
+ * Thread: [any-thread], [signal-safe]; not while `sql` is being destroyed. */
 EPP_EXPORT void epp_sql_interrupt(epp_sql *sql);
 
 /* Returns 1 if `text` ends with a complete statement, 0 if more lines belong to it.

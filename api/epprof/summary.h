@@ -4,7 +4,7 @@
  *   epp_summary_create(trace, NULL, &summary);
  *   for (size_t i = 0; i < epp_summary_lines_count(summary, EPP_BY_KERNEL); i++)
  *       ... epp_summary_line_at(summary, EPP_BY_KERNEL, i)->total_ns ...
- *   epp_summary_release(summary);
+ *   epp_summary_destroy(summary);
  *
  * Memory grows with the number of names and tracks, not with the number of events.
  *
@@ -28,8 +28,10 @@ typedef enum epp_summary_by {
 	EPP_BY_STREAM = 2,
 	EPP_BY_THREAD = 3,
 	/* Phases of an accelerator's work, by category, cause and name:
-	 *   submit    host events of category API that caused another event: the calls that launch
-	 *   queue     for each device event, the time from its earliest launch (epp_event.launch_ns) to its start
+	 *   submit    host events of category API that caused another event: the calls that launch; and the times from
+	 *             epp_event.launch_ns to epp_event.queue_ns of device events
+	 *   queue     for each device event, the time to its start from when it entered the device's queue
+	 *             (epp_event.queue_ns), or else from its earliest launch (epp_event.launch_ns)
 	 *   copy in   device events whose name has "copy in", "upload", "h2d", "htod" or "host to device" in it
 	 *   copy out  the same with "copy out", "download", "d2h", "dtoh", "device to host"
 	 *   copy      others with "copy", "memcpy" or "transfer", and those whose args say copy (epp_summary_line.work)
@@ -47,8 +49,8 @@ typedef enum epp_summary_by {
 typedef enum epp_idle {
 	EPP_IDLE_UNLAUNCHED = 0, /* until the earliest launch of the next event (epp_event.launch_ns); and after the
 	                            last event */
-	EPP_IDLE_COPY = 1,       /* after that, while a copy ran on another stream of the device */
-	EPP_IDLE_LATE = 2,       /* the rest: the next event was launched and had not started */
+	EPP_IDLE_COPY = 1,       /* after that launch, while a copy ran on another stream of the device */
+	EPP_IDLE_LATE = 2,       /* the rest of the time after that launch */
 	EPP_IDLE_UNKNOWN = 3,    /* the next event has no known cause */
 	EPP_IDLE_COUNT
 } epp_idle;
@@ -57,7 +59,7 @@ typedef enum epp_idle {
 typedef struct epp_histogram epp_histogram;
 
 EPP_EXPORT uint64_t epp_histogram_count(const epp_histogram *histogram);
-/* Returns the quantile `part` (0 to 1), within 0.8 %; 0 if there are no values. */
+/* Returns the quantile `part` (0 to 1), within 0.8 %; 1: the largest value, exactly; 0 if there are no values. */
 EPP_EXPORT int64_t epp_histogram_quantile(const epp_histogram *histogram, double part);
 /* Iterates over the buckets that have values, in ascending order: `*count` values from `*from` to below `*to`.  Set
  * `*cursor` to 0 before the first call.  Returns 0 after the last. */
@@ -78,8 +80,9 @@ typedef struct epp_summary_line {
 	int64_t busy_ns;       /* streams and threads: the time that at least one event covers */
 	int64_t max_ns;
 	const epp_histogram *durations;
-	const epp_histogram *launches;   /* kernels, streams: times from epp_event.launch_ns to the start */
-	const epp_histogram *gaps;       /* streams: between events, each gap by its length; else NULL */
+	const epp_histogram *launches; /* times from epp_event.launch_ns to the start: of kernels, of a stream's events,
+	                                    of the device events that events of an op or an operator type caused */
+	const epp_histogram *gaps;     /* streams: between events, each gap by its length; else NULL */
 	int64_t idle_ns[EPP_IDLE_COUNT]; /* streams: the idle time by reason; the sum of these and busy_ns is the
 	                                    time from first_ns to last_ns */
 	const epp_histogram *errors;     /* streams: the larger error bound of each event's two times; else NULL */
@@ -88,8 +91,9 @@ typedef struct epp_summary_line {
 	const char *op_type;   /* nodes: their operator type; kernels: that of the node that caused them; NULL: not
 	                          known */
 	const char *provider;  /* operator types: the execution provider; NULL: not known */
-	uint64_t device_count; /* operator types: the device events that their nodes caused, and the sum of their
-	                          durations */
+	uint64_t device_count; /* ops, operator types: the device events that their events caused, and the sum of their
+	                          durations; a device event
+	                          behind more than some 50,000 later causes is not counted */
 	int64_t device_ns;
 	/* Kernels: "kernel", "copy in", "copy out", "copy" or "fill", from the arg `kind` ("kernel", "memcpy",
 	 * "memset") or `cat` ("kernel", "gpu_memcpy", "gpu_memset") of the first event, or else from its name.  For
@@ -109,7 +113,7 @@ typedef struct epp_summary_totals {
 	uint64_t instants;
 	uint64_t counters; /* counter values */
 	uint64_t unended;  /* events without a recorded end */
-	epp_timeline_counts counts;
+	const epp_timeline_counts *counts;
 } epp_summary_totals;
 
 typedef struct epp_summary_options {
@@ -121,18 +125,18 @@ typedef struct epp_summary_options {
 
 /* Reads the events and adds them up.  `options` may be NULL.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY,
  * EPP_INVALID_ARGUMENT (an option that this version does not know).
- * Thread: one at a time for one trace.  Ownership: the caller releases it, before the trace is closed. */
+ * Thread: one at a time for one trace.  Ownership: the caller destroys it, before the trace is closed. */
 EPP_EXPORT epp_status *epp_summary_create(epp_trace *trace, const epp_summary_options *options, epp_summary **summary)
     EPP_MUST_CHECK;
 
-/* Ownership, here and below: valid until the summary is released. */
+/* Ownership, here and below: valid until the summary is destroyed. */
 EPP_EXPORT const epp_summary_totals *epp_summary_get_totals(const epp_summary *summary);
 EPP_EXPORT size_t epp_summary_lines_count(const epp_summary *summary, epp_summary_by by);
 /* The lines in the order of their first event; NULL beyond the last. */
 EPP_EXPORT const epp_summary_line *epp_summary_line_at(const epp_summary *summary, epp_summary_by by, size_t index);
 
-/* Releases a summary; NULL does nothing. */
-EPP_EXPORT void epp_summary_release(epp_summary *summary);
+/* Destroys a summary; NULL does nothing. */
+EPP_EXPORT void epp_summary_destroy(epp_summary *summary);
 
 #ifdef __cplusplus
 }

@@ -5,19 +5,18 @@
  *   const epp_event *event;
  *   while (epp_timeline_next(timeline, &event)) ...
  *   epp_status *status = epp_timeline_status(timeline);
- *   epp_timeline_release(timeline);
+ *   epp_timeline_destroy(timeline);
  *
  * Placement.  The time of a device event is converted to the host's clock: by the piecewise fit over clock pairs, by
  * ONNX Runtime's formula if there is one sample, or, without a common clock, by moving the event inside its parent.
  * Each event has its placement (how its time was found) and an error bound.  A device event is linked to the host event
  * that caused it by token or id, else by containment (marked inferred).  An event without a host event is marked
  * uncorrelated; if several host events could be its parent it is marked ambiguous.
- *
- * Cause and effect narrow the bound.  A device event begins no earlier than its parent, if the parent was recorded with
- * it.  It ends no later than the host event that waited for it: an event of category API that is the target of a flow
- * from the device event or from its parent (epp_flow(session, launch, wait)).  Cause, effect and the clock's own bound
- * together leave a time range.  For an event placed inside this range, the bound is the distance to the farther end of
- * the range.  An event placed outside of it keeps the clock's bound.
+ * Cause and effect narrow the bound.  A device event begins no earlier than its parent, if the parent was recorded
+ * with it.  It ends no later than the host event that waited for it: an event of category API that is the target of a
+ * flow from the device event or from its parent (epp_flow_record(session, launch, wait)).  Cause, effect and the
+ * clock's own bound together leave a time range.  For an event placed inside this range, the bound is the distance to
+ * the farther end of the range.  An event placed outside of it keeps the clock's bound.
  *
  * These limits do not move an event whose clock has clock pairs.  A clock that was compared with the host's only once
  * may be off by 500 ppm of the time since the comparison, and may have jumped; it is measured by all its events
@@ -80,9 +79,9 @@ enum epp_event_flags {
 	                         is a lower bound */
 	EPP_FLAG_OPEN = 2,    /* still open when the trace was read or cut off */
 	EPP_FLAG_ARGS_CUT = 4,
-	EPP_FLAG_ENDED_ELSEWHERE = 8, /* ended on another thread */
-	EPP_FLAG_REFERRED = 16,       /* the parent of a device event or an async event */
-	EPP_FLAG_UNCORRELATED = 32,   /* a device event without a host event */
+	EPP_FLAG_ENDED_ON_OTHER_THREAD = 8, /* ended on another thread */
+	EPP_FLAG_REFERENCED = 16,           /* the parent of a device event or an async event */
+	EPP_FLAG_UNCORRELATED = 32,         /* a device event without a host event */
 	EPP_FLAG_OUTSIDE_PARENT = 64, /* begins before its parent began, or ends after the event that waited for it
 	                                 ended, or, without such a wait, after the outermost event around its parent
 	                                 ended; by more than its error bound: reported, not moved */
@@ -106,9 +105,10 @@ typedef struct epp_event {
 	const epp_trace_track *parent_track; /* of a device event's parent; NULL: unknown, or not yet known */
 	int64_t parent_start_ns;             /* of a device event's parent; INT64_MIN: unknown */
 	int64_t parent_end_ns;
-	int64_t launch_ns;    /* the earliest time at which a device event can have been launched: parent_start_ns,
-	                         or the end of the last wait under its parent that ended before its start; INT64_MIN:
-	                         unknown */
+	int64_t launch_ns; /* when a device event was submitted, if its profiler measured that; else the earliest time
+	                         at which it can have been launched: parent_start_ns, or the end of the last wait under
+	                         its parent that ended before its start; INT64_MIN: unknown */
+	int64_t queue_ns;  /* when it entered the device's queue, as its profiler measured; INT64_MIN: unknown */
 	uint32_t name_number; /* the number of `name` in the file, for epp_trace_name */
 	uint32_t run;
 	uint32_t depth;    /* 0: the outermost event of its lane */
@@ -129,7 +129,7 @@ typedef struct epp_timeline_options {
 	uint32_t run;             /* only this run; 0: all */
 	/* For a merged trace: only processes whose byte is not 0, `sources_count` bytes; NULL: all.  Blocks of the
 	 * other processes are not read.
-	 * Ownership: borrowed until the timeline is released. */
+	 * Ownership: borrowed until the timeline is destroyed. */
 	const uint8_t *sources;
 	size_t sources_count;
 	uint32_t as_claimed; /* 1: device events keep the time and the bound that their clock gives; causes and waits
@@ -139,7 +139,7 @@ typedef struct epp_timeline_options {
 
 /* Prepares the merge: reads the index of blocks, and the blocks of devices once.
  * `options` may be NULL.  Errors: EPP_INVALID_ARGUMENT (an option), EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY.
- * Ownership: the caller releases it, before the trace is closed. */
+ * Ownership: the caller destroys it, before the trace is closed. */
 EPP_EXPORT epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
     EPP_MUST_CHECK;
 
@@ -149,15 +149,16 @@ EPP_EXPORT epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_
 EPP_EXPORT int epp_timeline_next(epp_timeline *timeline, const epp_event **event);
 
 /* Iterates over the args of an event: set `*cursor` to 0 before the first call.  Returns 0 after the last arg.
+ * A measured launch_ns or queue_ns is an arg of that name: the time from there to start_ns.
  * Ownership: valid until the next epp_timeline_next. */
 EPP_EXPORT int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg);
 
 /* Why epp_timeline_next returned 0: NULL at the end, else the error.  The error is returned once.
- * Ownership: the caller releases it.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
+ * Ownership: the caller destroys it.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_timeline_status(epp_timeline *timeline) EPP_MUST_CHECK;
 
 /* Statistics of the merge so far.
- * Ownership: valid until the timeline is released. */
+ * Ownership: valid until the timeline is destroyed. */
 typedef struct epp_timeline_counts {
 	uint64_t events;
 	uint64_t correlated;   /* device events with a parent by token or id */
@@ -177,8 +178,8 @@ typedef struct epp_timeline_counts {
 } epp_timeline_counts;
 EPP_EXPORT const epp_timeline_counts *epp_timeline_get_counts(const epp_timeline *timeline);
 
-/* Releases a timeline; NULL does nothing. */
-EPP_EXPORT void epp_timeline_release(epp_timeline *timeline);
+/* Destroys a timeline; NULL does nothing. */
+EPP_EXPORT void epp_timeline_destroy(epp_timeline *timeline);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@ typedef struct epp_trace epp_trace;
 EPP_EXPORT epp_status *epp_trace_open(const char *path, epp_trace **trace) EPP_MUST_CHECK;
 
 /* Opens the trace of a session of this process, in its present state; NULL is the default session.
- * Ownership: the caller closes it, before the session's release.  Errors: EPP_INVALID_ARGUMENT (no session); as
+ * Ownership: the caller closes it, before the session is destroyed.  Errors: EPP_INVALID_ARGUMENT (no session); as
  * epp_trace_open. */
 EPP_EXPORT epp_status *epp_trace_open_session(epp_session *session, epp_trace **trace) EPP_MUST_CHECK;
 
@@ -36,7 +36,7 @@ EPP_EXPORT epp_status *epp_trace_open_session(epp_session *session, epp_trace **
 EPP_EXPORT void epp_trace_close(epp_trace *trace);
 
 typedef enum epp_trace_state {
-	EPP_TRACE_FINISHED = 1,  /* the session was released */
+	EPP_TRACE_FINISHED = 1,  /* the session was destroyed */
 	EPP_TRACE_RECORDING = 2, /* its process is alive */
 	EPP_TRACE_CUT_OFF = 3    /* its process ended without finishing the file (killed, or the file was copied
 	                            while live); or the end of the finished file is missing: is_truncated */
@@ -78,6 +78,7 @@ EPP_EXPORT const epp_trace_info *epp_trace_get_info(const epp_trace *trace);
 
 /* One start and end of the session. */
 typedef struct epp_trace_run {
+	size_t struct_size; /* sizeof(epp_trace_run) of the caller, who sets it */
 	uint32_t run;
 	uint32_t ended;   /* 0: it still records, or its process was killed; then end_ns is 0 */
 	int64_t start_ns; /* on the timeline */
@@ -85,11 +86,11 @@ typedef struct epp_trace_run {
 	int64_t start_unix_ns;
 	uint32_t source; /* the process; 0 except in a merged trace */
 	uint32_t reserved;
-	uint64_t faults; /* page faults of threads while they recorded, including the program's own; only of threads
+	uint64_t page_faults; /* page faults of threads while they recorded, including the program's own; only of threads
 	                    that recorded more than their first 2 KiB */
 } epp_trace_run;
 
-/* Returns 0 beyond the last. */
+/* Returns 0 beyond the last, and if struct_size is not set. */
 EPP_EXPORT int epp_trace_run_at(const epp_trace *trace, size_t index, epp_trace_run *run);
 
 /* How the clock of a process was aligned to the trace's clock. */
@@ -105,7 +106,8 @@ typedef enum epp_relation {
 
 /* One process of a trace; a merged trace has several. */
 typedef struct epp_trace_source {
-	uint32_t source; /* as in tracks */
+	size_t struct_size; /* sizeof(epp_trace_source) of the caller, who sets it */
+	uint32_t source;    /* as in tracks */
 	uint32_t pid;
 	const char *program; /* never NULL, here and below */
 	const char *hostname;
@@ -116,7 +118,7 @@ typedef struct epp_trace_source {
 	                           error of an event includes it); INT64_MAX: not known */
 } epp_trace_source;
 
-/* Returns 0 beyond the last. */
+/* Returns 0 beyond the last, and if struct_size is not set. */
 EPP_EXPORT int epp_trace_source_at(const epp_trace *trace, size_t index, epp_trace_source *source);
 
 /* "own", "counter", "monotonic", "realtime", "events", "none"; NULL beyond the last relation. */
@@ -124,6 +126,7 @@ EPP_EXPORT const char *epp_relation_name(unsigned relation);
 
 /* The quality of the host's clock, from its readings in the trace. */
 typedef struct epp_trace_clock {
+	size_t struct_size;            /* sizeof(epp_trace_clock) of the caller, who sets it */
 	uint64_t pairs_count;          /* readings together with CLOCK_MONOTONIC and CLOCK_REALTIME */
 	int64_t largest_half_width_ns; /* the largest uncertainty of a reading */
 	int64_t rate_error_ppb;        /* of ticks_per_second, against CLOCK_MONOTONIC; 0: the trace is too short to
@@ -131,6 +134,7 @@ typedef struct epp_trace_clock {
 	int64_t largest_step_ns;       /* of CLOCK_REALTIME against CLOCK_MONOTONIC from one reading to the next */
 } epp_trace_clock;
 
+/* Does nothing if struct_size is not set. */
 EPP_EXPORT void epp_trace_get_clock(const epp_trace *trace, epp_trace_clock *clock);
 
 typedef enum epp_track_kind {
@@ -169,8 +173,8 @@ EPP_EXPORT const epp_trace_track *epp_trace_track_at(const epp_trace *trace, siz
 /* Finds a track by its number; NULL if there is none. */
 EPP_EXPORT const epp_trace_track *epp_trace_track_find(const epp_trace *trace, uint32_t track);
 
-/* The label of the plugin that a track belongs to (epp_trace_account.producer); NULL if it belongs to none. */
-EPP_EXPORT const char *epp_trace_plugin(const epp_trace *trace, const epp_trace_track *track);
+/* The label of the plugin that a track belongs to (epp_trace_ledger_entry.producer); NULL if it belongs to none. */
+EPP_EXPORT const char *epp_trace_track_plugin(const epp_trace *trace, const epp_trace_track *track);
 
 /* The text of a name of this file (the numbers are those of the recording process).  `bytes` may be NULL.
  * Never NULL: for an unknown number it is "(unknown)". */
@@ -178,7 +182,8 @@ EPP_EXPORT const char *epp_trace_name(const epp_trace *trace, epp_name name, siz
 
 /* One line of the ledger: a thread's, a session's or a profiler's account over all runs.
  * emitted = written + lost + open. */
-typedef struct epp_trace_account {
+typedef struct epp_trace_ledger_entry {
+	size_t struct_size;   /* sizeof(epp_trace_ledger_entry) of the caller, who sets it */
 	const char *producer; /* "thread main (1234)", "session", the profiler's label */
 	uint32_t track;       /* of a thread; else 0 */
 	uint32_t is_plugin;
@@ -191,13 +196,13 @@ typedef struct epp_trace_account {
 	uint32_t balanced;
 	uint32_t source;  /* the process; 0 except in a merged trace */
 	const char *note; /* the host's text about a profiler; "" if there is none */
-} epp_trace_account;
+} epp_trace_ledger_entry;
 
-/* The number of accounts, at least 1; without memory it is 1, and epp_trace_account_at fails. */
-EPP_EXPORT size_t epp_trace_accounts_count(epp_trace *trace);
+/* The number of accounts, at least 1; without memory it is 1, and epp_trace_ledger_at fails. */
+EPP_EXPORT size_t epp_trace_ledger_count(epp_trace *trace);
 /* Gets an account.  The first call counts records: it reads the whole trace once.
- * Errors: EPP_INVALID_ARGUMENT beyond the last, EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
-EPP_EXPORT epp_status *epp_trace_account_at(epp_trace *trace, size_t index, epp_trace_account *account) EPP_MUST_CHECK;
+ * Errors: EPP_INVALID_ARGUMENT beyond the last, or without struct_size; EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
+EPP_EXPORT epp_status *epp_trace_ledger_at(epp_trace *trace, size_t index, epp_trace_ledger_entry *account) EPP_MUST_CHECK;
 
 /* "no buffer", "too deep", ...; NULL beyond the last reason. */
 EPP_EXPORT const char *epp_loss_name(unsigned reason);
@@ -224,7 +229,7 @@ EPP_EXPORT epp_status *epp_trace_validate(epp_trace *trace, void (*report)(void 
 /* Finds the record with this id in the file: sets `*offset` to the offset of its block, or of its region in the window,
  * or to UINT64_MAX if there is none.  Reads the blocks up to that one.
  * Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
-EPP_EXPORT epp_status *epp_trace_offset_of(epp_trace *trace, uint32_t source, uint64_t id, uint64_t *offset)
+EPP_EXPORT epp_status *epp_trace_find_record(epp_trace *trace, uint32_t source, uint64_t id, uint64_t *offset)
     EPP_MUST_CHECK;
 
 /* ---- args of records ---- */

@@ -1,10 +1,10 @@
 /* libepprof_pjrt.so: makes profiler plugins of any kind available in JAX's profiler.
  *
- *   PYTHONPATH=/usr/local/lib/epprof/python EPPROF_PROFILERS=libone.so:libtwo.so python ...
+ *   PYTHONPATH=/usr/local/lib/epprof/python EPPROF_PROFILERS=./libone.so:./libtwo.so python ...
  *   jax.profiler.start_trace(logs), stop_trace()
  *
  * JAX loads it as a PJRT plugin that has only the profiler extension; jax_plugins/epprof registers it. The plugins run
- * from start to stop (xspace_carried.c). Collecting returns what they recorded, in memory that the profiler owns. With
+ * from start to stop (xspace_hosted.c). Collecting returns what they recorded, in memory that the profiler owns. With
  * EPPROF_OUTPUT the events are in that trace too.
  *
  * JAX creates a profiler for each session and each registration, and starts and stops all of them. If creating one
@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridges/shared/xspace_carried.h"
-#include "epprof/pjrt.h"
+#include "bridges/shared/xspace_hosted.h"
+#include "epprof/abi/pjrt.h"
 
 #define CODE_RESOURCE_EXHAUSTED 8
 #define CODE_FAILED_PRECONDITION 9
@@ -29,15 +29,15 @@ struct PLUGIN_Profiler {
 	bool was_asked;         /* the host has asked for the profile's size */
 	struct hosted_run *run; /* NULL: nothing is profiled, or the profile was built */
 	struct xspace_profile profile;
-	struct carried_problems problems;
+	struct hosted_problems problems;
 };
 
 struct PLUGIN_Profiler_Error {
 	int code;
-	char message[sizeof(((struct carried_problems *)NULL)->text)];
+	char message[sizeof(((struct hosted_problems *)NULL)->text)];
 };
 
-/* Also held around all calls of carried_*. */
+/* Also held around all calls of hosted_*. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const PLUGIN_Profiler *first; /* the one that has the run; NULL: none is on */
 
@@ -78,7 +78,7 @@ static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args 
 static void end(PLUGIN_Profiler *profiler)
 {
 	if (profiler->is_on)
-		carried_run_end(profiler->run, &profiler->problems);
+		hosted_run_end(profiler->run, &profiler->problems);
 	profiler->is_on = false;
 	if (first == profiler)
 		first = NULL;
@@ -88,8 +88,8 @@ static void make_profile(PLUGIN_Profiler *profiler)
 {
 	if (profiler->is_on || !profiler->run)
 		return;
-	carried_run_profile(profiler->run, &profiler->profile, &profiler->problems);
-	carried_run_release(profiler->run);
+	hosted_run_profile(profiler->run, &profiler->profile, &profiler->problems);
+	hosted_run_release(profiler->run);
 	profiler->run = NULL;
 }
 
@@ -111,17 +111,17 @@ static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Start_Args *args)
 		return &no_memory;
 	pthread_mutex_lock(&lock);
 	if (!first) {
-		carried_run_release(profiler->run);
+		hosted_run_release(profiler->run);
 		free(profiler->profile.bytes);
 		profiler->profile = (struct xspace_profile){ 0 };
 		profiler->was_asked = false;
 		profiler->is_on = true;
 		first = profiler;
-		profiler->run = carried_run_start("JAX", &profiler->problems);
+		profiler->run = hosted_run_start("JAX", &profiler->problems);
 	} else if (first != profiler) {
-		carried_problems_add(
+		hosted_problems_add(
 		    &profiler->problems,
-		    epp_status_create(EPP_BUSY, "another profile of this process is on and has all events"));
+		    epp_status_create(EPP_BUSY, "another profile of this process is active and receives all events"));
 	}
 	pthread_mutex_unlock(&lock);
 	return NULL;
@@ -147,7 +147,7 @@ static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *arg
 	if (!args->buffer)
 		args->buffer = count ? profiler->profile.bytes : &nothing;
 	else if (!profiler->was_asked)
-		error = error_make(CODE_FAILED_PRECONDITION, "epprof: a buffer, and its size was not asked for");
+		error = error_make(CODE_FAILED_PRECONDITION, "epprof: a buffer was passed before its size was requested");
 	else if (count)
 		memcpy(args->buffer, profiler->profile.bytes, count);
 	args->buffer_size_in_bytes = error ? 0 : count;
@@ -163,7 +163,7 @@ static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Destroy_Args *args)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	end(profiler);
-	carried_run_release(profiler->run);
+	hosted_run_release(profiler->run);
 	pthread_mutex_unlock(&lock);
 	PLUGIN_Profiler_Error *error = profiler->problems.used ? error_make(CODE_INTERNAL, profiler->problems.text) : NULL;
 	free(profiler->profile.bytes);

@@ -11,7 +11,7 @@
 #include "epprof/ep_push.h"
 #include "epprof/plugin.h"
 #include "ort.h"
-#include "ort_carried.h"
+#include "ort_hosted.h"
 
 #ifndef EP_NAME
 #define EP_NAME "epprof"
@@ -25,13 +25,13 @@ EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 struct bridge_factory {
 	OrtEpFactory factory;
 	struct ort_host host;
+	const OrtLogger *logger; /* lives longer than sessions */
 	struct ort_libraries *libraries;
 };
 
 struct bridge_ep {
 	OrtEp ep;
-	struct ort_eps *carried;
-	const OrtLogger *logger;
+	struct ort_eps *hosted;
 	const struct bridge_factory *factory;
 };
 
@@ -47,7 +47,7 @@ OrtStatus *ort_status_of(const struct ort_host *host, epp_status *status)
 	if (!status)
 		return NULL;
 	OrtStatus *given = host->api->CreateStatus(ORT_FAIL, epp_status_message(status));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return given;
 }
 
@@ -124,10 +124,10 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 {
 	const struct ort_host *host = &((struct bridge_ep *)ep)->factory->host;
 	*profiler = NULL;
-	const struct ort_eps *carried = ((struct bridge_ep *)ep)->carried;
-	if (!ort_output_wanted() && !carried)
+	const struct ort_eps *hosted = ((struct bridge_ep *)ep)->hosted;
+	if (!ort_output_wanted() && !hosted)
 		return NULL;
-	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->logger, carried);
+	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->factory->logger, hosted);
 	return *profiler ? NULL : no_memory(host);
 }
 
@@ -172,9 +172,10 @@ static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const Ort
 /* Once per process. */
 static void say_that_nothing_is_recorded(const struct bridge_factory *factory, const OrtLogger *logger)
 {
-	static bool said;
+	static bool is_reported;
 	const struct ort_host *host = &factory->host;
-	if (ort_output_wanted() || factory->libraries || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED) || !logger)
+	if (ort_output_wanted() || factory->libraries || __atomic_exchange_n(&is_reported, true, __ATOMIC_RELAXED) ||
+	    !logger)
 		return;
 	ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING,
 	        host->api->CreateStatus(ORT_FAIL, "epprof: EPPROF_OUTPUT is not set, nothing is recorded"));
@@ -191,13 +192,12 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 	if (!made)
 		return no_memory(&factory->host);
 	say_that_nothing_is_recorded(factory, logger);
-	OrtStatus *status = ort_eps_create(factory->libraries, options, logger, &made->carried);
+	OrtStatus *status = ort_eps_create(factory->libraries, options, logger, &made->hosted);
 	if (status) {
 		free(made);
 		return status;
 	}
 	made->factory = factory;
-	made->logger = logger;
 	made->ep.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
 	made->ep.GetName = ep_name;
 	made->ep.GetCapability = ep_claim_nothing;
@@ -212,7 +212,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
 {
 	(void)factory;
-	ort_eps_release(((struct bridge_ep *)ep)->carried);
+	ort_eps_release(((struct bridge_ep *)ep)->hosted);
 	free(ep);
 }
 
@@ -249,11 +249,12 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	if (!host.ep)
 		return ort_api_base->GetApi(1)->CreateStatus(ORT_FAIL, "epprof: needs ONNX Runtime 1.25 or later");
 	if (max_factories < 1)
-		return host.api->CreateStatus(ORT_INVALID_ARGUMENT, "epprof: no room for a factory");
+		return host.api->CreateStatus(ORT_INVALID_ARGUMENT, "epprof: the array of factories is too small");
 	struct bridge_factory *made = calloc(1, sizeof(*made));
 	if (!made)
 		return no_memory(&host);
 	made->host = host;
+	made->logger = default_logger;
 	OrtStatus *status = ort_libraries_load(&made->host, default_logger, &made->libraries);
 	if (status) {
 		free(made);

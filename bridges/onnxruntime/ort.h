@@ -2,8 +2,8 @@
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_H
 
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/epprof.h"
-#include "epprof/ort_ep_profiler.h"
 
 /* ONNX Runtime's tables, of the newest version that both sides know. */
 struct ort_host {

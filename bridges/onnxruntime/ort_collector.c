@@ -6,19 +6,23 @@
  *
  * Times are measured again. ONNX Runtime's own times, in microseconds, are stored in three args, from which its profile
  * can be reproduced exactly (runtime/export/onnxruntime/ort_json.c). The first event has a fourth one: profilers that
- * are started after this one read their clocks between that time and the event's start (cli/run/run_kernels.c). */
+ * are started after this one read their clocks between that time and the event's start
+ * (runtime/provider_events/append.c). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ort.h"
-#include "ort_event_args.h"
+#include "ort_event_record.h"
 #include "ort_joined.h"
 #include "ort_missing.h"
 #include "ort_profilers.h"
+
+#include "epprof/profiler.h"
 
 /* More than a trace keeps open on a thread. If there are more, the oldest are dropped. */
 #define OPEN_MAX 128u
@@ -34,9 +38,9 @@ struct collector {
 	const OrtLogger *logger;
 	bool is_on;           /* an event may begin during EndProfiling, so the data it uses stays until Release */
 	epp_session *session; /* NULL: not started, or the start failed */
-	epp_member *member;
+	epp_hosted_profiler *member;
 	const struct ort_eps *eps;
-	struct ort_profilers *carried;
+	struct ort_profilers *hosted;
 	struct ort_missing missing;
 	uint64_t number;       /* of this profiling run, unique in the process */
 	const void *counter;   /* the thread whose events are counted without atomic additions; NULL: none yet */
@@ -48,6 +52,7 @@ struct collector {
 
 /* All collectors, for profilers that join. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t all_of; /* the process that made them */
 static LIST_HEAD(, collector) all = LIST_HEAD_INITIALIZER(all);
 
 /* Events that began on this thread and have not ended. */
@@ -58,6 +63,7 @@ struct open_events {
 		uint64_t number; /* of the collector */
 		uint64_t ort_id;
 		uint64_t id;
+		uint32_t profiler; /* number in ort_missing of one that has events of this node; 0: none */
 	} events[OPEN_MAX];
 };
 /* initial-exec: access takes one instruction. The library is never unloaded, and the pointer fits into the space that
@@ -104,7 +110,7 @@ static void push(struct open_events *open, const struct collector *collector, ui
 		memmove(&open->events[0], &open->events[1], (OPEN_MAX - 1) * sizeof(open->events[0]));
 		open->depth--;
 	}
-	open->events[open->depth++] = (struct open_event){ collector->number, ort_id, id };
+	open->events[open->depth++] = (struct open_event){ collector->number, ort_id, id, 0 };
 }
 
 static bool is_of(const struct open_event *event, const struct collector *collector, uint64_t ort_id)
@@ -112,22 +118,22 @@ static bool is_of(const struct open_event *event, const struct collector *collec
 	return event->number == collector->number && event->ort_id == ort_id;
 }
 
-/* Removes the collector's innermost event with this id, and its events inside that are still open. Returns the trace's
- * id, or 0 if there is none. */
-static uint64_t pop(struct open_events *open, const struct collector *collector, uint64_t ort_id)
+/* Removes the collector's innermost event with this id, and its events inside that are still open. Returns it; its id
+ * is 0 if there is none. */
+static struct open_event pop(struct open_events *open, const struct collector *collector, uint64_t ort_id)
 {
 	uint32_t found = open->depth;
 	while (found && !is_of(&open->events[found - 1], collector, ort_id))
 		found--;
 	if (!found)
-		return 0;
-	uint64_t id = open->events[found - 1].id;
+		return (struct open_event){ 0 };
+	struct open_event popped = open->events[found - 1];
 	uint32_t kept = found - 1;
 	for (uint32_t i = found; i < open->depth; i++)
 		if (open->events[i].number != collector->number)
 			open->events[kept++] = open->events[i];
 	open->depth = kept;
-	return id;
+	return popped;
 }
 
 /* ---- OrtEpProfilerImpl ---- */
@@ -139,10 +145,11 @@ static bool is_on(const struct collector *collector)
 
 static void let_go(struct collector *collector)
 {
-	ort_profilers_release(collector->carried);
-	epp_member_leave(collector->member);
-	epp_session_release(collector->session);
-	collector->carried = NULL;
+	ort_missing_close(&collector->missing);
+	ort_profilers_release(collector->hosted);
+	epp_hosted_profiler_destroy(collector->member);
+	epp_session_destroy(collector->session);
+	collector->hosted = NULL;
 	collector->member = NULL;
 	collector->session = NULL;
 }
@@ -151,8 +158,9 @@ static void collector_release(OrtEpProfilerImpl *impl)
 {
 	struct collector *collector = (struct collector *)impl;
 	__atomic_store_n(&collector->is_on, false, __ATOMIC_RELEASE);
-	ort_profilers_release(collector->carried);
-	collector->carried = NULL;
+	ort_missing_read(&collector->missing, collector->host, collector->logger);
+	ort_profilers_release(collector->hosted);
+	collector->hosted = NULL;
 	ort_collector_let_go(collector);
 }
 
@@ -164,15 +172,15 @@ static int64_t unix_ns(void)
 }
 
 /* Without an output, hosted plugins still need a session: their events reach ONNX Runtime's profile through it. */
-static epp_status *session_open(const struct ort_eps *carried, epp_session **session)
+static epp_status *session_open(const struct ort_eps *hosted, epp_session **session)
 {
 	epp_status *status = epp_session_share_output(session);
-	if (status || *session || !carried)
+	if (status || *session || !hosted)
 		return status;
 	const epp_session_options in_memory = { .struct_size = sizeof(in_memory) };
 	status = epp_session_create(&in_memory, session);
 	if (!status && (status = epp_session_start(*session))) {
-		epp_session_release(*session);
+		epp_session_destroy(*session);
 		*session = NULL;
 	}
 	return status;
@@ -182,10 +190,13 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 {
 	static uint64_t numbers;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct ort_told told = { .offset_ns = offset_ns, .ticks = epp_host_ticks(), .unix_ns = unix_ns() };
+	const struct ort_start_times start_times = { .offset_ns = offset_ns,
+		                                     .ticks = epp_host_ticks(),
+		                                     .unix_ns = unix_ns() };
 	struct collector *collector = (struct collector *)impl;
 	if (is_on(collector))
 		return NULL;
+	ort_missing_read(&collector->missing, collector->host, collector->logger);
 	let_go(collector);
 	epp_status *status = session_open(collector->eps, &collector->session);
 	if (status)
@@ -193,16 +204,17 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	/* The collector's own ledger is only for notes. With too many profilers it may get none, but events are
 	 * recorded. */
 	if (collector->session)
-		epp_status_release(epp_session_join(collector->session, impl, "onnxruntime", &collector->member));
+		epp_status_destroy(epp_hosted_profiler_create(collector->session, impl, "onnxruntime", &collector->member));
 	pthread_once(&once, make_key);
 	ort_event_args_prepare();
 	collector->counter = NULL;
 	collector->events_count = collector->others_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
 	collector->first_id = 0;
-	ort_missing_init(&collector->missing);
-	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &told, &collector->carried);
-	collector->started_us = (told.offset_ns + ort_ns_since(told.ticks)) / 1000;
+	bool reads_profile = ort_output_wanted() && !ort_host_reads_profile();
+	ort_missing_begin(&collector->missing, reads_profile ? collector->session : NULL);
+	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &start_times, &collector->hosted);
+	collector->started_us = (start_times.offset_ns + ort_ns_since(start_times.ticks)) / 1000;
 	__atomic_store_n(&collector->is_on, collector->session != NULL, __ATOMIC_RELEASE);
 	return started;
 }
@@ -210,14 +222,18 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
 {
 	struct collector *collector = (struct collector *)impl;
-	struct open_events *open = is_on(collector) ? open_events() : NULL;
-	if (!open)
+	if (!is_on(collector))
 		return NULL;
+	struct open_events *open = open_events();
+	if (!open) {
+		epp_session_count_refused(collector->session, 1);
+		return NULL;
+	}
 	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0), none = 0;
 	if (!__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
 		__atomic_compare_exchange_n(&collector->first_id, &none, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	push(open, collector, ort_id, id);
-	return id && collector->carried ? ort_profilers_start_event(collector->carried, id, ort_id) : NULL;
+	return id && collector->hosted ? ort_profilers_start_event(collector->hosted, id, ort_id) : NULL;
 }
 
 /* Usually one thread runs all events. It is counted without a locked addition, which would wait for all earlier
@@ -239,7 +255,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 {
 	struct collector *collector = (struct collector *)impl;
 	struct open_events *open = is_on(collector) ? open_events() : NULL;
-	uint64_t id = open ? pop(open, collector, ort_id) : 0;
+	const struct open_event popped = open ? pop(open, collector, ort_id) : (struct open_event){ 0 };
+	uint64_t id = popped.id;
 	if (!id)
 		return NULL;
 	struct ort_event_args read;
@@ -247,15 +264,20 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);
 	OrtStatus *status = ort_event_args_read(collector->host, event, ort_id, is_first ? collector->started_us : -1,
 	                                        open->memory, &read);
+	if (read.start_us >= 0)
+		ort_profile_take(&collector->missing.profile, read.start_us, read.duration_us,
+		                 (int64_t)ort_id - read.start_us);
+	if (read.provider && popped.profiler && ort_missing_assign(&collector->missing, popped.profiler, read.provider))
+		epp_session_expect_none(collector->session, read.provider);
 	if (read.provider)
 		ort_missing_ran(&collector->missing, read.provider);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
-	if (!collector->carried)
+	if (!collector->hosted)
 		return status;
-	OrtStatus *carried_status = ort_profilers_stop_event(collector->carried, id, ort_id, event);
-	if (status && carried_status)
-		collector->host->api->ReleaseStatus(carried_status);
-	return status ? status : carried_status;
+	OrtStatus *hosted_status = ort_profilers_stop_event(collector->hosted, id, ort_id, event);
+	if (status && hosted_status)
+		collector->host->api->ReleaseStatus(hosted_status);
+	return status ? status : hosted_status;
 }
 
 static void note_what_it_left_out(const struct collector *collector)
@@ -265,42 +287,9 @@ static void note_what_it_left_out(const struct collector *collector)
 	                 __atomic_load_n(&collector->others_count, __ATOMIC_RELAXED);
 	if (count <= ORT_EVENTS_MAX || !collector->member)
 		return;
-	snprintf(note, sizeof(note), "%llu events, of which its own profile holds %u at most",
+	snprintf(note, sizeof(note), "%llu events; ONNX Runtime's own profile holds at most %u",
 	         (unsigned long long)count, ORT_EVENTS_MAX);
-	epp_member_note(collector->member, note);
-}
-
-/* Adds a ledger with a note for a provider that has none. */
-static void note_missing(const struct collector *collector, const char *provider)
-{
-	OrtEpProfilerImpl stand_in = collector->impl;
-	epp_member *member;
-	epp_status *status = epp_session_join(collector->session, &stand_in, provider, &member);
-	if (!status) {
-		epp_member_note(member, "its events, if it profiles, are in ONNX Runtime's own profile alone");
-		epp_member_leave(member);
-	}
-	epp_status_release(status);
-}
-
-static void tell_what_is_missing(struct collector *collector)
-{
-	struct ort_names missing;
-	ort_missing_find(&collector->missing, &missing);
-	if (!ort_output_wanted() || ort_host_reads_profile())
-		return;
-	for (size_t i = 0; i < missing.count; i++) {
-		note_missing(collector, missing.names[i]);
-		if (!ort_missing_is_new(missing.names[i]))
-			continue;
-		epp_status *status = epp_status_create(
-		    EPP_PLUGIN,
-		    "epprof: %s ran nodes and the trace has no device events of it; if it profiles, they are in ONNX "
-		    "Runtime's own profile: epprof import -o FILE.epp PROFILE.json",
-		    missing.names[i]);
-		ort_log(collector->host, collector->logger, ORT_LOGGING_LEVEL_WARNING,
-		        ort_status_of(collector->host, status));
-	}
+	epp_hosted_profiler_set_note(collector->member, note);
 }
 
 static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
@@ -308,10 +297,15 @@ static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingE
 	struct collector *collector = (struct collector *)impl;
 	if (!__atomic_exchange_n(&collector->is_on, false, __ATOMIC_ACQ_REL))
 		return NULL;
-	ort_profilers_end(collector->carried, container);
+	struct collector *other;
+	pthread_mutex_lock(&all_lock);
+	LIST_FOREACH(other, &all, others)
+		ort_missing_settle(&other->missing);
+	pthread_mutex_unlock(&all_lock);
+	ort_profilers_end(collector->hosted, container);
 	note_what_it_left_out(collector);
-	ort_profilers_tell(collector->carried, &collector->missing);
-	tell_what_is_missing(collector);
+	ort_profilers_report(collector->hosted, &collector->missing);
+	ort_missing_end(&collector->missing);
 	return NULL;
 }
 
@@ -335,18 +329,34 @@ OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLo
 	};
 	pthread_mutex_lock(&all_lock);
 	LIST_INSERT_HEAD(&all, collector, others);
+	all_of = getpid();
 	pthread_mutex_unlock(&all_lock);
 	return &collector->impl;
+}
+
+/* A process may exit without releasing its sessions. This runs before libepprof finishes its files. */
+__attribute__((destructor)) static void read_profiles(void)
+{
+	struct collector *collector;
+	/* In the child of a fork the sessions are the parent's, and another thread may have held a lock. */
+	if (all_of != getpid())
+		return;
+	pthread_mutex_lock(&all_lock);
+	LIST_FOREACH(collector, &all, others) {
+		ort_missing_read(&collector->missing, collector->host, NULL);
+		ort_missing_close(&collector->missing);
+	}
+	pthread_mutex_unlock(&all_lock);
 }
 
 /* ---- profilers that join ---- */
 
 /* Finds the innermost event on this thread with this id, of one collector (0: any); NULL: not found. */
-static const struct open_event *find_open(uint64_t number, uint64_t ort_id)
+static struct open_event *find_open(uint64_t number, uint64_t ort_id)
 {
-	const struct open_events *open = this_thread;
+	struct open_events *open = this_thread;
 	for (uint32_t i = open ? open->depth : 0; i > 0; i--) {
-		const struct open_event *event = &open->events[i - 1];
+		struct open_event *event = &open->events[i - 1];
 		if (event->ort_id == ort_id && (!number || event->number == number))
 			return event;
 	}
@@ -383,20 +393,24 @@ void ort_collector_let_go(struct collector *collector)
 }
 
 epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
-                               epp_member **member)
+                               epp_hosted_profiler **member, uint32_t *number)
 {
-	epp_status *status = epp_session_join(collector->session, profiler, ep_name, member);
+	epp_status *status = epp_hosted_profiler_create(collector->session, profiler, ep_name, member);
 	if (!status) {
-		ort_profilers_mute(collector->carried, profiler);
-		ort_missing_gives(&collector->missing, ep_name ? ep_name : "ep");
+		ort_profilers_mute(collector->hosted, profiler);
+		*number = ort_missing_gives(&collector->missing, ep_name ? ep_name : "ep");
+		epp_session_expect_none(collector->session, ep_name ? ep_name : "ep");
 	}
 	return status;
 }
 
-uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id)
+uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id, uint32_t number)
 {
-	const struct open_event *event = find_open(collector->number, ort_id);
-	return event ? event->id : 0;
+	struct open_event *event = find_open(collector->number, ort_id);
+	if (!event)
+		return 0;
+	event->profiler = number;
+	return event->id;
 }
 
 bool ort_output_wanted(void)

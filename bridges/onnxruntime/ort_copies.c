@@ -11,7 +11,9 @@
  * as the same library is mapped. A slot that a version lacks is never called. */
 #include "ort_copies.h"
 
-#include <link.h>
+#include "bridges/shared/ort_slots.h"
+#include "epprof/profiler.h"
+
 #include <pthread.h>
 #include <search.h>
 #include <stdio.h>
@@ -23,7 +25,7 @@
 #define CORRELATION_KEY "ort_correlation_id"
 
 /* An event created by a hosted library. */
-struct carried_event {
+struct hosted_event {
 	OrtProfilingEventCategory category;
 	int32_t process_id, thread_id;
 	int64_t timestamp_us, duration_us;
@@ -78,9 +80,9 @@ static bool is_ours(const void *object)
 	return ours;
 }
 
-static const struct carried_event *ours(const OrtProfilingEvent *event)
+static const struct hosted_event *ours(const OrtProfilingEvent *event)
 {
-	return is_ours(event) ? (const struct carried_event *)(const void *)event : NULL;
+	return is_ours(event) ? (const struct hosted_event *)(const void *)event : NULL;
 }
 
 /* ---- slots 65 to 71: events ---- */
@@ -90,7 +92,7 @@ static OrtStatus *refuse(const char *reason)
 	return host.api->CreateStatus(ORT_INVALID_ARGUMENT, reason);
 }
 
-static void event_free(struct carried_event *event)
+static void event_free(struct hosted_event *event)
 {
 	if (!event)
 		return;
@@ -104,9 +106,9 @@ static void event_free(struct carried_event *event)
 }
 
 /* NULL: no memory. */
-static struct carried_event *event_make(const char *name, const char *const *keys, const char *const *values, size_t count)
+static struct hosted_event *event_make(const char *name, const char *const *keys, const char *const *values, size_t count)
 {
-	struct carried_event *event = calloc(1, sizeof(*event));
+	struct hosted_event *event = calloc(1, sizeof(*event));
 	if (!event)
 		return NULL;
 	event->name = strdup(name);
@@ -136,10 +138,10 @@ static OrtStatus *create_event(OrtProfilingEventCategory category, int32_t proce
 		return refuse("CreateProfilingEvent: out is NULL");
 	*out = NULL;
 	if (!name || (count && (!keys || !values)))
-		return refuse("CreateProfilingEvent: the name, or the args, are NULL");
+		return refuse("CreateProfilingEvent: the name or the args are NULL");
 	if ((unsigned)category > OrtProfilingEventCategory_API)
 		return refuse("CreateProfilingEvent: the category is unknown");
-	struct carried_event *event = event_make(name, keys, values, count);
+	struct hosted_event *event = event_make(name, keys, values, count);
 	if (!event || !object_add(event)) {
 		event_free(event);
 		return host.api->CreateStatus(ORT_FAIL, "CreateProfilingEvent: out of memory");
@@ -156,14 +158,14 @@ static OrtStatus *create_event(OrtProfilingEventCategory category, int32_t proce
 static void release_event(OrtProfilingEvent *event)
 {
 	if (object_remove(event))
-		event_free((struct carried_event *)event);
+		event_free((struct hosted_event *)event);
 	else if (event)
 		host.ep->ReleaseProfilingEvent(event);
 }
 
 static OrtStatus *event_category(const OrtProfilingEvent *event, OrtProfilingEventCategory *out)
 {
-	const struct carried_event *own = ours(event);
+	const struct hosted_event *own = ours(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetCategory(event, out);
 	*out = own->category;
@@ -172,7 +174,7 @@ static OrtStatus *event_category(const OrtProfilingEvent *event, OrtProfilingEve
 
 static OrtStatus *event_name(const OrtProfilingEvent *event, const char **out)
 {
-	const struct carried_event *own = ours(event);
+	const struct hosted_event *own = ours(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetName(event, out);
 	*out = own->name;
@@ -181,7 +183,7 @@ static OrtStatus *event_name(const OrtProfilingEvent *event, const char **out)
 
 static OrtStatus *event_timestamp_us(const OrtProfilingEvent *event, int64_t *out)
 {
-	const struct carried_event *own = ours(event);
+	const struct hosted_event *own = ours(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetTimestampUs(event, out);
 	*out = own->timestamp_us;
@@ -190,7 +192,7 @@ static OrtStatus *event_timestamp_us(const OrtProfilingEvent *event, int64_t *ou
 
 static OrtStatus *event_duration_us(const OrtProfilingEvent *event, int64_t *out)
 {
-	const struct carried_event *own = ours(event);
+	const struct hosted_event *own = ours(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetDurationUs(event, out);
 	*out = own->duration_us;
@@ -199,7 +201,7 @@ static OrtStatus *event_duration_us(const OrtProfilingEvent *event, int64_t *out
 
 static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *key, const char **out)
 {
-	const struct carried_event *own = ours(event);
+	const struct hosted_event *own = ours(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetArgValue(event, key, out);
 	*out = NULL;
@@ -242,7 +244,7 @@ int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t 
 	return given;
 }
 
-static OrtStatus *create_by(const OrtEpApi *api, const struct carried_event *event, int32_t process_id,
+static OrtStatus *create_by(const OrtEpApi *api, const struct hosted_event *event, int32_t process_id,
                             const char *const *keys, const char *const *values, size_t count, OrtProfilingEvent **made)
 {
 	return api->CreateProfilingEvent(event->category, process_id, event->thread_id, event->name,
@@ -250,7 +252,7 @@ static OrtStatus *create_by(const OrtEpApi *api, const struct carried_event *eve
 }
 
 /* Creates an event of ONNX Runtime's, with its own correlation id instead of the trace's, or without one if unknown. */
-static OrtStatus *create_real(const struct ort_container *container, const struct carried_event *event,
+static OrtStatus *create_real(const struct ort_container *container, const struct hosted_event *event,
                               OrtProfilingEvent **made)
 {
 	char id_text[24];
@@ -271,8 +273,8 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 			count++;
 		}
 	}
-	keys[count] = ORT_CARRIED_KEY;
-	values[count++] = ORT_CARRIED_VALUE;
+	keys[count] = ORT_HOSTED_KEY;
+	values[count++] = ORT_HOSTED_VALUE;
 	keys[count] = ORT_PLUGIN_KEY;
 	values[count++] = container->label;
 	/* For a call, -1 means no device. */
@@ -285,7 +287,7 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 }
 
 /* Adds the event to the trace with the tables of libepprof, whose statuses are not ONNX Runtime's. */
-static OrtStatus *add_to_trace(const struct ort_container *container, const struct carried_event *event)
+static OrtStatus *add_to_trace(const struct ort_container *container, const struct hosted_event *event)
 {
 	const OrtEpApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)->GetEpApi();
 	OrtProfilingEvent *made = NULL;
@@ -293,7 +295,8 @@ static OrtStatus *add_to_trace(const struct ort_container *container, const stru
 	                              (const char *const *)event->values, event->count, &made);
 	if (!status) {
 		const OrtProfilingEvent *const events[] = { made };
-		status = own->ProfilingEventsContainer_AddEvents(epp_member_container(container->member), events, 1);
+		status = own->ProfilingEventsContainer_AddEvents(epp_hosted_profiler_container(container->member),
+		                                                 events, 1);
 	}
 	own->ReleaseProfilingEvent(made);
 	return ort_status_from_epprof(&host, status);
@@ -311,9 +314,9 @@ static OrtStatus *add_to_both(struct ort_container *container, const OrtProfilin
 	OrtStatus *status = real ? NULL
 	                         : host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
 	for (size_t i = 0; i < count && !status; i++) {
-		const struct carried_event *event = ours(events[i]);
+		const struct hosted_event *event = ours(events[i]);
 		status = event ? create_real(container, event, &real[i])
-		               : refuse("ProfilingEventsContainer_AddEvents: an event that this library did not make");
+		               : refuse("ProfilingEventsContainer_AddEvents: an event was not created by this library");
 		if (!status)
 			status = add_to_trace(container, event);
 	}
@@ -335,13 +338,13 @@ static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfiling
 		return refuse("ProfilingEventsContainer_AddEvents: no events");
 	pthread_mutex_lock(&adding_lock);
 	OrtStatus *status = container->is_closed
-	                        ? refuse("ProfilingEventsContainer_AddEvents: the profile is made already")
+	                        ? refuse("ProfilingEventsContainer_AddEvents: the profile is already complete")
 	                        : add_to_both(container, events, count);
 	pthread_mutex_unlock(&adding_lock);
 	return status;
 }
 
-struct ort_container *ort_container_create(epp_member *member, const char *label, struct ort_devices *devices,
+struct ort_container *ort_container_create(epp_hosted_profiler *member, const char *label, struct ort_devices *devices,
                                            uint64_t (*ort_id_of)(const void *user, uint64_t id), const void *user)
 {
 	struct ort_container *made = malloc(sizeof(*made));
@@ -394,34 +397,10 @@ static const char *get_version_string(void)
 	return host.base->GetVersionString();
 }
 
-struct readable {
-	uintptr_t from, to;
-};
-
-static int find_segment(struct dl_phdr_info *info, size_t bytes, void *wanted)
+/* Copies `known` slots or, if the version is newer, up to `most`. */
+static void copy_slots(epp_ort_slot *copy, const void *table, size_t known, size_t most)
 {
-	struct readable *readable = wanted;
-	(void)bytes;
-	for (size_t i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
-		if (segment->p_type == PT_LOAD && readable->from >= begin && readable->from < begin + segment->p_memsz)
-			readable->to = begin + segment->p_memsz;
-	}
-	return readable->to != 0;
-}
-
-/* Copies `known` slots or, if the version is newer, up to `most`: beyond the table's known end, within its segment. */
-__attribute__((no_sanitize("address"))) static void copy_slots(epp_ort_slot *copy, const void *table, size_t known,
-                                                               size_t most)
-{
-	struct readable readable = { .from = (uintptr_t)table };
-	size_t count = host.version > EPPROF_ORT_API_VERSION ? most : known;
-	dl_iterate_phdr(find_segment, &readable);
-	size_t there = readable.to ? (readable.to - readable.from) / sizeof(*copy) : known;
-	const epp_ort_slot *slots = table;
-	for (size_t i = 0; i < count && i < there; i++)
-		copy[i] = slots[i];
+	ort_slots_copy(copy, table, host.version > EPPROF_ORT_API_VERSION ? most : known);
 }
 
 const OrtApiBase *ort_copies_base(const struct ort_host *of)

@@ -5,14 +5,16 @@
 
 #include "ort.h"
 
+#include "epprof/profiler.h"
+
 /* Returns the copies of this host's tables; one host per process.
  * Errors: NULL for a second one.  Thread: one at a time.  Ownership: static. */
 const OrtApiBase *ort_copies_base(const struct ort_host *host);
 
 /* An arg of hosted profilers' events in ONNX Runtime's profile. It distinguishes them from the same events of a
  * profiler that ONNX Runtime runs as well. */
-#define ORT_CARRIED_KEY "carried_by"
-#define ORT_CARRIED_VALUE "epprof"
+#define ORT_HOSTED_KEY "hosted_by"
+#define ORT_HOSTED_VALUE "epprof"
 /* The key of an arg with the plugin's label in the trace. */
 #define ORT_PLUGIN_KEY "epprof.plugin"
 
@@ -35,7 +37,7 @@ int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t 
  * none. */
 struct ort_container {
 	bool is_closed;
-	epp_member *member;
+	epp_hosted_profiler *member;
 	const char *label;
 	struct ort_devices *devices; /* shared by all containers */
 	OrtProfilingEventsContainer *real;
@@ -47,7 +49,7 @@ struct ort_container {
 
 /* Creates a container, which the copied tables recognise from now on; `real` must be set before it is used. NULL: no
  * memory. */
-struct ort_container *ort_container_create(epp_member *member, const char *label, struct ort_devices *devices,
+struct ort_container *ort_container_create(epp_hosted_profiler *member, const char *label, struct ort_devices *devices,
                                            uint64_t (*ort_id_of)(const void *user, uint64_t id), const void *user);
 /* Refuses further events; after this the member and ONNX Runtime's container are not used. If the profiler's
  * EndProfiling has not returned, the container must not be destroyed. */

@@ -11,6 +11,7 @@
 
 #include "epprof/ep_push.h"
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 
 EPP_EXPORT const EpprofCollector *EpprofGetCollector(void);
 
@@ -24,7 +25,8 @@ struct reading {
 struct EpprofRecording {
 	struct collector *collector;
 	OrtEpProfilerImpl *profiler;
-	epp_member *member;
+	epp_hosted_profiler *member;
+	uint32_t number; /* of the profiler in the collector */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct reading joined;
 };
@@ -64,10 +66,10 @@ static EpprofRecording *join(OrtEpProfilerImpl *profiler, const char *ep_name, u
 		goto out;
 	*made = (EpprofRecording){ .collector = collector, .profiler = profiler, .joined = read_clocks() };
 	made->push = (EpprofApi_PushEvents_SinceV1_Fn)own->GetExperimentalFunction("EpprofApi_PushEvents_SinceV1");
-	epp_status *status = ort_collector_join(collector, profiler, ep_name, &made->member);
+	epp_status *status = ort_collector_join(collector, profiler, ep_name, &made->member, &made->number);
 	if (!status)
 		return made;
-	epp_status_release(status);
+	epp_status_destroy(status);
 	free(made);
 out:
 	if (collector)
@@ -77,7 +79,7 @@ out:
 
 static uint64_t event_id(EpprofRecording *recording, uint64_t correlation_id)
 {
-	return ort_collector_event(recording->collector, correlation_id);
+	return ort_collector_event(recording->collector, correlation_id, recording->number);
 }
 
 static void push_pairs(const EpprofRecording *recording, const EpprofBatch *batch, const struct reading *now, double rate)
@@ -102,31 +104,36 @@ static void push_waits(const EpprofRecording *recording, const EpprofBatch *batc
 	}
 }
 
-/* Clocks and tracks first, as in any batch; the ledger with the last part. */
+/* Clocks, devices and tracks first, as in any batch; the ledger with the last part. */
 static void push(EpprofRecording *recording, const EpprofBatch *given)
 {
 	EpprofBatch batch = { 0 };
 	size_t known = given->struct_size < sizeof(batch) ? given->struct_size : sizeof(batch);
 	__builtin_memcpy(&batch, given, known);
+	const struct reading now = read_clocks();
+	double rate = ticks_per_ns(&recording->joined, &now);
 	if (batch.pairs_count || batch.waits_count) {
-		const struct reading now = read_clocks();
-		double rate = ticks_per_ns(&recording->joined, &now);
 		recording->push(recording->profiler, &(EpprofBatch){ .struct_size = sizeof(EpprofBatch),
 		                                                     .clocks = batch.clocks,
 		                                                     .clocks_count = batch.clocks_count,
+		                                                     .devices = batch.devices,
+		                                                     .devices_count = batch.devices_count,
 		                                                     .tracks = batch.tracks,
 		                                                     .tracks_count = batch.tracks_count });
 		push_pairs(recording, &batch, &now, rate);
 		push_waits(recording, &batch, &now, rate);
-		batch.clocks_count = batch.tracks_count = batch.pairs_count = batch.waits_count = 0;
+		batch.clocks_count = batch.devices_count = batch.tracks_count = 0;
+		batch.pairs_count = batch.waits_count = 0;
 	}
+	const EpprofHostClock clock = { .origin = now.ns, .ticks = now.ticks, .ticks_per_unit = rate };
+	batch.host_clock = &clock;
 	batch.struct_size = sizeof(batch);
 	recording->push(recording->profiler, &batch);
 }
 
 static void leave(EpprofRecording *recording)
 {
-	epp_member_leave(recording->member);
+	epp_hosted_profiler_destroy(recording->member);
 	ort_collector_let_go(recording->collector);
 	free(recording);
 }

@@ -4,17 +4,21 @@
 
 #include "ort.h"
 
+#include "epprof/profiler.h"
+
 /* Returns the collector whose innermost event with this id is open on this thread, with a reference that
  * ort_collector_let_go releases. NULL: there is none that records into a file. */
 struct collector *ort_collector_hold(uint64_t ort_id);
 void ort_collector_let_go(struct collector *collector);
 
-/* Joins the profiler to the collector's session. Hosted profilers of the same library are muted.
- * Errors: as epp_session_join. */
+/* Joins the profiler to the collector's session. Hosted profilers of the same library are muted. `*number` is its
+ * number for ort_collector_event.
+ * Errors: as epp_hosted_profiler_create. */
 epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
-                               epp_member **member);
+                               epp_hosted_profiler **member, uint32_t *number);
 
-/* Returns the trace's id of the collector's innermost event with this id that is open on this thread; 0: none. */
-uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id);
+/* Returns the trace's id of the collector's innermost event with this id that is open on this thread; 0: none. The
+ * profiler with this number has events that it caused, so the provider of its node is not missing. */
+uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id, uint32_t number);
 
 #endif

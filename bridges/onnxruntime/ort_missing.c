@@ -1,9 +1,14 @@
-/* Finds providers whose device events are missing in a trace. Names are added under a lock and counted last, so that
- * existing names are found without the lock. */
+/* Adds the events of providers that the collector does not get, see ort_missing.h. Names are added under a lock and
+ * counted last, so that existing names are found without the lock. */
 #include "ort_missing.h"
 
+#include <bsd/libutil.h>
 #include <bsd/string.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- names ---- */
 
 static bool has(const struct ort_names *names, const char *name)
 {
@@ -14,36 +19,88 @@ static bool has(const struct ort_names *names, const char *name)
 	return false;
 }
 
-static void add(struct ort_names *names, const char *name)
+/* Returns false if the name is in the list already or there is no room. */
+static bool add(struct ort_names *names, const char *name)
 {
 	size_t count = names->count;
 	if (count == ORT_MISSING_NAMES || has(names, name))
-		return;
+		return false;
 	strlcpy(names->names[count], name, sizeof(names->names[count]));
 	__atomic_store_n(&names->count, count + 1, __ATOMIC_RELEASE);
+	return true;
 }
 
-static void add_locked(struct ort_missing *missing, struct ort_names *names, const char *name)
+/* True at the first call for this name in the process: a message is logged once. */
+static bool is_new(const char *provider)
 {
-	pthread_mutex_lock(&missing->lock);
-	add(names, name);
-	pthread_mutex_unlock(&missing->lock);
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct ort_names logged;
+	pthread_mutex_lock(&lock);
+	bool added = add(&logged, provider);
+	pthread_mutex_unlock(&lock);
+	return added;
 }
 
 void ort_missing_init(struct ort_missing *missing)
 {
-	*missing = (struct ort_missing){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	*missing = (struct ort_missing){ .lock = PTHREAD_MUTEX_INITIALIZER, .reading = PTHREAD_MUTEX_INITIALIZER };
+	ort_profile_init(&missing->profile);
+}
+
+void ort_missing_begin(struct ort_missing *missing, epp_session *session)
+{
+	/* The end of another session's run may be settling this one. */
+	pthread_mutex_lock(&missing->reading);
+	pthread_mutex_lock(&missing->lock);
+	missing->ran.count = missing->gives.count = missing->known.count = 0;
+	memset(missing->is_assigned, 0, sizeof(missing->is_assigned));
+	missing->session = session;
+	ort_profile_init(&missing->profile);
+	pthread_mutex_unlock(&missing->lock);
+	pthread_mutex_unlock(&missing->reading);
+}
+
+static bool gives(const struct ort_missing *missing, const char *provider)
+{
+	return has(&missing->gives, provider) || has(&missing->known, provider);
 }
 
 void ort_missing_ran(struct ort_missing *missing, const char *provider)
 {
-	if (*provider && strcmp(provider, "CPUExecutionProvider") != 0 && !has(&missing->ran, provider))
-		add_locked(missing, &missing->ran, provider);
+	if (!*provider || !strcmp(provider, "CPUExecutionProvider") || has(&missing->ran, provider))
+		return;
+	pthread_mutex_lock(&missing->lock);
+	if (add(&missing->ran, provider) && missing->session && !gives(missing, provider)) {
+		epp_status *status = epp_provider_events_create(missing->session, provider,
+		                                                &missing->accounts[missing->ran.count - 1]);
+		/* Without an account, the missing events count as one. */
+		if (status)
+			epp_session_count_refused(missing->session, 1);
+		epp_status_destroy(status);
+	}
+	pthread_mutex_unlock(&missing->lock);
 }
 
-void ort_missing_gives(struct ort_missing *missing, const char *label)
+uint32_t ort_missing_gives(struct ort_missing *missing, const char *label)
 {
-	add_locked(missing, &missing->gives, label);
+	uint32_t number = 0;
+	pthread_mutex_lock(&missing->lock);
+	add(&missing->gives, label);
+	for (uint32_t i = 0; i < missing->gives.count && !number; i++)
+		number = strncmp(missing->gives.names[i], label, ORT_MISSING_NAME_BYTES - 1) ? 0 : i + 1;
+	pthread_mutex_unlock(&missing->lock);
+	return number;
+}
+
+bool ort_missing_assign(struct ort_missing *missing, uint32_t number, const char *provider)
+{
+	if (has(&missing->known, provider))
+		return false;
+	pthread_mutex_lock(&missing->lock);
+	bool added = add(&missing->known, provider);
+	missing->is_assigned[number - 1] |= added;
+	pthread_mutex_unlock(&missing->lock);
+	return added;
 }
 
 void ort_missing_find(struct ort_missing *missing, struct ort_names *found)
@@ -52,22 +109,160 @@ void ort_missing_find(struct ort_missing *missing, struct ort_names *found)
 	*found = (struct ort_names){ 0 };
 	pthread_mutex_lock(&missing->lock);
 	for (size_t i = 0; i < missing->ran.count; i++)
-		if (!has(&missing->gives, missing->ran.names[i]))
+		if (!gives(missing, missing->ran.names[i]))
 			add(found, missing->ran.names[i]);
 	for (size_t i = 0; i < missing->gives.count; i++)
-		others += !has(&missing->ran, missing->gives.names[i]);
+		others += !missing->is_assigned[i] && !has(&missing->ran, missing->gives.names[i]);
 	pthread_mutex_unlock(&missing->lock);
 	if (others >= found->count)
 		found->count = 0;
 }
 
-bool ort_missing_is_new(const char *provider)
+/* ---- accounts ---- */
+
+static void expect_none(struct ort_missing *missing, const char *note)
 {
-	static struct ort_missing told = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	pthread_mutex_lock(&told.lock);
-	size_t before = told.ran.count;
-	add(&told.ran, provider);
-	bool is_new = told.ran.count > before;
-	pthread_mutex_unlock(&told.lock);
-	return is_new;
+	for (size_t i = 0; i < ORT_MISSING_NAMES; i++)
+		if (missing->accounts[i])
+			epp_provider_events_expect_none(missing->accounts[i], note);
+}
+
+static void note(struct ort_missing *missing, const char *text)
+{
+	for (size_t i = 0; i < ORT_MISSING_NAMES; i++)
+		if (missing->accounts[i])
+			epp_provider_events_set_note(missing->accounts[i], text);
+}
+
+/* Closes the accounts of providers that are not missing. */
+static void close_others(struct ort_missing *missing, const struct ort_names *found)
+{
+	pthread_mutex_lock(&missing->lock);
+	for (size_t i = 0; i < missing->ran.count; i++) {
+		if (!missing->accounts[i] || has(found, missing->ran.names[i]))
+			continue;
+		epp_provider_events_expect_none(missing->accounts[i], "");
+		epp_provider_events_destroy(missing->accounts[i]);
+		missing->accounts[i] = NULL;
+	}
+	pthread_mutex_unlock(&missing->lock);
+}
+
+void ort_missing_close(struct ort_missing *missing)
+{
+	/* At the end of the process another thread may still be reading. */
+	pthread_mutex_lock(&missing->reading);
+	ort_profile_close(&missing->profile);
+	pthread_mutex_lock(&missing->lock);
+	for (size_t i = 0; i < ORT_MISSING_NAMES; i++) {
+		epp_provider_events_destroy(missing->accounts[i]);
+		missing->accounts[i] = NULL;
+	}
+	missing->session = NULL;
+	pthread_mutex_unlock(&missing->lock);
+	pthread_mutex_unlock(&missing->reading);
+}
+
+void ort_missing_settle(struct ort_missing *missing)
+{
+	if (pthread_mutex_trylock(&missing->reading))
+		return;
+	if (__atomic_load_n(&missing->is_due, __ATOMIC_ACQUIRE))
+		ort_profile_settle(&missing->profile);
+	pthread_mutex_unlock(&missing->reading);
+}
+
+/* ---- reading ---- */
+
+void ort_missing_end(struct ort_missing *missing)
+{
+	struct ort_names found;
+	if (!missing->session)
+		return;
+	ort_missing_find(missing, &found);
+	close_others(missing, &found);
+	ort_profile_open(&missing->profile);
+	__atomic_store_n(&missing->is_due, true, __ATOMIC_RELEASE);
+}
+
+/* Returns the limit of a trace that is a ring, from EPPROF_POLICY; 0: none. */
+static uint64_t ring_bytes(void)
+{
+	static const char ring[] = "ring:";
+	const char *policy = secure_getenv("EPPROF_POLICY");
+	uint64_t bytes = 0;
+	bool is_ring = policy && !strncmp(policy, ring, sizeof(ring) - 1) &&
+	               expand_number(policy + sizeof(ring) - 1, &bytes) == 0;
+	return is_ring ? bytes : 0;
+}
+
+/* Adds the events in the profile to the account of the only missing provider, or to one of all providers. */
+static epp_status *add_events(struct ort_missing *missing, const struct ort_names *found, const char *path,
+                              epp_provider_events_counts *counts)
+{
+	epp_provider_events *only = NULL, *of_all = NULL;
+	for (size_t i = 0; i < missing->ran.count && found->count == 1; i++)
+		only = only ? only : missing->accounts[i];
+	epp_status *status = only ? NULL : epp_provider_events_create(missing->session, NULL, &of_all);
+	const epp_provider_events_options options = { .struct_size = sizeof(options),
+		                                      .profiles = &path,
+		                                      .profiles_count = 1,
+		                                      .profile_unix_us = missing->profile.unix_us,
+		                                      .max_bytes = ring_bytes(),
+		                                      .is_one_provider = found->count == 1 };
+	if (!status)
+		status = epp_provider_events_add(only ? only : of_all, &options, counts);
+	epp_provider_events_destroy(of_all);
+	if (!status && !only)
+		expect_none(missing, counts->added ? "its events are in the account 'providers'" : "");
+	return status;
+}
+
+/* What ONNX Runtime's log gets of a profile without events of a provider. */
+static void log_none(const struct ort_host *host, const OrtLogger *logger, const struct ort_names *found)
+{
+	for (size_t i = 0; i < found->count && logger; i++) {
+		if (!is_new(found->names[i]))
+			continue;
+		ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING,
+		        ort_status_of(host, epp_status_create(
+						EPP_PLUGIN,
+						"epprof: %s ran nodes, and ONNX Runtime's profile has no device event",
+						found->names[i])));
+	}
+}
+
+static void read_profile(struct ort_missing *missing, const struct ort_host *host, const OrtLogger *logger)
+{
+	static const char incomplete[] = "missing: ONNX Runtime's profile is not there, or not complete";
+	char path[ORT_PROFILE_PATH_BYTES];
+	struct ort_names found;
+	bool is_whole = false;
+	epp_provider_events_counts counts = { .struct_size = sizeof(counts) };
+	ort_missing_find(missing, &found);
+	/* ONNX Runtime writes events of EPs last, so of an incomplete profile none is read. */
+	bool is_there = ort_profile_find(&missing->profile, path, &is_whole) && is_whole;
+	if (!found.count && !(is_there && ort_profile_has_kernels(path)))
+		return;
+	epp_status *status = is_there ? add_events(missing, &found, path, &counts)
+	                              : epp_status_create(EPP_NOT_FOUND, "%s", incomplete);
+	if (status) {
+		note(missing, epp_status_message(status));
+	} else if (!counts.added && !counts.lost) {
+		expect_none(missing, "ONNX Runtime's profile has no event of it");
+		log_none(host, logger, &found);
+	}
+	if (status && logger)
+		ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING,
+		        ort_status_of(host, epp_status_prefix(status, "epprof: the trace lacks device events")));
+	else
+		epp_status_destroy(status);
+}
+
+void ort_missing_read(struct ort_missing *missing, const struct ort_host *host, const OrtLogger *logger)
+{
+	pthread_mutex_lock(&missing->reading);
+	if (__atomic_exchange_n(&missing->is_due, false, __ATOMIC_ACQ_REL))
+		read_profile(missing, host, logger);
+	pthread_mutex_unlock(&missing->reading);
 }

@@ -1,7 +1,7 @@
-/* Runs the profilers of hosted EPs and plugins (ort_carried.c) in the same way as ONNX Runtime runs its own, in
+/* Runs the profilers of hosted EPs and plugins (ort_hosted.c) in the same way as ONNX Runtime runs its own, in
  * addition to the collector. Profilers of EPs add their events at the end, to both the trace and ONNX Runtime's
  * profile. Plugins of other frameworks record into the trace directly; their events are then copied to ONNX Runtime's
- * profile (ort_foreign.c).
+ * profile (ort_plugin_events.c).
  *
  * StartEvent passes the trace's id of the event, because ONNX Runtime's ids repeat. A table of at most NOTES_MAX notes
  * maps it back to ONNX Runtime's id for the events that the profilers add to ONNX Runtime's profile at the end.
@@ -16,9 +16,10 @@
 #include <time.h>
 
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "ort_copies.h"
-#include "ort_foreign.h"
 #include "ort_missing.h"
+#include "ort_plugin_events.h"
 
 #define NOTES_MAX (4u << 20) /* 64 MiB */
 
@@ -30,7 +31,7 @@ struct ort_profilers {
 	const struct ort_host *host;
 	const OrtLogger *logger;
 	epp_session *session;
-	struct ort_told told;
+	struct ort_start_times start_times;
 	struct ort_devices devices; /* of all plugins */
 	int64_t profile_us;         /* start of ONNX Runtime's profile, since the UNIX epoch; 0: not known yet */
 	pthread_mutex_t lock;       /* protects the notes */
@@ -40,12 +41,12 @@ struct ort_profilers {
 	size_t notes_count, notes_room;
 	bool notes_sorted; /* no notes are added any more */
 	size_t count;
-	struct carried {
+	struct hosted {
 		struct ort_eps_profiler made;
-		epp_member *member;
+		epp_hosted_profiler *member;
 		struct ort_container *container; /* NULL: another framework's plugin; its events go into the trace */
 		bool is_hung;                    /* it is not called any more */
-		bool is_held;                    /* a thread may be inside for ever: this is never freed */
+		bool is_held;                    /* a thread may never return from it, so this is never freed */
 		unsigned inside;                 /* number of threads in StartEvent or StopEvent */
 		bool is_mute;
 		bool has_given; /* it has added events at the end */
@@ -63,14 +64,13 @@ static OrtStatus *first_of(const struct ort_host *host, OrtStatus *first, OrtSta
 }
 
 /* Converts a callback's status to one of ONNX Runtime's that names the profiler. */
-static OrtStatus *status_from(const struct ort_profilers *profilers, const struct carried *of, const char *step,
+static OrtStatus *status_from(const struct ort_profilers *profilers, const struct hosted *of, const char *step,
                               OrtStatus *given)
 {
-	const OrtApi *api = of->made.is_foreign ? epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)
-	                                        : profilers->host->api;
+	const OrtApi *api = of->made.is_hosted ? epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION) : profilers->host->api;
 	if (!given)
 		return NULL;
-	epp_member_count_error(of->member);
+	epp_hosted_profiler_count_error(of->member);
 	epp_status *status = epp_status_create(EPP_PLUGIN, "epprof: %s: %s: %s", of->made.label, step,
 	                                       api->GetErrorMessage(given));
 	api->ReleaseStatus(given);
@@ -104,23 +104,24 @@ static uint64_t ort_id_of(const void *user, uint64_t id)
 static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_eps *eps, size_t index)
 {
 	const struct ort_host *host = profilers->host;
-	struct carried *of = &profilers->all[profilers->count];
+	struct hosted *of = &profilers->all[profilers->count];
 	OrtStatus *status = ort_eps_profiler(eps, index, &of->made);
 	if (status || !of->made.profiler)
 		return status;
-	status = ort_status_of(host, epp_session_join(profilers->session, of->made.profiler, of->made.label, &of->member));
+	status = ort_status_of(
+	    host, epp_hosted_profiler_create(profilers->session, of->made.profiler, of->made.label, &of->member));
 	if (status) {
 		/* Counts as one refused event, in place of all that it would have recorded. */
 		epp_session_count_refused(profilers->session, 1);
-		epp_plugin_profiler_release(of->made.profiler);
+		epp_plugin_profiler_destroy(of->made.profiler);
 		return status;
 	}
-	of->container = of->made.is_foreign
+	of->container = of->made.is_hosted
 	                    ? NULL
 	                    : ort_container_create(of->member, of->made.label, &profilers->devices, ort_id_of, profilers);
-	if (!of->made.is_foreign && !of->container) {
-		epp_member_leave(of->member);
-		epp_plugin_profiler_release(of->made.profiler);
+	if (!of->made.is_hosted && !of->container) {
+		epp_hosted_profiler_destroy(of->member);
+		epp_plugin_profiler_destroy(of->made.profiler);
 		return ort_status_of(host, epp_status_no_memory());
 	}
 	profilers->count++;
@@ -128,7 +129,7 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 }
 
 /* Logged rather than returned, because several profilers may hang. */
-static void log_failure(const struct ort_profilers *profilers, const struct carried *of, epp_status *failure)
+static void log_failure(const struct ort_profilers *profilers, const struct hosted *of, epp_status *failure)
 {
 	if (failure)
 		log_status(profilers,
@@ -136,23 +137,23 @@ static void log_failure(const struct ort_profilers *profilers, const struct carr
 }
 
 /* NULL: no memory. */
-static epp_member_call *calls_make(const struct ort_profilers *profilers)
+static epp_hosted_profiler_call *calls_make(const struct ort_profilers *profilers)
 {
-	epp_member_call *calls = calloc(profilers->count + 1, sizeof(*calls));
+	epp_hosted_profiler_call *calls = calloc(profilers->count + 1, sizeof(*calls));
 	for (size_t i = 0; calls && i < profilers->count; i++)
-		calls[i].member = profilers->all[i].member;
+		calls[i].hosted = profilers->all[i].member;
 	return calls;
 }
 
 static OrtStatus *start_all(struct ort_profilers *profilers)
 {
 	OrtStatus *status = NULL;
-	epp_member_call *calls = calls_make(profilers);
+	epp_hosted_profiler_call *calls = calls_make(profilers);
 	if (!calls)
 		return ort_status_of(profilers->host, epp_status_no_memory());
-	epp_members_start(calls, profilers->count, profilers->told.offset_ns, profilers->told.ticks);
+	epp_hosted_profilers_start(calls, profilers->count, profilers->start_times.offset_ns, profilers->start_times.ticks);
 	for (size_t i = 0; i < profilers->count; i++) {
-		struct carried *of = &profilers->all[i];
+		struct hosted *of = &profilers->all[i];
 		of->is_hung = calls[i].failure != NULL;
 		log_failure(profilers, of, calls[i].failure);
 		status = first_of(profilers->host, status, status_from(profilers, of, "StartProfiling", calls[i].status));
@@ -161,8 +162,8 @@ static OrtStatus *start_all(struct ort_profilers *profilers)
 	return status;
 }
 
-OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, const struct ort_told *told,
-                               struct ort_profilers **profilers)
+OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
+                               const struct ort_start_times *start_times, struct ort_profilers **profilers)
 {
 	*profilers = NULL;
 	if (!eps)
@@ -174,11 +175,12 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, 
 	made->host = host;
 	made->logger = ort_eps_logger(eps);
 	made->session = session;
-	made->told = *told;
+	made->start_times = *start_times;
 	pthread_mutex_init(&made->lock, NULL);
 	OrtStatus *status = NULL;
 	for (size_t i = 0; i < ort_eps_count(eps); i++)
 		status = first_of(host, status, take_part(made, eps, i));
+	ort_eps_report_hung(eps, session);
 	status = first_of(host, status, start_all(made));
 	*profilers = made;
 	return status;
@@ -206,7 +208,7 @@ static void note(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
 
 /* These calls run on the event's thread. A call that does not return blocks that thread and is detected at the end of
  * the profile. Returns false if the profiler is not called any more. */
-static bool go_in(struct carried *of)
+static bool go_in(struct hosted *of)
 {
 	if (__atomic_load_n(&of->is_hung, __ATOMIC_RELAXED))
 		return false;
@@ -214,7 +216,7 @@ static bool go_in(struct carried *of)
 	return true;
 }
 
-static void come_out(struct carried *of)
+static void come_out(struct hosted *of)
 {
 	__atomic_sub_fetch(&of->inside, 1, __ATOMIC_SEQ_CST);
 }
@@ -226,7 +228,7 @@ OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t i
 		return NULL;
 	note(profilers, id, ort_id);
 	for (size_t i = 0; i < profilers->count; i++) {
-		struct carried *of = &profilers->all[i];
+		struct hosted *of = &profilers->all[i];
 		OrtEpProfilerImpl *profiler = of->made.profiler;
 		if (!profiler->StartEvent || !go_in(of))
 			continue;
@@ -255,7 +257,7 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 	if (profilers && !__atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED))
 		learn_beginning(profilers, ort_id, event);
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
-		struct carried *of = &profilers->all[i];
+		struct hosted *of = &profilers->all[i];
 		OrtEpProfilerImpl *profiler = of->made.profiler;
 		if (!profiler->StopEvent || !go_in(of))
 			continue;
@@ -273,7 +275,7 @@ static int64_t told_late_ns(const struct ort_profilers *profilers)
 {
 	int64_t profile_us = __atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED), late_ns;
 	if (!profile_us || __builtin_mul_overflow(profile_us, 1000, &late_ns) ||
-	    __builtin_sub_overflow(profilers->told.unix_ns - profilers->told.offset_ns, late_ns, &late_ns))
+	    __builtin_sub_overflow(profilers->start_times.unix_ns - profilers->start_times.offset_ns, late_ns, &late_ns))
 		return 0;
 	return late_ns > 0 && late_ns <= LATE_MAX_NS ? late_ns : 0;
 }
@@ -284,18 +286,18 @@ static int64_t told_late_ns(const struct ort_profilers *profilers)
 static OrtStatus *fill_foreign(struct ort_profilers *profilers, int64_t late_ns, int64_t duration_ns,
                                OrtProfilingEventsContainer *real)
 {
-	const struct ort_told *told = &profilers->told;
-	struct ort_foreign foreign = { .host = profilers->host,
-		                       .session = profilers->session,
-		                       .profile_unix_ns = told->unix_ns - told->offset_ns - late_ns,
-		                       .duration_ns = duration_ns,
-		                       .devices = &profilers->devices,
-		                       .ort_id_of = ort_id_of,
-		                       .user = profilers };
+	const struct ort_start_times *start_times = &profilers->start_times;
+	struct ort_plugin_events plugins = { .host = profilers->host,
+		                             .session = profilers->session,
+		                             .profile_unix_ns = start_times->unix_ns - start_times->offset_ns - late_ns,
+		                             .duration_ns = duration_ns,
+		                             .devices = &profilers->devices,
+		                             .ort_id_of = ort_id_of,
+		                             .user = profilers };
 	for (size_t i = 0; i < profilers->count; i++)
-		if (profilers->all[i].made.is_foreign)
-			foreign.producers |= epp_member_producers(profilers->all[i].member);
-	return foreign.producers ? ort_foreign_fill(&foreign, real) : NULL;
+		if (profilers->all[i].made.is_hosted)
+			plugins.producers |= epp_hosted_profiler_producers(profilers->all[i].member);
+	return plugins.producers ? ort_plugin_events_fill(&plugins, real) : NULL;
 }
 
 /* Waits for running StartEvent and StopEvent calls, up to half of the time limit of EndProfiling. A call that is still
@@ -305,13 +307,13 @@ static void wait_for_events(struct ort_profilers *profilers)
 	const int64_t poll_ns = 100000;
 	uint64_t since_ticks = epp_host_ticks();
 	for (size_t i = 0; i < profilers->count; i++) {
-		struct carried *of = &profilers->all[i];
+		struct hosted *of = &profilers->all[i];
 		while (!of->is_hung && __atomic_load_n(&of->inside, __ATOMIC_SEQ_CST)) {
 			if (ort_ns_since(since_ticks) > (int64_t)epp_plugin_timeout_ns() / 2) {
 				static const char note[] = "StartEvent or StopEvent: it has not returned";
 				__atomic_store_n(&of->is_hung, true, __ATOMIC_RELAXED);
 				of->is_held = true;
-				epp_member_give_up(of->member, note);
+				epp_hosted_profiler_report_hang(of->member, note);
 				log_failure(profilers, of, epp_status_create(EPP_TIMEOUT, "%s", note));
 			} else {
 				nanosleep(&(struct timespec){ .tv_nsec = poll_ns }, NULL);
@@ -322,7 +324,7 @@ static void wait_for_events(struct ort_profilers *profilers)
 
 static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer *real)
 {
-	epp_member_call *calls = calls_make(profilers);
+	epp_hosted_profiler_call *calls = calls_make(profilers);
 	if (!calls) {
 		log_status(profilers, ort_status_of(profilers->host, epp_status_no_memory()));
 		return;
@@ -335,13 +337,14 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 		}
 		calls[i].container = (OrtProfilingEventsContainer *)container;
 	}
-	epp_members_end(calls, profilers->count);
+	epp_hosted_profilers_end(calls, profilers->count);
 	for (size_t i = 0; i < profilers->count; i++) {
-		struct carried *of = &profilers->all[i];
+		struct hosted *of = &profilers->all[i];
 		if (of->container)
 			ort_container_close(of->container);
 		if (of->container && of->container->left_out_count)
-			epp_member_note(of->member, "its events are left out: the instance that runs nodes gives them");
+			epp_hosted_profiler_set_note(
+			    of->member, "its events are left out: the instance that runs nodes delivers them");
 		of->has_given = !of->container || of->container->added_count > 0;
 		if (calls[i].failure)
 			__atomic_store_n(&of->is_hung, true, __ATOMIC_RELAXED);
@@ -366,10 +369,10 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 	if (!profilers)
 		return;
 	int64_t late_ns = told_late_ns(profilers);
-	int64_t duration_ns = profilers->told.offset_ns + late_ns + ort_ns_since(profilers->told.ticks);
+	int64_t duration_ns = profilers->start_times.offset_ns + late_ns + ort_ns_since(profilers->start_times.ticks);
 	sort_notes(profilers);
 	for (size_t i = 0; i < profilers->count; i++)
-		epp_member_start_delayed(profilers->all[i].member, late_ns);
+		epp_hosted_profiler_add_start_delay(profilers->all[i].member, late_ns);
 	wait_for_events(profilers);
 	end_all(profilers, real);
 	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
@@ -386,11 +389,11 @@ void ort_profilers_mute(struct ort_profilers *profilers, const OrtEpProfilerImpl
 {
 	const void *library = library_of(driven);
 	for (size_t i = 0; profilers && library && i < profilers->count; i++)
-		if (!profilers->all[i].made.is_foreign && library_of(profilers->all[i].made.profiler) == library)
+		if (!profilers->all[i].made.is_hosted && library_of(profilers->all[i].made.profiler) == library)
 			__atomic_store_n(&profilers->all[i].is_mute, true, __ATOMIC_RELAXED);
 }
 
-void ort_profilers_tell(const struct ort_profilers *profilers, struct ort_missing *missing)
+void ort_profilers_report(const struct ort_profilers *profilers, struct ort_missing *missing)
 {
 	for (size_t i = 0; profilers && i < profilers->count; i++)
 		if (!profilers->all[i].is_mute && profilers->all[i].has_given)
@@ -401,10 +404,10 @@ void ort_profilers_release(struct ort_profilers *profilers)
 {
 	bool any_held = false;
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
-		epp_member_leave(profilers->all[i].member);
+		epp_hosted_profiler_destroy(profilers->all[i].member);
 		/* If a thread is inside a profiler's callback, its code and memory are in use. */
 		if (!profilers->all[i].is_held)
-			epp_plugin_profiler_release(profilers->all[i].made.profiler);
+			epp_plugin_profiler_destroy(profilers->all[i].made.profiler);
 		if (profilers->all[i].container && !profilers->all[i].is_hung)
 			ort_container_destroy(profilers->all[i].container);
 		any_held |= profilers->all[i].is_held;

@@ -2,12 +2,12 @@
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_PROFILERS_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_PROFILERS_H
 
-#include "ort_carried.h"
+#include "ort_hosted.h"
 
 struct ort_profilers;
 
 /* The arguments of StartProfiling, and when it was called. */
-struct ort_told {
+struct ort_start_times {
 	int64_t offset_ns; /* time since the start of ONNX Runtime's profile */
 	uint64_t ticks;    /* the host's clock at the call */
 	int64_t unix_ns;   /* UNIX time at the call */
@@ -16,8 +16,8 @@ struct ort_told {
 /* Creates a profiler of each EP that has one, joins it to the session, which outlives it, and starts it. Each profiler
  * gets the offset at the time of its own start.
  * Errors: a profiler that fails to start still takes part, as in ONNX Runtime; the first status is returned. */
-OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session, const struct ort_told *told,
-                               struct ort_profilers **profilers);
+OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
+                               const struct ort_start_times *start_times, struct ort_profilers **profilers);
 /* `id` is the trace's id. It is converted to ONNX Runtime's `ort_id` for ONNX Runtime's profile. */
 OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id);
 OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id,
@@ -30,7 +30,7 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 void ort_profilers_mute(struct ort_profilers *profilers, const OrtEpProfilerImpl *driven);
 /* Adds the labels of profilers whose events are in the trace to `missing`. */
 struct ort_missing;
-void ort_profilers_tell(const struct ort_profilers *profilers, struct ort_missing *missing);
+void ort_profilers_report(const struct ort_profilers *profilers, struct ort_missing *missing);
 void ort_profilers_release(struct ort_profilers *profilers);
 
 #endif

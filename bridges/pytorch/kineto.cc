@@ -2,7 +2,7 @@
  * tracing proposal (PU1), which no released PyTorch loads.
  *
  *   torch.utils.rename_privateuse1_backend("name"); torch.ops.load_library("libepprof_kineto.so")
- *   KINETO_PLUGIN_PATH=libvendor.so python ..., or EPPROF_PROFILERS;
+ *   KINETO_PLUGIN_PATH=./libvendor.so python ..., or EPPROF_PROFILERS;
  *   then profile(activities=[CPU, PrivateUse1]) as for any device
  *
  * It is a Kineto profiler, registered for the PrivateUse1 device. Each Kineto session has an epprof session, in memory
@@ -21,9 +21,10 @@
 #include <libkineto.h>
 #include <output_base.h>
 #include <torch/csrc/profiler/orchestration/observer.h>
+#include <torch/headeronly/version.h>
 #include <unistd.h>
 
-#include "bridges/shared/carried.h"
+#include "bridges/shared/hosted_plugins.h"
 #include "epprof/epprof.h"
 #include "epprof/timeline.h"
 #include "kineto_events.h"
@@ -43,31 +44,33 @@ struct Plugins {
 
 	Plugins()
 	{
-		carried_load(found, this);
+		hosted_plugins_load(found, this);
 	}
 
 	static void found(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
 	{
 		auto *plugins = static_cast<Plugins *>(user);
-		(void)path;
+		epp_status *warning = plugin ? epp_path_check(path) : nullptr;
 		if (plugin)
 			plugins->loaded.push_back(plugin);
 		else
 			plugins->failures.push_back(epp_status_message(failure));
+		if (warning)
+			plugins->failures.push_back(epp_status_message(warning));
+		epp_status_destroy(warning);
 	}
 };
 
-/* Loads the plugins once per process. If there are none, this is logged with the reasons, because no trace would show
- * it. */
+/* Loads the plugins once per process; logs why one was not loaded, and which others can change. */
 const Plugins &plugins()
 {
 	static const Plugins *all = [] {
 		auto *made = new Plugins;
-		std::string reasons;
+		std::string message = made->loaded.empty() ? HOSTED_NOTHING : "";
 		for (const std::string &failure : made->failures)
-			reasons += "; " + failure;
-		if (made->loaded.empty())
-			LOG(WARNING) << "epprof: " CARRIED_NOTHING << reasons;
+			message += (message.empty() ? "" : "; ") + failure;
+		if (!message.empty())
+			LOG(WARNING) << "epprof: " << message;
 		return made;
 	}();
 	return *all;
@@ -107,9 +110,9 @@ epp_status *create_session(epp_session **session)
 	bool has_pid = path.find("%pid%") != std::string::npos;
 	epp_status *status = is_taken ? nullptr : create_session(path, has_pid, session);
 	if (status && !has_pid && !access(path.c_str(), F_OK)) {
-		LOG(WARNING) << "epprof: " << path << " is another process's, this one writes "
+		LOG(WARNING) << "epprof: " << path << " belongs to another process, this one writes "
 			     << output_path(std::to_string(getpid()) + "." + number);
-		epp_status_release(status);
+		epp_status_destroy(status);
 		is_taken = true;
 	}
 	return is_taken ? create_session(output_path("%pid%." + number), true, session) : status;
@@ -128,9 +131,11 @@ class Session : public libkineto::IActivityProfilerSession
 		for (epp_plugin *plugin : plugins().loaded) {
 			OrtEpProfilerImpl *profiler = nullptr;
 			epp_status *status = session_ ? epp_plugin_profiler_create(plugin, &profiler) : nullptr;
+			if (epp_status_code(status) == EPP_TIMEOUT)
+				hung_.emplace_back(epp_plugin_name(plugin), epp_status_message(status));
 			if (!status && profiler &&
 			    (status = epp_session_attach(session_, profiler, epp_plugin_name(plugin))))
-				epp_plugin_profiler_release(profiler);
+				epp_plugin_profiler_destroy(profiler);
 			note(status);
 		}
 		attach_ops();
@@ -139,7 +144,7 @@ class Session : public libkineto::IActivityProfilerSession
 	~Session() override
 	{
 		detach_ops();
-		epp_session_release(session_);
+		epp_session_destroy(session_);
 	}
 
 	void start() override
@@ -148,8 +153,12 @@ class Session : public libkineto::IActivityProfilerSession
 		const auto global = torch::profiler::impl::ProfilerStateBase::getGlobal();
 		profiler = profiler ? profiler : global.get();
 		kineto_ops::record_shapes(profiler && profiler->config().report_input_shapes);
-		if (session_)
+		if (session_) {
 			note(epp_session_start(session_));
+			hosted_plugins_report_hung(session_);
+			for (const auto &[label, message] : hung_)
+				epp_session_report_hang(session_, label.c_str(), message.c_str());
+		}
 		status_ = libkineto::TraceStatus::RECORDING;
 	}
 
@@ -328,6 +337,7 @@ class Session : public libkineto::IActivityProfilerSession
 	bool has_ops_ = false;
 	Trace trace_;
 	std::vector<std::string> errors_;
+	std::vector<std::pair<std::string, std::string>> hung_; /* labels and notes of plugins that made no profiler */
 	std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
 };
 
@@ -373,3 +383,7 @@ class Profiler : public libkineto::IActivityProfiler
 REGISTER_PRIVATEUSE1_PROFILER(Profiler);
 
 } // namespace
+
+/* epprof record reads it in the file, because loading the library into another torch may crash. */
+extern "C" __attribute__((used, visibility("default")))
+const char epprof_kineto_torch[] = "compiled for torch " TORCH_VERSION;

@@ -1,7 +1,7 @@
 /* Reads the plugins' events of a finished session from its trace, in the form from which Kineto's activities are
  * created. Used only by kineto.cc. */
-#ifndef BRIDGES_KINETO_EVENTS_H
-#define BRIDGES_KINETO_EVENTS_H
+#ifndef EPPROF_BRIDGES_PYTORCH_KINETO_EVENTS_H
+#define EPPROF_BRIDGES_PYTORCH_KINETO_EVENTS_H
 
 #include <algorithm>
 #include <libkineto.h>
@@ -24,7 +24,7 @@ using libkineto::ActivityType;
 std::string message_of(epp_status *status)
 {
 	std::string message = status ? epp_status_message(status) : "";
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return message;
 }
 
@@ -112,7 +112,7 @@ bool is_correlation(const std::string &key, const epp_trace_arg &arg)
 /* The device's name with its plugin's name, unless it is part of it. */
 std::string device_name(const epp_trace *of, const epp_trace_track *track)
 {
-	const char *plugin = epp_trace_plugin(of, track);
+	const char *plugin = epp_trace_track_plugin(of, track);
 	std::string name = track->group;
 	if (plugin && name.find(plugin) == std::string::npos)
 		name += std::string(" (") + plugin + ")";
@@ -134,7 +134,7 @@ void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *tim
 	made.error_ns = event->start_error_ns;
 	made.parent = event->parent;
 	made.is_inferred = event->placement == EPP_PLACED_INFERRED;
-	const char *plugin = epp_trace_plugin(of, track);
+	const char *plugin = epp_trace_track_plugin(of, track);
 	if (made.device < 0 && plugin)
 		made.plugin = plugin;
 	epp_trace_arg arg;
@@ -161,7 +161,7 @@ void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *tim
 		made.joined->calls_count += made.type == ActivityType::PRIVATEUSE1_RUNTIME;
 		made.joined->device_events_count += made.device >= 0;
 	}
-	if (is_call && event->flags & EPP_FLAG_REFERRED)
+	if (is_call && event->flags & EPP_FLAG_REFERENCED)
 		trace.callers[event->id] = event->parent;
 	if (made.device >= 0) {
 		trace.devices[made.device] = device_name(of, track);
@@ -173,9 +173,10 @@ void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *tim
 /* Reads the plugins' ledgers as JSON. */
 void read_ledger(Trace &trace, epp_trace *of)
 {
-	epp_trace_account account;
-	for (size_t i = 0; i < epp_trace_accounts_count(of); i++) {
-		if (!message_of(epp_trace_account_at(of, i, &account)).empty() || !account.is_plugin)
+	epp_trace_ledger_entry account = {};
+	account.struct_size = sizeof(account);
+	for (size_t i = 0; i < epp_trace_ledger_count(of); i++) {
+		if (!message_of(epp_trace_ledger_at(of, i, &account)).empty() || !account.is_plugin)
 			continue;
 		trace.ledger += trace.ledger.empty() ? "{" : ", ";
 		trace.ledger += quoted(account.producer) + ": {\"emitted\": " + std::to_string(account.emitted) +
@@ -205,7 +206,7 @@ std::string read_events(Trace &trace, epp_trace *of)
 			add_host_event(trace, timeline, event);
 	}
 	error = message_of(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	return error;
 }
 

@@ -1,6 +1,6 @@
 /* PyTorch's operations as host events. Used only by kineto.cc. */
-#ifndef BRIDGES_KINETO_OPS_H
-#define BRIDGES_KINETO_OPS_H
+#ifndef EPPROF_BRIDGES_PYTORCH_KINETO_OPS_H
+#define EPPROF_BRIDGES_PYTORCH_KINETO_OPS_H
 
 #include <cstdint>
 

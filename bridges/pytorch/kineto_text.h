@@ -1,7 +1,7 @@
 /* Converts texts to a form that Kineto can write: it copies names and values into its JSON almost unchanged. Used only
  * by kineto.cc. */
-#ifndef BRIDGES_KINETO_TEXT_H
-#define BRIDGES_KINETO_TEXT_H
+#ifndef EPPROF_BRIDGES_PYTORCH_KINETO_TEXT_H
+#define EPPROF_BRIDGES_PYTORCH_KINETO_TEXT_H
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
-/* Records the host's operations in an XSpace as events of their threads, and as the parents of the calls and device
- * events that they launched.
+/* Records the host's operations in an XSpace (of TensorFlow or JAX), with their args, as events of their threads, and
+ * as the parents of the calls and device events that they launched.
  *
  * Lines of an XSpace are threads, whose system ids can be found as long as they live (xspace_threads.h). Plugins report
  * that id with their calls. The parent of a call is the innermost operation of its thread that encloses it. The parent
@@ -20,6 +20,7 @@
 #include "containers/array.h"
 #include "encoding/xspace.h"
 #include "epprof/timeline.h"
+#include "epprof/track.h"
 #include "xspace_profile.h"
 #include "xspace_threads.h"
 
@@ -40,7 +41,7 @@ struct call {
 	int64_t start_ns, end_ns;
 	int32_t producer;
 	uint32_t thread;
-	bool is_told; /* the plugin has given its parent */
+	bool has_parent; /* the plugin has given its parent */
 };
 
 struct device_event {
@@ -157,17 +158,17 @@ static uint64_t number_of(const epp_timeline *timeline, const epp_event *event)
 
 static epp_status *add_call(struct host *host, const epp_event *event, uint64_t number, int64_t epoch_ns)
 {
-	bool is_told = event->parent && event->placement != EPP_PLACED_INFERRED;
+	bool has_parent = event->parent && event->placement != EPP_PLACED_INFERRED;
 	if (!array_reserve(&host->calls, &host->calls_room, host->calls_count + 1, sizeof(*host->calls)))
 		return epp_status_no_memory();
 	host->calls[host->calls_count++] = (struct call){ .id = event->id,
 		                                          .number = number,
-		                                          .operation = is_told ? event->parent : 0,
+		                                          .operation = has_parent ? event->parent : 0,
 		                                          .start_ns = epoch_ns + event->start_ns,
 		                                          .end_ns = epoch_ns + event->start_ns + event->duration_ns,
 		                                          .producer = event->track->producer,
 		                                          .thread = event->track->thread_id,
-		                                          .is_told = is_told };
+		                                          .has_parent = has_parent };
 	return NULL;
 }
 
@@ -204,7 +205,7 @@ static epp_status *read_plugins(struct host *host)
 	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 	if (!status) {
 		status = read_timeline(host, timeline, epoch_ns);
-		epp_timeline_release(timeline);
+		epp_timeline_destroy(timeline);
 	}
 	epp_trace_close(trace);
 	return status;
@@ -258,7 +259,7 @@ static void join_calls(struct host *host)
 		                  all[around - 1].end_ns - all[around - 1].start_ns < call->end_ns - call->start_ns))
 			around--;
 		/* The thread may have another line with other operations, of which one may be nearer. */
-		if (!around || call->is_told || (call->operation && call->operation_ns >= all[around - 1].start_ns))
+		if (!around || call->has_parent || (call->operation && call->operation_ns >= all[around - 1].start_ns))
 			continue;
 		call->operation = all[around - 1].id;
 		call->operation_ns = all[around - 1].start_ns;
@@ -377,9 +378,9 @@ static epp_status *record(struct host *host, const struct xspace_event *event, i
 	size_t count = 0;
 	for (; count < event->stats_count && count < ARGS_MAX; count++)
 		take_arg(&args[count], &event->stats[count], binaries[count]);
-	uint64_t id = epp_event_complete(host->session, host->track, category_of(event),
-	                                 intern(event->display_name.bytes ? event->display_name : event->name),
-	                                 ticks_at(host, start_ns), ticks_at(host, end_ns), 0, args, count);
+	uint64_t id = epp_event_record(host->session, host->track, category_of(event),
+	                               intern(event->display_name.bytes ? event->display_name : event->name),
+	                               ticks_at(host, start_ns), ticks_at(host, end_ns), 0, args, count);
 	host->counts->operations += id != 0;
 	host->counts->lost += id == 0;
 	if (!id || !host->has_calls)
@@ -416,11 +417,11 @@ static epp_status *read_operations(struct host *host, const void *bytes, size_t 
 	struct xspace_account account;
 	EPP_TRY(xspace_read(bytes, count, &starts, &account));
 	if (!host->session_ns)
-		return epp_status_create(EPP_CORRUPT, "it does not say when its session began");
+		return epp_status_create(EPP_CORRUPT, "its start time is missing");
 	epp_status *status = xspace_read(bytes, count, &reader, &account);
 	end_line(host);
 	if (host->status) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		return host->status;
 	}
 	return status;
@@ -455,14 +456,14 @@ static const struct call *find_call(const struct host *host, const struct device
 static void name_parents(struct host *host)
 {
 	for (size_t i = 0; i < host->calls_count; i++)
-		if (!host->calls[i].is_told)
-			epp_parent_set(host->session, host->calls[i].id, host->calls[i].operation);
+		if (!host->calls[i].has_parent)
+			epp_event_set_parent(host->session, host->calls[i].id, host->calls[i].operation);
 	qsort(host->calls, host->calls_count, sizeof(*host->calls), by_number);
 	for (size_t i = 0; i < host->events_count; i++) {
 		const struct device_event *event = &host->events[i];
 		const struct call *call = event->number ? find_call(host, event) : NULL;
 		if (call)
-			epp_parent_set(host->session, event->id, call->operation ? call->operation : call->id);
+			epp_event_set_parent(host->session, event->id, call->operation ? call->operation : call->id);
 		host->counts->joined += call != NULL;
 		host->counts->alone += call == NULL;
 	}
@@ -477,7 +478,7 @@ epp_status *host_record(epp_session *session, const struct host_moment *from, co
 	if (!status) {
 		if (host.calls_count)
 			qsort(host.calls, host.calls_count, sizeof(*host.calls), by_thread_and_time);
-		epp_completes_wait(session);
+		epp_thread_set_waiting(session);
 		status = read_operations(&host, bytes, count);
 		name_parents(&host);
 	}

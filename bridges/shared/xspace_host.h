@@ -5,7 +5,7 @@
 #define EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
 
 #include "epprof/session.h"
-#include "xspace_carried.h"
+#include "xspace_hosted.h"
 
 #define HOST_EXPORT __attribute__((visibility("default")))
 

@@ -47,7 +47,7 @@ static epp_status *count_events(epp_trace *trace, const epp_timeline_options *wi
 		*last_ns = event->start_ns;
 	}
 	epp_status *status = epp_timeline_status(timeline);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	return status;
 }
 

@@ -37,8 +37,9 @@ def _find():
     if named:
         return str(Path(named).resolve())
     for folder in list(Path(__file__).absolute().parents)[:FOLDERS_MAX]:
-        if (folder / LIBRARY).is_file():
-            return str((folder / LIBRARY).resolve())
+        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second: a wheel's
+            if path.is_file():
+                return str(path.resolve())
     raise FileNotFoundError(f"no {LIBRARY} beside {__file__} or above; EPPROF_TF_LIBRARY can name it")
 
 

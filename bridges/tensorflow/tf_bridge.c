@@ -1,10 +1,10 @@
 /* libepprof_tf.so: makes profiler plugins of any kind available in TensorFlow's profiler.
  *
- *   TF_PLUGGABLE_DEVICE_LIBRARY_PATH=libepprof_tf.so EPPROF_PROFILERS=libone.so:libtwo.so python ...
+ *   TF_PLUGGABLE_DEVICE_LIBRARY_PATH=libepprof_tf.so EPPROF_PROFILERS=./libone.so:./libtwo.so python ...
  *   tf.profiler.experimental.start(logs), stop()
  *
  * TensorFlow loads it as the library of a pluggable device that has only a profiler. The plugins run from start to stop
- * (xspace_carried.c); collecting returns what they recorded, once. With EPPROF_OUTPUT the events are in that trace too.
+ * (xspace_hosted.c); collecting returns what they recorded, once. With EPPROF_OUTPUT the events are in that trace too.
  *
  * TensorFlow registers a library twice if it is loaded twice, ends the process if registering fails, and calls
  * destroy_* immediately after registration and never again. Registering therefore does almost nothing, and destroying
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridges/shared/xspace_carried.h"
-#include "epprof/tf.h"
+#include "bridges/shared/xspace_hosted.h"
+#include "epprof/abi/tf.h"
 
 /* Defined by TensorFlow; other hosts may not have it. */
 #pragma weak TF_SetStatus
@@ -26,7 +26,7 @@ static struct {
 	bool is_on;
 	struct hosted_run *run;        /* NULL: nothing is profiled, or the profile was built */
 	struct xspace_profile profile; /* until it was collected, or until the next start */
-	struct carried_problems problems;
+	struct hosted_problems problems;
 } bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void status_set(TF_Status *status, TF_Code code, const char *message)
@@ -40,17 +40,17 @@ static void status_set(TF_Status *status, TF_Code code, const char *message)
 /* Drops a run and its profile, which TensorFlow may not have collected. */
 static void forget(void)
 {
-	carried_run_release(bridge.run);
+	hosted_run_release(bridge.run);
 	free(bridge.profile.bytes);
 	bridge.run = NULL;
 	bridge.profile = (struct xspace_profile){ 0 };
 }
 
-static void tell_problems(TF_Status *status)
+static void report_problems(TF_Status *status)
 {
 	if (bridge.problems.used)
 		status_set(status, TF_INTERNAL, bridge.problems.text);
-	bridge.problems = (struct carried_problems){ 0 };
+	bridge.problems = (struct hosted_problems){ 0 };
 }
 
 /* The first call asks for the size, which TensorFlow does not initialize. The second one provides that much room; its
@@ -58,8 +58,8 @@ static void tell_problems(TF_Status *status)
 static void collect_locked(uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
 {
 	if (bridge.run && !bridge.is_on) {
-		carried_run_profile(bridge.run, &bridge.profile, &bridge.problems);
-		carried_run_release(bridge.run);
+		hosted_run_profile(bridge.run, &bridge.profile, &bridge.problems);
+		hosted_run_release(bridge.run);
 		bridge.run = NULL;
 	}
 	size_t count = bridge.profile.count;
@@ -74,7 +74,7 @@ static void collect_locked(uint8_t *buffer, size_t *size_in_bytes, TF_Status *st
 		memcpy(buffer, bridge.profile.bytes, count);
 	if (!bridge.is_on) {
 		forget();
-		tell_problems(status);
+		report_problems(status);
 	}
 }
 
@@ -87,7 +87,7 @@ static void start(const TP_Profiler *profiler, TF_Status *status)
 	if (!bridge.is_on) {
 		forget();
 		bridge.is_on = true;
-		bridge.run = carried_run_start("TensorFlow", &bridge.problems);
+		bridge.run = hosted_run_start("TensorFlow", &bridge.problems);
 	}
 	pthread_mutex_unlock(&bridge.lock);
 }
@@ -97,7 +97,7 @@ static void stop(const TP_Profiler *profiler, TF_Status *status)
 	(void)profiler, (void)status;
 	pthread_mutex_lock(&bridge.lock);
 	if (bridge.is_on)
-		carried_run_end(bridge.run, &bridge.problems);
+		hosted_run_end(bridge.run, &bridge.problems);
 	bridge.is_on = false;
 	pthread_mutex_unlock(&bridge.lock);
 }
@@ -135,7 +135,8 @@ static bool has_room(const TF_ProfilerRegistrationParams *params)
 void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status)
 {
 	if (!has_room(params)) {
-		status_set(status, TF_FAILED_PRECONDITION, "epprof: needs the pluggable profiler 0.0.1 of TensorFlow");
+		status_set(status, TF_FAILED_PRECONDITION,
+		           "epprof: TensorFlow's pluggable profiler 0.0.1 or later is needed");
 		return;
 	}
 	params->struct_size = TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
 

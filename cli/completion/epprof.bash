@@ -1,10 +1,12 @@
 # Completion of epprof for bash.  What there is to complete is taken from the help texts.
 
-# Prints the commands, the bridges, or the options of a command.
+# Prints the commands, the bridges, the actions of ctl, or the options of a command.
 _epprof_words() {
 	if [[ $1 == commands ]]; then
 		epprof help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'
 		echo help
+	elif [[ $1 == actions ]]; then
+		epprof help ctl 2>/dev/null | sed -n '/^Actions:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
 	elif [[ $1 == bridges ]]; then
 		epprof help 2>/dev/null | sed -n '/--bridge NAME/,/^$/p' | grep -oE '[a-z]+ \(' | tr -d ' ('
 	else
@@ -39,6 +41,10 @@ _epprof() {
 	fi
 	if [[ $command == help ]]; then
 		((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words commands)" -- "$current")
+		return
+	fi
+	if [[ $command == ctl && $COMP_CWORD == 2 && $current != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words actions)" -- "$current")
 		return
 	fi
 	local values

@@ -1,26 +1,33 @@
 /* epprof info: prints the properties of a trace. */
 #include "info.h"
 
-static const char help[] =
-    "usage: epprof info [OPTION]... TRACE\n"
-    "\n"
-    "Tells what a trace is: the program it comes from, its clock and how good it was, its runs, its tracks (threads\n"
-    "and streams of devices), and the ledger: how many events each producer emitted, and what became of them.\n"
-    "Each event is written, open or lost, and what was lost has a reason:\n"
-    "\n"
-    "  no buffer    memory for records was used up          refused      it broke a rule, such as end before start\n"
-    "  no slot      too many threads at once                disk         a write failed\n"
-    "  too deep     more than 64 open events on a thread    policy       the limit of the file's size\n"
-    "  after end    its end came after the session's        restart gap  a plugin was being restarted\n"
-    "  filter       filtered out on request                 plugin       lost inside a plugin, by its own account\n"
-    "  too large    args were cut (the event is kept)       killed       a plugin's, in hand when the process was killed\n"
-    "  plugin hung  a plugin's, of which a call did not return; 1 if nobody knows how many\n"
-    "\n"
-    "Options:\n"
-    "  --all            every track and producer, not the first 20\n"
-    "  --format FORMAT  text or json\n"
-    "  --strict         exit with status 3 if anything was lost or an account does not balance\n"
-    "  --help           this text\n";
+static const char help[] = "usage: epprof info [OPTION]... TRACE\n"
+			   "\n"
+			   "Describes a trace: its program, clock and clock accuracy, runs, tracks (threads and device\n"
+			   "streams), and the ledger: the number of events that each producer emitted, and what became\n"
+			   "of them.  Each event is written, open or lost.  The reasons for losses are:\n"
+			   "\n"
+			   "  no buffer          no free memory for records\n"
+			   "  no slot            too many threads at once\n"
+			   "  too deep           more than 64 open events on a thread\n"
+			   "  too large          args were cut: counts cuts, the event is kept\n"
+			   "  refused            an invalid event, such as one without a name\n"
+			   "  disk               a write failed\n"
+			   "  policy             the file's size limit was reached\n"
+			   "  filter             filtered out on request\n"
+			   "  after end          it ended after the session\n"
+			   "  restart gap        a plugin was being restarted: counts gaps, not events\n"
+			   "  plugin             lost inside a plugin, as it reported\n"
+			   "  killed             in a plugin's buffer when the process died\n"
+			   "  plugin hung        a call into the plugin did not return; 1 if the number is unknown\n"
+			   "  before start       a plugin's event that, by its times, began before the run\n"
+			   "  negative duration  a plugin's event that, by its times, ended before it began\n"
+			   "\n"
+			   "Options:\n"
+			   "  --all            list every track and producer, not only the first 20\n"
+			   "  --format FORMAT  text or json\n"
+			   "  --strict         exit with status 3 if events were lost or the counts do not add up\n"
+			   "  --help           print this text\n";
 
 static int run(int argc, char **argv)
 {
@@ -49,6 +56,7 @@ static int run(int argc, char **argv)
 	if (code != CLI_OK)
 		return code;
 	epp_status *status = accounts_add_up(&info.accounts, info.trace);
+	cli_progress_end();
 	if (!status)
 		status = format == 0 ? info_print_text(&info) : info_print_json(&info);
 	if (status)
@@ -61,7 +69,7 @@ static int run(int argc, char **argv)
 
 const struct cli_command cli_info = {
 	.name = "info",
-	.summary = "what a trace is: program, clock, tracks, losses",
+	.summary = "describes a trace: program, clock, tracks, losses",
 	.help = help,
 	.run = run,
 };

@@ -3,6 +3,7 @@
 #define EPPROF_CLI_INFO_INFO_H
 
 #include "cli/shared/accounts.h"
+#include "epprof/track.h"
 
 struct info {
 	const char *path;

@@ -15,7 +15,7 @@ static void print_text(const char *key, const char *text, const char *behind)
 static void print_head(const struct info *info)
 {
 	const epp_trace_info *trace = epp_trace_get_info(info->trace);
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 
 	epp_trace_get_clock(info->trace, &clock);
 	printf("{\n  ");
@@ -42,7 +42,7 @@ static void print_head(const struct info *info)
 
 static void print_sources(const struct info *info)
 {
-	epp_trace_source source;
+	epp_trace_source source = { .struct_size = sizeof(source) };
 
 	printf("  \"processes\": [");
 	for (size_t i = 0; epp_trace_source_at(info->trace, i, &source); i++) {
@@ -62,13 +62,13 @@ static void print_sources(const struct info *info)
 
 static void print_runs(const struct info *info)
 {
-	epp_trace_run run;
+	epp_trace_run run = { .struct_size = sizeof(run) };
 
 	printf("  \"runs\": [");
 	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++) {
 		printf("%s    {\"run\": %u, \"start_ns\": %" PRId64 ", \"start_unix_ns\": \"%" PRId64
 		       "\", \"source\": %u, \"faults\": %" PRIu64,
-		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns, run.source, run.faults);
+		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns, run.source, run.page_faults);
 		if (run.ended)
 			printf(", \"end_ns\": %" PRId64, run.end_ns);
 		printf("}");
@@ -102,12 +102,12 @@ static void print_tracks(const struct info *info)
 
 static epp_status *print_ledger(const struct info *info)
 {
-	size_t count = epp_trace_accounts_count(info->trace);
+	size_t count = epp_trace_ledger_count(info->trace);
 
 	printf("  \"ledger\": [");
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
-		epp_status *status = epp_trace_account_at(info->trace, i, &account);
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		epp_status *status = epp_trace_ledger_at(info->trace, i, &account);
 		bool any = false;
 		if (status)
 			return status;

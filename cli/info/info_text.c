@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "epprof/track.h"
 #include "info.h"
 
 #define LINES_MAX 20u
@@ -18,31 +19,31 @@ static void print_date(int64_t unix_ns)
 	struct tm tm;
 
 	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm))
-		printf("%s.%03d UTC", text, (int)(unix_ns / 1000000 % 1000));
+		cli_print("%s.%03d UTC", text, (int)(unix_ns / 1000000 % 1000));
 }
 
 static void print_text(const char *text)
 {
 	if (text)
-		cli_print_clean(stdout, text, strlen(text));
+		cli_print_bytes(text, strlen(text));
 }
 
 static void print_clock(const struct info *info)
 {
 	const epp_trace_info *trace = epp_trace_get_info(info->trace);
 	char number[CLI_NUMBER_BYTES], counted[CLI_COUNTED_BYTES];
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 
 	epp_trace_get_clock(info->trace, &clock);
-	printf("clock     %s, %.6g MHz; ", trace->clock, (double)trace->ticks_per_second / 1e6);
-	printf("read %s, +-%s at worst", cli_counted(clock.pairs_count, "time", counted),
-	       cli_duration((double)clock.largest_half_width_ns, (char[CLI_NUMBER_BYTES]){ 0 }));
+	cli_print("clock     %s, %.6g MHz; ", trace->clock, (double)trace->ticks_per_second / 1e6);
+	cli_print("read %s, +-%s at worst", cli_counted(clock.pairs_count, "time", counted),
+	          cli_duration((double)clock.largest_half_width_ns, (char[CLI_NUMBER_BYTES]){ 0 }));
 	if (clock.rate_error_ppb)
-		printf("; its rate is %.3f ppm %s", (double)llabs(clock.rate_error_ppb) / 1000,
-		       clock.rate_error_ppb > 0 ? "higher" : "lower");
+		cli_print("; its rate is %.3f ppm %s", (double)llabs(clock.rate_error_ppb) / 1000,
+		          clock.rate_error_ppb > 0 ? "higher" : "lower");
 	if (clock.largest_step_ns > 1000000)
-		printf("; the time of day was set, by %s at most", cli_duration((double)clock.largest_step_ns, number));
-	printf("\n");
+		cli_print("; wall-clock time was set, by at most %s", cli_duration((double)clock.largest_step_ns, number));
+	cli_print("\n");
 }
 
 static void print_head(const struct info *info)
@@ -51,46 +52,46 @@ static void print_head(const struct info *info)
 	char number[CLI_NUMBER_BYTES], counted[CLI_COUNTED_BYTES];
 	struct stat st;
 
-	printf("trace     %s, %s; format %u, id %s\n", info->path, cli_state(trace->state), trace->version, trace->file_id);
-	printf("program   ");
-	print_text(trace->program);
-	printf(" (pid %u) on ", trace->pid);
-	print_text(trace->hostname);
+	cli_print("trace     %s, %s; format %u, id %s\n", info->path, cli_state(trace->state), trace->version,
+	          trace->file_id);
+	cli_print("program   ");
+	cli_print_process(trace);
 	if (trace->label && trace->label[0] && trace->program && strcmp(trace->label, trace->program) != 0) {
-		printf(", session ");
+		cli_print(", session ");
 		print_text(trace->label);
 	}
 	if (trace->sources_count > 1)
-		printf(", and %u more process%s", trace->sources_count - 1, trace->sources_count == 2 ? "" : "es");
-	printf("\nbegan     ");
+		cli_print(", and %u more process%s", trace->sources_count - 1, trace->sources_count == 2 ? "" : "es");
+	cli_print("\nbegan     ");
 	print_date(trace->epoch_unix_ns);
-	printf("\n");
+	cli_print("\n");
 	print_clock(info);
-	printf("records   %s under %s", cli_count(trace->records_count, number),
-	       cli_counted(trace->names_count, "name", counted));
-	printf(" in %s", cli_bytes(trace->file_bytes, number));
+	cli_print("records   %s under %s", cli_count(trace->records_count, number),
+	          cli_counted(trace->names_count, "name", counted));
+	cli_print(" in %s", cli_bytes(trace->file_bytes, number));
 	/* The window of a finished file is a hole, which takes no room on the disk. */
 	if (stat(info->path, &st) == 0) {
 		uint64_t bytes = (uint64_t)st.st_blocks * 512;
-		printf(", %s on disk", cli_bytes(bytes, number));
+		cli_print(", %s on disk", cli_bytes(bytes, number));
 		if (trace->records_count)
-			printf(" (%.1f bytes each)", (double)bytes / (double)trace->records_count);
+			cli_print(" (%.1f bytes each)", (double)bytes / (double)trace->records_count);
 	}
-	printf("\n");
+	cli_print("\n");
 	if (trace->recovered_records_count)
-		printf("recovered %s of them from what the process left when it ended\n",
-		       cli_count(trace->recovered_records_count, number));
+		cli_print("recovered %s of them from the window of the ended process\n",
+		          cli_count(trace->recovered_records_count, number));
 	if (trace->open_count)
-		printf("open      %s\n", cli_counted(trace->open_count, "event", counted));
+		cli_print("open      %s\n", cli_counted(trace->open_count, "event", counted));
 	if (!trace->survives)
-		printf("note      recorded without a shared window: a kill would have lost what was not yet written\n");
+		cli_print(
+		    "note      recorded without a shared window: a kill would have lost events that were not yet written\n");
 	accounts_print_warnings(&info->accounts, "");
 }
 
 static void print_more(const struct info *info, size_t count)
 {
 	if (count > LINES_MAX && !info->all)
-		printf("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
+		cli_print("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
 }
 
 /* Prints the sources; only a merged trace has several. */
@@ -98,7 +99,7 @@ static void print_sources(const struct info *info)
 {
 	uint32_t count = epp_trace_get_info(info->trace)->sources_count;
 	char text[CLI_NUMBER_BYTES];
-	epp_trace_source source;
+	epp_trace_source source = { .struct_size = sizeof(source) };
 
 	if (count < 2)
 		return;
@@ -125,7 +126,7 @@ static void print_sources(const struct info *info)
 static void print_runs(const struct info *info)
 {
 	struct cli_table *table = cli_table_create("run|start|length|page faults");
-	epp_trace_run run;
+	epp_trace_run run = { .struct_size = sizeof(run) };
 
 	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++) {
 		if (i == LINES_MAX && !info->all)
@@ -136,7 +137,7 @@ static void print_runs(const struct info *info)
 			cli_table_duration(table, (double)(run.end_ns - run.start_ns));
 		else
 			cli_table_cell(table, "not ended");
-		cli_table_count(table, run.faults);
+		cli_table_count(table, run.page_faults);
 	}
 	cli_print_heading("Runs");
 	cli_table_print(table);
@@ -215,14 +216,14 @@ static epp_status *print_ledger(const struct info *info)
 {
 	/* Producers of different processes may have the same name. */
 	bool many = epp_trace_get_info(info->trace)->sources_count > 1;
-	struct cli_table *table = cli_table_create(many ? "emitted|written|open|lost|process|<producer|<why lost"
-	                                                : "emitted|written|open|lost|<producer|<why lost");
-	size_t count = epp_trace_accounts_count(info->trace);
+	struct cli_table *table = cli_table_create(many ? "?emitted|written|?open|lost|process|<producer|<why lost"
+	                                                : "?emitted|written|?open|lost|<producer|<why lost");
+	size_t count = epp_trace_ledger_count(info->trace);
 	char why[512];
 
 	for (size_t i = 0; i < count && (i < LINES_MAX || info->all); i++) {
-		epp_trace_account account;
-		epp_status *status = epp_trace_account_at(info->trace, i, &account);
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		epp_status *status = epp_trace_ledger_at(info->trace, i, &account);
 		if (status)
 			return status;
 		/* Skip empty accounts: a thread may have several tracks and use only one. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "epprof/ort_tables.h"
+#include "epprof/abi/ort_tables.h"
 #include "epprof/status.h"
 
 #define NPY_RANK_MAX 32

@@ -18,35 +18,35 @@
 static const char help[] =
     "usage: epprof run [OPTION]... MODEL.onnx\n"
     "\n"
-    "Runs a model in ONNX Runtime (1.25 or later), on execution providers from libraries and on the CPU, records what\n"
-    "happens, and sums it up: latencies, time by op and by kernel, host against device.  Ctrl-C ends the run and keeps\n"
+    "Runs a model in ONNX Runtime (1.25 or later), on execution providers from libraries and on the CPU, records a\n"
+    "trace, and prints a summary: latencies, time by op and by kernel, host and device.  Ctrl-C ends the run and keeps\n"
     "the trace.  A run that records more than --max-bytes keeps the newest events; the others are counted.\n"
     "\n"
-    "Providers give their events to ONNX Runtime, and they are taken out of its profile.  Those whose libraries\n"
-    "EPPROF_PROFILERS names too give them to the recording itself, where their clocks are known better.  A library is\n"
-    "registered under its file's name, without 'lib' and '.so', and with a number if that name is taken.\n"
+    "The events of providers are read from ONNX Runtime's profile.  Providers with epprof's kit, and those whose\n"
+    "libraries EPPROF_PROFILERS lists, submit their events to the recording, with more accurate times.  A library is\n"
+    "registered under its file name without 'lib' and '.so', and with a number if that name is in use.\n"
     "\n"
-    "Inputs are random but the same in each run: floats from 0 to 1, integers 0 or 1, texts empty.  What the model leaves\n"
-    "open of a shape is 1, if nothing else is said.  If the model does not run with that, other sizes are tried, and the\n"
-    "--shape with which it runs is printed.\n"
+    "Inputs are random but the same in each run: floats from 0 to 1, integers 0 or 1, empty texts.  Free dimensions of a\n"
+    "shape are 1 unless --shape sets them.  If the model fails with that, other sizes are tried, and the --shape with\n"
+    "which it runs is printed.\n"
     "\n"
     "Options:\n"
-    "  --ep LIBRARY[:NAME]     an execution provider's library, and which of its providers; several in order of preference\n"
-    "  --input [NAME=]FILE     an input from a .npy file (numbers, booleans or texts), or 'random'; again for each input\n"
+    "  --ep LIBRARY[:NAME]     library of an execution provider, and which of its providers; several in order of preference\n"
+    "  --input [NAME=]FILE     an input from a .npy file (numbers, booleans or texts), or 'random'; repeat for each input\n"
     "  --shape NAME=8,64       the shape of an input\n"
-    "  --runs N                how many runs are measured; 10 if not given\n"
-    "  --warmup N              how many runs come before; 1 if not given\n"
-    "  --threads N             how many threads run the model at once; 1 if not given\n"
-    "  --parallel              lets ONNX Runtime run independent nodes in parallel\n"
-    "  --run-level             profiles run by run, not the session as a whole\n"
-    "  --ort LIBRARY           ONNX Runtime's library.  Without it: the one in EPPROF_ORT, or that the loader finds, or\n"
-    "                          of the Python package onnxruntime, or that 'make run HOST=onnxruntime' fetched\n"
-    "  -o, --output FILE.epp   where the trace goes; MODEL.epp here if not given\n"
-    "  --max-bytes N           how much the trace keeps: 64M, 10G (at least 4M), or 0 for all; 2G if not given\n"
-    "  --lossless              threads that record faster than epprof's own can write help it write, so that nothing is\n"
-    "                          lost but what --max-bytes or the disk leave no room for; the runs may take longer\n"
-    "  --force                 replaces the trace if it exists\n"
-    "  --help                  this text\n";
+    "  --runs N                number of measured runs; the default is 10\n"
+    "  --warmup N              number of runs before these; the default is 1\n"
+    "  --threads N             number of threads that run the model at once; the default is 1\n"
+    "  --parallel              let ONNX Runtime run independent nodes in parallel\n"
+    "  --run-level             profile each run separately, not the session as a whole\n"
+    "  --ort LIBRARY           ONNX Runtime's library.  The default is the first of: EPPROF_ORT, the library that the loader\n"
+    "                          finds, the Python package onnxruntime, the one that 'make run HOST=onnxruntime' fetched\n"
+    "  -o, --output FILE.epp   the trace; the default is MODEL.epp in the current folder\n"
+    "  --max-bytes N           maximum size of the trace: 64M, 10G (at least 4M), or 0 for no limit; the default is 2G\n"
+    "  --lossless              threads that record faster than epprof's helper thread writes also write, so that events are\n"
+    "                          lost only if --max-bytes or the disk leaves no room; the runs may take longer\n"
+    "  --force                 replace the trace if it exists\n"
+    "  --help                  print this text\n";
 
 #define RING_BYTES_MIN (UINT64_C(4) << 20)
 #define RING_BYTES (UINT64_C(2) << 30)
@@ -61,7 +61,6 @@ struct job {
 	OrtSessionOptions *session_options;
 	OrtSession *session;
 	epp_session *recording;
-	epp_member *account; /* of the providers' events */
 	unsigned kernels;
 	bool suggests_shapes; /* no run has succeeded */
 	struct run_folder profiles;
@@ -114,20 +113,14 @@ static epp_status *end_profiling(struct job *job)
 		if (status)
 			return status;
 	}
-	epp_status *status = run_kernels_append(job->recording, &job->ort, job->account, job->profiles.path,
-	                                        job->options->max_bytes, job->eps.count <= 2, &job->kernels);
-	epp_member_leave(job->account);
-	job->account = NULL;
+	epp_status *status = run_failures_find_recorded(&job->ort, job->recording);
+	if (!status)
+		status = run_kernels_append(&job->eps, job->recording, job->profiles.path, job->options->max_bytes,
+		                            &job->kernels);
+	run_eps_close_accounts(&job->eps);
 	if (!status)
 		status = run_failures_count(job->recording, &job->ort);
 	return status;
-}
-
-static epp_status *expect_kernels(struct job *job)
-{
-	const char *label = run_eps_label(&job->eps);
-
-	return label ? run_kernels_expect(job->recording, label, &job->account) : NULL;
 }
 
 static void print_limit(const struct run_options *options)
@@ -157,6 +150,9 @@ static epp_status *record(struct job *job)
 	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
+	/* The loader finds a library without a '/' in the system's folders. */
+	if (!status && strchr(job->ort.path, '/'))
+		cli_warn_of_writers(job->ort.path);
 	if (!status)
 		status = run_folder_make(&job->profiles);
 	if (!status)
@@ -166,7 +162,7 @@ static epp_status *record(struct job *job)
 	if (!status)
 		status = run_eps_register(&job->eps, &job->ort, options, job->session_options);
 	if (!status)
-		status = expect_kernels(job);
+		status = run_eps_expect_events(&job->eps, job->recording);
 	if (!status)
 		status = load_model(job);
 	if (status)
@@ -176,7 +172,7 @@ static epp_status *record(struct job *job)
 	                  options->run_level ? job->profiles.path : NULL);
 	if (!status)
 		return end_profiling(job);
-	epp_status_release(end_profiling(job));
+	epp_status_destroy(end_profiling(job));
 	if (!job->results.runs.count && !job->results.warmup.count)
 		job->suggests_shapes = true;
 	return status;
@@ -191,8 +187,8 @@ static void clean_up(struct job *job)
 		ort->api->ReleaseSession(job->session);
 	if (job->session_options)
 		ort->api->ReleaseSessionOptions(job->session_options);
-	epp_member_leave(job->account);
-	epp_session_release(job->recording);
+	run_eps_close_accounts(&job->eps);
+	epp_session_destroy(job->recording);
 	run_folder_remove(&job->profiles);
 }
 
@@ -204,7 +200,7 @@ static bool set_aside(const char *output, char *old, size_t bytes)
 	struct stat st;
 
 	*old = 0;
-	if (stat(output, &st) != 0 || !S_ISREG(st.st_mode))
+	if (lstat(output, &st) != 0 || !S_ISREG(st.st_mode))
 		return true;
 	if ((size_t)snprintf(old, bytes, "%s.%ld.old", output, (long)getpid()) < bytes && rename(output, old) == 0)
 		return true;
@@ -255,6 +251,8 @@ static int run_job(const struct run_options *options)
 		unlink(options->output);
 	}
 	put_back(options->output, old);
+	if (access(options->output, F_OK) == 0)
+		cli_warn_of_writers(options->output);
 	run_eps_unregister(&job.eps, &job.ort);
 	ort_close(&job.ort);
 	run_results_deinit(&job.results);
@@ -382,5 +380,5 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cli_run = {
-	.name = "run", .summary = "runs a model in ONNX Runtime, records it and sums it up", .help = help, .run = run
+	.name = "run", .summary = "runs a model in ONNX Runtime, records it and prints a summary", .help = help, .run = run
 };

@@ -24,6 +24,8 @@ static epp_status *parse(struct run_ep *ep, const char *text)
 	ep->library = realpath(library, NULL);
 	epp_status *status = ep->library ? NULL : epp_status_errno(errno, "--ep %s", library);
 	free(library);
+	if (!status)
+		cli_warn_of_writers(ep->library);
 	if (!status && colon && !(ep->name = strdup(colon + 1)))
 		status = epp_status_no_memory();
 	return status;
@@ -132,6 +134,21 @@ static epp_status *register_library(struct run_ep *ep, const struct ort *ort, Or
 	return append_provider(ep, ort, session_options, added, added_count);
 }
 
+static epp_status *register_named(struct run_eps *eps, const struct ort *ort, OrtSessionOptions *session_options,
+                                  struct run_ep *ep)
+{
+	TRY(name_library(eps, ep));
+	return epp_status_prefix(register_library(ep, ort, session_options), "%s", ep->library);
+}
+
+epp_status *run_eps_add(struct run_eps *eps, const struct ort *ort, const char *text, OrtSessionOptions *session_options)
+{
+	struct run_ep *ep = &eps->eps[eps->count++];
+
+	TRY(parse(ep, text));
+	return register_named(eps, ort, session_options, ep);
+}
+
 epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const struct run_options *options,
                              OrtSessionOptions *session_options)
 {
@@ -143,26 +160,16 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	/* This name means that the profile is read at the end (run_kernels.c). */
 	if (!(eps->eps[0].registered_name = strdup(EPPROF_COLLECTOR_NAME_OF_READER)))
 		return epp_status_no_memory();
-	for (size_t i = 0; i < options->eps_count; i++) {
-		status = parse(&eps->eps[eps->count++], options->eps[i]);
-		if (status)
-			return status;
-	}
-	for (size_t i = 0; i < eps->count; i++) {
-		status = name_library(eps, &eps->eps[i]);
-		if (status)
-			return status;
-		status = register_library(&eps->eps[i], ort, session_options);
-		if (status)
-			return epp_status_prefix(status, "%s", eps->eps[i].library);
-	}
+	TRY(register_named(eps, ort, session_options, &eps->eps[0]));
+	for (size_t i = 0; i < options->eps_count; i++)
+		TRY(run_eps_add(eps, ort, options->eps[i], session_options));
 	return NULL;
 }
 
 /* Returns true if the collector hosts the library: EPPROF_PROFILERS names it. */
-static bool is_carried(const char *library)
+static bool is_hosted(const char *library)
 {
-	const char *named = getenv("EPPROF_PROFILERS");
+	const char *named = secure_getenv("EPPROF_PROFILERS");
 	char *list = named ? strdup(named) : NULL, *rest = list, *path;
 	bool found = false;
 
@@ -175,13 +182,22 @@ static bool is_carried(const char *library)
 	return found;
 }
 
-const char *run_eps_label(const struct run_eps *eps)
+epp_status *run_eps_expect_events(struct run_eps *eps, epp_session *recording)
 {
-	bool any = false;
+	for (size_t i = 1; i < eps->count; i++) {
+		struct run_ep *ep = &eps->eps[i];
+		if (!is_hosted(ep->library))
+			TRY(epp_provider_events_create(recording, ep->name, &ep->events));
+	}
+	return NULL;
+}
 
-	for (size_t i = 1; i < eps->count; i++)
-		any = any || !is_carried(eps->eps[i].library);
-	return !any ? NULL : eps->count == 2 ? eps->eps[1].name : "providers";
+void run_eps_close_accounts(struct run_eps *eps)
+{
+	for (size_t i = 0; i < eps->count; i++) {
+		epp_provider_events_destroy(eps->eps[i].events);
+		eps->eps[i].events = NULL;
+	}
 }
 
 void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
@@ -199,6 +215,14 @@ void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
 		free(ep->name);
 	}
 	memset(eps, 0, sizeof *eps);
+}
+
+/* The name is the library's: it may have any bytes. */
+static void print_unused(const struct run_ep *ep)
+{
+	fprintf(stderr, "epprof: %s: '", ep->library);
+	cli_print_clean(stderr, ep->name, strlen(ep->name));
+	fputs("' claims no node of the model; all of it runs elsewhere\n", stderr);
 }
 
 /* ---- assignment of nodes ---- */
@@ -225,8 +249,7 @@ epp_status *run_eps_count_nodes(struct run_eps *eps, const struct ort *ort, cons
 	eps->nodes_known = true;
 	for (size_t i = 1; i < eps->count; i++) {
 		if (!eps->eps[i].nodes_count)
-			fprintf(stderr, "epprof: %s: '%s' claims no node of the model; all of it runs elsewhere\n",
-			        eps->eps[i].library, eps->eps[i].name);
+			print_unused(&eps->eps[i]);
 	}
 	return NULL;
 }

@@ -65,7 +65,7 @@ static void remove_left_over(const char *parent)
 
 epp_status *run_folder_make(struct run_folder *folder)
 {
-	const char *parent = getenv("TMPDIR");
+	const char *parent = secure_getenv("TMPDIR");
 
 	parent = parent && *parent ? parent : "/tmp";
 	remove_left_over(parent);

@@ -140,7 +140,7 @@ static void take_part(struct worker *worker, struct phase *phase)
 			loop->failure = status, status = NULL;
 		loop->stop = loop->stop || loop->failure;
 		pthread_mutex_unlock(&loop->lock);
-		epp_status_release(status);
+		epp_status_destroy(status);
 	}
 }
 
@@ -153,6 +153,7 @@ static void *work(void *user)
 	snprintf(name, sizeof name, "run %zu", worker->number);
 	pthread_setname_np(pthread_self(), name);
 	take_part(worker, &loop->warmup);
+	/* NOLINTNEXTLINE(bugprone-posix-return): one of the threads gets this constant, which is negative */
 	if (pthread_barrier_wait(&loop->warm) == PTHREAD_BARRIER_SERIAL_THREAD) {
 		pthread_mutex_lock(&loop->lock);
 		loop->began_ns = monotonic_ns();
@@ -290,7 +291,7 @@ epp_status *run_loop(struct run_results *results, const struct ort *ort, OrtSess
 	results->wall_ns = loop.began_ns ? loop.ended_ns - loop.began_ns : 0;
 	if (!status)
 		return epp_status_prefix(loop.failure, "%s", options->model);
-	epp_status_release(loop.failure);
+	epp_status_destroy(loop.failure);
 	return status;
 }
 

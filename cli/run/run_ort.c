@@ -25,7 +25,7 @@ static epp_status *read_version(const char *path, const OrtApiBase *base, struct
 
 	if (!version || strncmp(version, "1.", 2) != 0)
 		return epp_status_create(EPP_INCOMPATIBLE,
-		                         "%s: it says version '%s', which is no version of ONNX Runtime's", path,
+		                         "%s: its version is '%s', which is not a version of ONNX Runtime", path,
 		                         version ? version : "");
 	strlcpy(ort->version, version, sizeof ort->version);
 	size_t digits = strspn(version + 2, "0123456789");
@@ -87,14 +87,15 @@ static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_
 		return true;
 	strlcat(reasons, "\n  ", REASONS_BYTES);
 	strlcat(reasons, epp_status_message(status), REASONS_BYTES);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return false;
 }
 
-/* Asks Python for the location of its package.  The virtual environment, which need not be in PATH, is tried first. */
+/* Asks Python for the location of its package.  The virtual environment, which need not be in PATH, is tried first.
+ * Python also searches the working directory, which becomes the root: a package there was not named by anybody. */
 static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
 {
-	static const char command[] = "for python in \"${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/}python3\" python3; do"
+	static const char command[] = "cd / && for python in \"${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/}python3\" python3; do"
 				      " \"$python\" -c '\n"
 				      "import glob, importlib.util, os\n"
 				      "package = importlib.util.find_spec(\"onnxruntime\")\n"
@@ -146,7 +147,7 @@ static bool try_deps(struct ort *ort, char reasons[REASONS_BYTES])
 static epp_status *find_library(struct ort *ort, const char *asked)
 {
 	static const char *const names[] = { "libonnxruntime.so.1", "libonnxruntime.so" };
-	const char *from_environment = getenv("EPPROF_ORT");
+	const char *from_environment = secure_getenv("EPPROF_ORT");
 	char reasons[REASONS_BYTES] = "";
 
 	if (asked)

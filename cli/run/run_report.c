@@ -95,6 +95,8 @@ static void print_most(const struct summary *summary)
 			if (!is_taken && (!next || lines[i]->self_ns > next->self_ns))
 				next = lines[i];
 		}
+		if (!next)
+			break;
 		nodes[taken++] = next;
 		taken_ns += next->self_ns;
 	}

@@ -79,7 +79,7 @@ static bool runs(struct run_inputs *inputs, const struct ort *ort, OrtSession *s
 	if (options)
 		ort->api->ReleaseRunOptions(options);
 	bool ran = !status;
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return ran;
 }
 

@@ -66,7 +66,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state * UINT64_C(0x2545F4914F6CDD1D);
 }
 
-/* The 16-bit types have no type in C: their bits are taken from the float's. */
+/* C has no 16-bit floating-point types, so their bits are computed from a float. */
 static uint16_t half_bits(float value, bool brain)
 {
 	uint32_t bits;

@@ -3,19 +3,20 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
-	size_t count = epp_trace_accounts_count(trace);
+	size_t count = epp_trace_ledger_count(trace);
 	uint64_t missing[2] = { 0 }; /* of threads, of plugins: an event may be counted in an account of each */
 
 	memset(accounts, 0, sizeof *accounts);
 	accounts->balanced = true;
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
-		epp_status *status = epp_trace_account_at(trace, i, &account);
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		epp_status *status = epp_trace_ledger_at(trace, i, &account);
 		if (status)
 			return status;
 		accounts->balanced = accounts->balanced && account.balanced;
@@ -85,30 +86,83 @@ void accounts_print_missing_json(const struct accounts *accounts)
 	print_known("missing_events", accounts->missing_events, whole || accounts->missing_events);
 }
 
+#define UNBALANCED "the counts of events do not add up (emitted is not written + lost + open)"
+
 static void warn(const struct accounts *accounts, FILE *to, const char *before)
 {
 	char text[ACCOUNTS_MISSING_BYTES];
 
 	if (accounts->truncated) {
-		fprintf(to, "%sWARNING: the file is cut off: %s\n", before, accounts_missing(accounts, text));
+		fprintf(to, "%sWARNING: the file is truncated: %s\n", before, accounts_missing(accounts, text));
 		return;
 	}
 	if (!accounts->balanced)
-		fprintf(to, "%sWARNING: the accounts do not balance; see 'epprof info' and 'epprof validate'\n", before);
+		fprintf(to, "%sWARNING: " UNBALANCED "; see 'epprof info' and 'epprof validate'\n", before);
 	if (accounts->damage_count)
 		fprintf(to,
-		        "%sWARNING: the file is damaged or was cut, and what that cost is not known; see 'epprof validate'\n",
+		        "%sWARNING: the file is damaged or truncated, the number of lost events is unknown; see 'epprof validate'\n",
 		        before);
+}
+
+/* The text of accounts_warn; NULL: no memory.  Ownership: malloc, the caller's. */
+static char *warning(const struct accounts *accounts)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	if (!to)
+		return NULL;
+	warn(accounts, to, "");
+	return fclose(to) == 0 ? text : NULL;
 }
 
 void accounts_print_warnings(const struct accounts *accounts, const char *indent)
 {
-	warn(accounts, stdout, indent);
+	char *text = warning(accounts), *rest = text, *line;
+
+	if (!text)
+		cli_no_memory();
+	while ((line = strsep(&rest, "\n")) && *line)
+		cli_print("%s%s\n", indent, line);
+	free(text);
 }
 
 void accounts_warn(const struct accounts *accounts)
 {
 	warn(accounts, stderr, "epprof: ");
+}
+
+void accounts_warn_all(const struct accounts *accounts, epp_trace *const *traces, size_t count)
+{
+	char **texts = calloc(count, sizeof *texts);
+
+	for (size_t i = 0; texts && i < count; i++)
+		texts[i] = warning(&accounts[i]);
+	for (size_t i = 0; i < count; i++) {
+		size_t others = 0;
+		if (!texts || !texts[i]) {
+			/* Without memory a sentence may be repeated: the command has written its output. */
+			accounts_warn(&accounts[i]);
+			continue;
+		}
+		for (size_t j = i + 1; j < count; j++) {
+			if (texts[j] && strcmp(texts[i], texts[j]) == 0) {
+				others++;
+				texts[j][0] = '\0';
+			}
+		}
+		/* A text has a line for each sentence. */
+		for (char *rest = texts[i], *line; (line = strsep(&rest, "\n")) && *line;) {
+			fprintf(stderr, "epprof: %s", epp_trace_get_info(traces[i])->path);
+			if (others)
+				fprintf(stderr, " and %zu more", others);
+			fprintf(stderr, ": %s\n", line);
+		}
+	}
+	for (size_t i = 0; texts && i < count; i++)
+		free(texts[i]);
+	free(texts);
 }
 
 int accounts_strict(const struct accounts *accounts)
@@ -118,10 +172,10 @@ int accounts_strict(const struct accounts *accounts)
 	if (accounts->lost_total)
 		fprintf(stderr, "epprof: %llu events were lost\n", (unsigned long long)accounts->lost_total);
 	if (accounts->truncated)
-		fprintf(stderr, "epprof: the file is cut off\n");
+		fprintf(stderr, "epprof: the file is truncated\n");
 	else if (!accounts->balanced)
-		fprintf(stderr, "epprof: the accounts do not balance\n");
+		fprintf(stderr, "epprof: " UNBALANCED "; run 'epprof validate'\n");
 	if (accounts->damage_count && !accounts->truncated)
-		fprintf(stderr, "epprof: the file is damaged or was cut\n");
+		fprintf(stderr, "epprof: the file is damaged or truncated\n");
 	return CLI_INVALID;
 }

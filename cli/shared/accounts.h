@@ -29,7 +29,10 @@ void accounts_print_warnings(const struct accounts *accounts, const char *indent
 /* Prints the same on standard error, for the input of a command that writes an output from it.  Add the accounts up
  * before the output is written, so that an error in that leaves no file. */
 void accounts_warn(const struct accounts *accounts);
-/* The check of --strict: CLI_OK, or CLI_INVALID after the reason was printed. */
+/* As accounts_warn, for several inputs: each sentence once, with the path of the first trace that it is about and the
+ * number of the others. */
+void accounts_warn_all(const struct accounts *accounts, epp_trace *const *traces, size_t count);
+/* The check of --strict: returns CLI_OK, or prints the reason and returns CLI_INVALID. */
 int accounts_strict(const struct accounts *accounts);
 
 #endif

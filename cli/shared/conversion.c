@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "accounts.h"
 
@@ -20,7 +21,7 @@ int conversion_explain(epp_status *status)
 	epp_code code = epp_status_code(status);
 
 	if (cli_signal) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		raise(cli_signal);
 		return CLI_FAILURE;
 	}
@@ -81,11 +82,11 @@ bool conversion_option(struct conversion *conversion, int option)
 int conversion_check(struct conversion *conversion)
 {
 	if (conversion->to_ns <= conversion->from_ns)
-		return cli_misuse(conversion->command, "--to must lie behind --from");
+		return cli_misuse(conversion->command, "--to must be later than --from");
 	if (!*conversion->output)
-		return cli_misuse(conversion->command, "-o '': a file has a name");
+		return cli_misuse(conversion->command, "-o '': the file name is empty");
 	if (cli_is_same_file(conversion->input, conversion->output))
-		return cli_misuse(conversion->command, "'%s' is the trace itself", conversion->output);
+		return cli_misuse(conversion->command, "'%s' is the input trace", conversion->output);
 	if (conversion->from_ns != 0 || conversion->to_ns != INT64_MAX) {
 		conversion->window.from_ns = conversion->from_ns;
 		conversion->window.to_ns = conversion->to_ns;
@@ -109,15 +110,20 @@ int conversion_run(const struct conversion *conversion)
 	if (code != CLI_OK)
 		return code;
 	cli_catch_signals();
+	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
+		cli_progress_end();
 	epp_status *status = accounts_add_up(&accounts, trace);
 	if (!status)
 		status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
 		                         cli_print_receipt, &left_out);
+	cli_progress_end();
 	if (status)
 		code = conversion_explain(status);
 	else if (strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
 		fprintf(stderr, "epprof: wrote %s: %s, %s\n", output, conversion->format,
 		        cli_bytes((uint64_t)st.st_size, size));
+	if (!status && strcmp(output, "-") != 0)
+		cli_warn_of_writers(output);
 	if (code == CLI_OK)
 		code = conversion_judge(conversion, &accounts, left_out);
 	epp_trace_close(trace);

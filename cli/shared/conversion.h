@@ -27,10 +27,10 @@ struct conversion {
 #define CONVERSION_HELP \
 	"  --from TIME        only events that end after this time since the trace's beginning: 250us, 1.5ms, 2s\n" \
 	"  --to TIME          only events that start before this time\n" \
-	"  --min-duration TIME  only slices that last so long\n" \
-	"  --name PATTERN     only events of such a name; patterns are the shell's: 'gemm*'\n" \
-	"  --track PATTERN    only events of threads and streams of such a name\n" \
-	"  --process PATTERN  only events of a process (its number, program, label or host) or device\n"
+	"  --min-duration TIME  only events with at least this duration\n" \
+	"  --name PATTERN     only events whose name matches; patterns as in the shell: 'gemm*'\n" \
+	"  --track PATTERN    only events of threads and streams whose name matches\n" \
+	"  --process PATTERN  only events of a process (its number, program, label or host) or device that matches\n"
 
 void conversion_init(struct conversion *conversion, const struct cli_command *command);
 /* Handles one of CONVERSION_LONGS; other options are ignored.  False: an error was reported. */

@@ -11,6 +11,8 @@
 #include "cli/cli.h"
 
 #define LONGS_MAX 32
+/* No letter. */
+#define QUIET 256
 
 void cli_print_help(const struct cli_command *command)
 {
@@ -25,11 +27,12 @@ int cli_misuse(const struct cli_command *command, const char *format, ...)
 {
 	va_list args;
 
+	cli_progress_end();
 	fprintf(stderr, command ? "epprof %s: " : "epprof: ", command ? command->name : "");
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, command ? "\n'epprof help %s' tells more.\n" : "\n'epprof help' lists the commands.\n",
+	fprintf(stderr, command ? "\nSee 'epprof help %s'.\n" : "\n'epprof help' lists the commands.\n",
 	        command ? command->name : "");
 	return CLI_USAGE;
 }
@@ -94,7 +97,7 @@ static void explain_unknown_long(const struct cli_options *options, const struct
 	}
 	const char *nearest = cli_nearest(name, names);
 	if (matches > 1)
-		cli_misuse(options->command, "option '--%s' could mean several", name);
+		cli_misuse(options->command, "option '--%s' is ambiguous", name);
 	else if (nearest)
 		cli_misuse(options->command, "unknown option '--%s'; did you mean '--%s'?", name, nearest);
 	else
@@ -128,14 +131,18 @@ int cli_options_next(struct cli_options *options)
 	char shorts[64];
 	size_t count = 0;
 
-	for (const struct option *from = options->longs; from->name && count < LONGS_MAX - 1; from++)
+	for (const struct option *from = options->longs; from->name && count < LONGS_MAX - 2; from++)
 		longs[count++] = *from;
-	longs[count] = (struct option){ "help", no_argument, NULL, 'h' };
-	snprintf(shorts, sizeof shorts, ":h%s", options->shorts);
+	longs[count++] = (struct option){ "help", no_argument, NULL, 'h' };
+	longs[count] = (struct option){ "quiet", no_argument, NULL, QUIET };
+	bool ends_at_argument = options->shorts[0] == '+';
+	snprintf(shorts, sizeof shorts, "%s:h%s", ends_at_argument ? "+" : "", options->shorts + ends_at_argument);
 
 	opterr = 0;
 	optopt = 0;
-	int value = getopt_long(options->argc, options->argv, shorts, longs, NULL);
+	int value;
+	while ((value = getopt_long(options->argc, options->argv, shorts, longs, NULL)) == QUIET)
+		cli_quiet = true;
 	switch (value) {
 	case -1:
 		return CLI_END;
@@ -162,7 +169,7 @@ const char *cli_options_one(struct cli_options *options, const char *what)
 		return NULL;
 	}
 	if (optind + 1 < options->argc) {
-		options->exit = cli_misuse(options->command, "one %s at a time: '%s' is too much", what,
+		options->exit = cli_misuse(options->command, "only one %s is allowed: '%s' is unexpected", what,
 		                           options->argv[optind + 1]);
 		return NULL;
 	}
@@ -177,9 +184,9 @@ const char *cli_options_trace(struct cli_options *options)
 bool cli_takes_trace(const struct cli_command *command, const char *output)
 {
 	if (!*output)
-		cli_misuse(command, "-o '': a file has a name");
+		cli_misuse(command, "-o '': the file name is empty");
 	else if (strcmp(output, "-") == 0)
-		cli_misuse(command, "a trace is not written in one go, so not to standard output");
+		cli_misuse(command, "a trace cannot be written to standard output");
 	else
 		return true;
 	return false;
@@ -201,32 +208,36 @@ int cli_choice(const struct cli_command *command, const char *option, const char
 	if (nearest)
 		cli_misuse(command, "%s '%s': did you mean '%s'?", option, optarg, nearest);
 	else
-		cli_misuse(command, "%s '%s': it is one of %s", option, optarg, list);
+		cli_misuse(command, "%s '%s': must be one of %s", option, optarg, list);
 	return -1;
 }
 
-bool cli_time(const struct cli_command *command, const char *option, int64_t *ns)
+bool cli_parse_time(const char *text, int64_t *ns)
 {
 	static const struct {
 		const char *name;
 		double ns;
 	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "\xC2\xB5s", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 6e10 } };
 	char *end;
-	double value = strtod(optarg, &end);
+	double value = strtod(text, &end);
 
 	while (*end == ' ')
 		end++;
-	for (size_t i = 0; end != optarg && i < sizeof units / sizeof *units; i++) {
+	for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
 		if (strcmp(end, units[i].name) == 0 && fabs(value * units[i].ns) < 9e18) {
 			*ns = llround(value * units[i].ns);
 			return true;
 		}
 	}
-	if (strcmp(optarg, "0") == 0) {
-		*ns = 0;
+	*ns = 0;
+	return strcmp(text, "0") == 0;
+}
+
+bool cli_time(const struct cli_command *command, const char *option, int64_t *ns)
+{
+	if (cli_parse_time(optarg, ns))
 		return true;
-	}
-	cli_misuse(command, "%s '%s': a time has a number and a unit: 250us, 1.5ms, 2s", option, optarg);
+	cli_misuse(command, "%s '%s': must be a number and a unit: 250us, 1.5ms, 2s", option, optarg);
 	return false;
 }
 
@@ -247,7 +258,7 @@ bool cli_size(const struct cli_command *command, const char *option, uint64_t *b
 	/* expand_number ignores the text after the unit. */
 	if (unit > optarg && (!*unit || !unit[1]) && expand_number(optarg, bytes) == 0)
 		return true;
-	cli_misuse(command, "%s '%s': a size has a number and a unit: 500K, 64M, 2G", option, optarg);
+	cli_misuse(command, "%s '%s': must be a number and a unit: 500K, 64M, 2G", option, optarg);
 	return false;
 }
 
@@ -257,4 +268,14 @@ bool cli_is_same_file(const char *a, const char *b)
 
 	return stat(a, &a_stat) == 0 && stat(b, &b_stat) == 0 && a_stat.st_dev == b_stat.st_dev &&
 	       a_stat.st_ino == b_stat.st_ino;
+}
+
+char *cli_library_path(const char *name)
+{
+	char *path;
+
+	if (asprintf(&path, "%s%s", strchr(name, '/') ? "" : "./", name) >= 0)
+		return path;
+	cli_no_memory();
+	return NULL;
 }

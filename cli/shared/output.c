@@ -1,19 +1,36 @@
-/* Prints statuses, texts of any bytes, and numbers for people. */
+/* Prints statuses, texts of any bytes (as JSON, or as CSV with formulas defused), and numbers for people. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <wchar.h>
 #include <wctype.h>
 
 #include "cli/cli.h"
 
+void cli_message(const char *text, const char *after)
+{
+	fputs("epprof: ", stderr);
+	for (size_t bytes; *text; text += bytes) {
+		bytes = strcspn(text, "\n");
+		cli_print_clean(stderr, text, bytes);
+		if (text[bytes]) {
+			fputc('\n', stderr);
+			bytes++;
+		}
+	}
+	fprintf(stderr, "%s\n", after);
+}
+
 static int explain(epp_status *status, int code)
 {
-	fprintf(stderr, "epprof: %s\n", epp_status_message(status));
-	epp_status_release(status);
+	cli_progress_end();
+	cli_message(epp_status_message(status), "");
+	epp_status_destroy(status);
 	return code;
 }
 
@@ -29,27 +46,50 @@ int cli_unreadable(epp_status *status)
 
 int cli_not_written(epp_status *status)
 {
-	if (epp_status_code(status) != EPP_UNAVAILABLE)
+	if (epp_status_code(status) != EPP_EXISTS)
 		return cli_failure(status);
-	fprintf(stderr, "epprof: %s; --force replaces it\n", epp_status_message(status));
-	epp_status_release(status);
+	cli_progress_end();
+	cli_message(epp_status_message(status), "; --force replaces it");
+	epp_status_destroy(status);
 	return CLI_FAILURE;
 }
 
 void cli_print_receipt(void *user, const char *text)
 {
-	bool *told = user;
+	bool *is_reported = user;
 
-	if (told)
-		*told = true;
-	fprintf(stderr, "epprof: %s\n", text);
+	if (is_reported)
+		*is_reported = true;
+	cli_progress_hide();
+	cli_message(text, "");
+}
+
+/* Returns true if the first character of a file that is no blank begins JSON. */
+static bool is_json(const char *path)
+{
+	struct stat about;
+	char first[2] = "";
+
+	/* Only regular files, because opening a pipe may block for ever. */
+	FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "re") : NULL;
+	if (!file)
+		return false;
+	bool any = fscanf(file, " %1[[{]", first) == 1;
+	fclose(file);
+	return any;
 }
 
 int cli_open(const char *path, epp_trace **trace)
 {
+	cli_progress_begin();
 	epp_status *status = epp_trace_open(path, trace);
 
-	return status ? cli_unreadable(status) : CLI_OK;
+	if (!status)
+		return CLI_OK;
+	int code = cli_unreadable(status);
+	if (code == CLI_UNREADABLE && is_json(path))
+		fprintf(stderr, "epprof: it is JSON; 'epprof import -o FILE.epp %s' makes a trace of a profile\n", path);
+	return code;
 }
 
 int cli_open_all(char *const *paths, size_t count, epp_trace ***traces)
@@ -95,6 +135,7 @@ void cli_no_memory(void)
 
 int cli_finish(int code)
 {
+	cli_progress_end();
 	bool flushed = cli_flush();
 
 	if (memory_missing)
@@ -120,6 +161,14 @@ static size_t next_character(const char *text, size_t bytes, wchar_t *character)
 	return length;
 }
 
+/* Returns true for characters that turn the direction of the text around them: in a name, they can make a line look like
+ * another one. */
+static bool turns_direction(wchar_t character)
+{
+	return character == 0x61C || character == 0x200E || character == 0x200F ||
+	       (character >= 0x202A && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
+}
+
 /* Returns the next character in printable form, at most three times as long as in the text, and removes it from the
  * text. */
 static const char *next_clean(const char **text, size_t *bytes, size_t *clean_bytes)
@@ -131,7 +180,7 @@ static const char *next_clean(const char **text, size_t *bytes, size_t *clean_by
 	*clean_bytes = next_character(*text, *bytes, &character);
 	*text += *clean_bytes;
 	*bytes -= *clean_bytes;
-	if (character && iswprint((wint_t)character))
+	if (character && iswprint((wint_t)character) && !turns_direction(character))
 		return clean;
 	bool is_blank = character == '\t' || character == '\n';
 	*clean_bytes = is_blank ? 1 : strlen(replacement);
@@ -164,43 +213,71 @@ char *cli_clean(const char *text, size_t bytes)
 	return clean;
 }
 
+/* The bytes of a clean text that take up to *columns; sets *columns to what they take. */
+static size_t measure(const char *clean, int *columns)
+{
+	size_t bytes = strlen(clean), fit = 0;
+	int used = 0;
+
+	while (fit < bytes) {
+		wchar_t character;
+		size_t length = next_character(clean + fit, bytes - fit, &character);
+		int width = wcwidth(character);
+		if (width > *columns - used)
+			break;
+		used += width > 0 ? width : 0;
+		fit += length;
+	}
+	*columns = used;
+	return fit;
+}
+
 int cli_columns(const char *clean)
 {
-	size_t bytes = strlen(clean);
-	wchar_t character;
-	int columns = 0;
+	int columns = INT_MAX;
 
-	for (size_t i = 0; i < bytes;) {
-		i += next_character(clean + i, bytes - i, &character);
-		int width = wcwidth(character);
-		columns += width > 0 ? width : 0;
-	}
+	measure(clean, &columns);
 	return columns;
+}
+
+size_t cli_fitting_bytes(const char *clean, int columns)
+{
+	return measure(clean, &columns);
+}
+
+void cli_json_string_to(FILE *to, const char *text, size_t bytes)
+{
+	wchar_t character;
+
+	putc('"', to);
+	for (size_t i = 0; i < bytes;) {
+		size_t length = next_character(text + i, bytes - i, &character);
+		if (text[i] == '"' || text[i] == '\\')
+			fprintf(to, "\\%c", text[i]);
+		else if ((unsigned char)text[i] < 0x20)
+			fprintf(to, "\\u%04x", (unsigned)text[i]);
+		else if (!character)
+			fputs("\\ufffd", to);
+		else if ((character >= 0x7F && character < 0xA0) || turns_direction(character))
+			fprintf(to, "\\u%04x", (unsigned)character);
+		else
+			fwrite(text + i, 1, length, to);
+		i += length;
+	}
+	putc('"', to);
 }
 
 void cli_json_string(const char *text, size_t bytes)
 {
-	wchar_t character;
-
-	putchar('"');
-	for (size_t i = 0; i < bytes;) {
-		size_t length = next_character(text + i, bytes - i, &character);
-		if (text[i] == '"' || text[i] == '\\')
-			printf("\\%c", text[i]);
-		else if ((unsigned char)text[i] < 0x20)
-			printf("\\u%04x", (unsigned)text[i]);
-		else if (!character)
-			fputs("\\ufffd", stdout);
-		else
-			fwrite(text + i, 1, length, stdout);
-		i += length;
-	}
-	putchar('"');
+	cli_json_string_to(stdout, text, bytes);
 }
 
 void cli_csv_string(const char *text, size_t bytes)
 {
 	putchar('"');
+	/* Spreadsheets compute a cell that begins with one of these; the quote makes it a text. */
+	if (bytes && strchr("=+-@\t\r", *text) && *text)
+		putchar('\'');
 	while (bytes) {
 		size_t clean_bytes;
 		const char *clean = next_clean(&text, &bytes, &clean_bytes);
@@ -285,6 +362,18 @@ const char *cli_state(uint32_t state)
 		return "cut off";
 	default:
 		return "unknown";
+	}
+}
+
+void cli_print_process(const epp_trace_info *info)
+{
+	const char *program = info->program ? info->program : "", *host = info->hostname ? info->hostname : "";
+
+	cli_print_bytes(program, strlen(program));
+	cli_print(*program ? " (pid %u)" : "process %u", info->pid);
+	if (*host) {
+		cli_print(" on ");
+		cli_print_bytes(host, strlen(host));
 	}
 }
 

@@ -24,10 +24,14 @@ int rewrite_run(const struct cli_command *command, int argc, char **argv, rewrit
 	if (!input)
 		return options.exit;
 	if (!output == !in_place)
-		return cli_misuse(command, "where to?  -o FILE.epp, or --in-place");
+		return cli_misuse(command, "-o FILE.epp or --in-place is missing");
 	if (output && !cli_takes_trace(command, output))
 		return CLI_USAGE;
 	if (output && cli_is_same_file(input, output))
-		return cli_misuse(command, "'%s' is the trace itself; --in-place replaces it", output);
-	return rewrite(input, in_place ? input : output, force || in_place);
+		return cli_misuse(command, "'%s' is the input trace; --in-place replaces it", output);
+	output = in_place ? input : output;
+	int code = rewrite(input, output, force || in_place);
+	if (code == CLI_OK)
+		cli_warn_of_writers(output);
+	return code;
 }

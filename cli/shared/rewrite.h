@@ -5,10 +5,10 @@
 #include "cli/cli.h"
 
 #define REWRITE_HELP \
-	"  -o, --output FILE  where to\n" \
-	"  --in-place         replaces TRACE itself, once the new file is whole\n" \
-	"  --force            replaces FILE if it exists\n" \
-	"  --help             this text\n"
+	"  -o, --output FILE  the output file\n" \
+	"  --in-place         replace TRACE itself when the new file is complete\n" \
+	"  --force            replace FILE if it exists\n" \
+	"  --help             print this text\n"
 
 /* Writes `input` as `output`, which may be the same file; returns an enum cli_exit. */
 typedef int (*rewrite_fn)(const char *input, const char *output, bool overwrite);

@@ -1,5 +1,6 @@
 /* Prints aligned tables.  Cells are kept until all are known; then each column is as wide as its widest cell.  If the
- * terminal is too narrow for that, optional columns are left out one by one, then columns of texts are cut. */
+ * terminal is too narrow for that, optional columns are left out one by one, then columns of texts are cut, then other
+ * columns are left out.  A table that must not leave out columns is printed as records instead: a line for each value. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ struct column {
 struct cli_table {
 	struct column *columns;
 	size_t columns_count;
-	char **cells; /* the titles are the first row */
+	bool may_leave_out; /* columns that are not optional */
+	char **cells;       /* the titles are the first row */
 	size_t cells_count, cells_room;
 };
 
@@ -70,6 +72,8 @@ struct cli_table *cli_table_create(const char *titles)
 	struct cli_table *table = copy ? cli_table_create_columns(count, names, left) : NULL;
 	for (size_t i = 0; table && i < count; i++)
 		table->columns[i].optional = optional[i];
+	if (table)
+		table->may_leave_out = true;
 	free(copy);
 	return table;
 }
@@ -163,29 +167,99 @@ static void cut_column(struct cli_table *table, size_t column, int width)
 		table->columns[column].width = width;
 }
 
-/* Leaves out optional columns and cuts texts as needed: the last column to the remaining width, the others only if the
- * last one would get too little. */
+/* The columns that the last column has: the width without the others. */
+static int rest_of(const struct cli_table *table, size_t last, int width)
+{
+	int rest = width - 2;
+
+	for (size_t i = 0; i < last; i++)
+		rest -= table->columns[i].left_out ? 0 : table->columns[i].width + 2;
+	return rest;
+}
+
+/* The columns that a column should have: as many as it needs, or `most` if it has texts. */
+static int wanted(const struct cli_table *table, size_t column, int most)
+{
+	int needed = table->columns[column].width;
+
+	return table->columns[column].left && needed > most ? most : needed;
+}
+
+/* Cuts texts before the last column as far as needed, to `most` columns at the least. */
+static void cut_others(struct cli_table *table, size_t last, int width, int most)
+{
+	for (size_t i = 0; i < last; i++) {
+		int missing = wanted(table, last, most) - rest_of(table, last, width);
+		int target = table->columns[i].width - missing;
+		if (missing > 0 && table->columns[i].left)
+			cut_column(table, i, target > most ? target : most);
+	}
+}
+
+/* Leaves out columns of numbers, or of texts, the last ones first. */
+static void leave_out_others(struct cli_table *table, size_t last, int width, bool texts)
+{
+	for (size_t i = last; i-- > 0 && rest_of(table, last, width) < wanted(table, last, NAME_COLUMNS_MIN);) {
+		if (table->columns[i].left == texts)
+			table->columns[i].left_out = true;
+	}
+}
+
+/* Makes the table as narrow as the width, by the steps that cli.h describes. */
 static void fit(struct cli_table *table, int width)
 {
 	size_t last = table->columns_count - 1;
-	int rest = width - 2, needed = table->columns[last].width;
 
-	if (!width || !table->columns[last].left)
+	if (!width)
 		return;
-	for (size_t i = 0; i < last; i++)
-		rest -= table->columns[i].width + 2;
-	for (size_t i = 0; i < last && rest < (needed < NAME_COLUMNS ? needed : NAME_COLUMNS); i++) {
+	for (size_t i = 0; i < last && rest_of(table, last, width) < wanted(table, last, NAME_COLUMNS); i++)
 		table->columns[i].left_out = table->columns[i].optional;
-		rest += table->columns[i].optional ? table->columns[i].width + 2 : 0;
+	if (last && table->columns[last].optional && rest_of(table, last, width) < NAME_COLUMNS_MIN)
+		table->columns[last--].left_out = true;
+	cut_others(table, last, width, NAME_COLUMNS);
+	if (table->may_leave_out) {
+		cut_others(table, last, width, NAME_COLUMNS_MIN);
+		leave_out_others(table, last, width, false);
+		leave_out_others(table, last, width, true);
 	}
-	for (size_t i = 0; i < last && rest < (needed < NAME_COLUMNS ? needed : NAME_COLUMNS); i++) {
-		if (!table->columns[i].left || table->columns[i].width <= NAME_COLUMNS)
-			continue;
-		rest += table->columns[i].width - NAME_COLUMNS;
-		cut_column(table, i, NAME_COLUMNS);
+	if (table->columns[last].left && rest_of(table, last, width) >= NAME_COLUMNS_MIN)
+		cut_column(table, last, rest_of(table, last, width));
+}
+
+/* Whether the table fits if its texts are cut, but no column is left out. */
+static bool can_fit(const struct cli_table *table, int width)
+{
+	size_t last = table->columns_count - 1;
+	int least = wanted(table, last, NAME_COLUMNS_MIN) + 2;
+
+	for (size_t i = 0; i < last; i++)
+		least += wanted(table, i, NAME_COLUMNS) + 2;
+	return !width || least <= width;
+}
+
+/* Prints each row as lines of a title and a value, both cut to fit. */
+static void print_records(struct cli_table *table, int width)
+{
+	size_t count = table->columns_count;
+	int titles_width = 0;
+
+	for (size_t i = 0; i < table->cells_count; i++) {
+		if (!table->cells[i])
+			table->cells[i] = strdup("");
+		if (!table->cells[i]) {
+			cli_no_memory();
+			return;
+		}
+		int most = i < count ? width / 2 : width - titles_width - 4;
+		cli_cut(table->cells[i], most > NAME_COLUMNS_MIN ? most : NAME_COLUMNS_MIN);
+		if (i < count && cli_columns(table->cells[i]) > titles_width)
+			titles_width = cli_columns(table->cells[i]);
 	}
-	if (rest >= NAME_COLUMNS_MIN)
-		cut_column(table, last, rest);
+	for (size_t i = count; i < table->cells_count / count * count; i++) {
+		const char *title = table->cells[i % count], *cell = table->cells[i];
+		fputs(i % count || i == count ? "" : "\n", stdout);
+		printf("  %s%*s%s\n", title, *cell ? titles_width - cli_columns(title) + 2 : 0, "", cell);
+	}
 }
 
 static void print_row(const struct cli_table *table, char *const *cells, bool faint)
@@ -193,7 +267,7 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 	size_t count = table->columns_count;
 
 	/* Print nothing, not even spaces, after the last text. */
-	while (count && (!cells[count - 1] || !cells[count - 1][0]))
+	while (count && (!cells[count - 1] || !cells[count - 1][0] || table->columns[count - 1].left_out))
 		count--;
 	fputs(faint ? "\033[2m" : "", stdout);
 	for (size_t i = 0; i < count; i++)
@@ -202,14 +276,23 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 	fputs(faint ? "\033[0m\n" : "\n", stdout);
 }
 
+static void print_rows(struct cli_table *table, int width)
+{
+	fit(table, width);
+	for (size_t i = 0; i + table->columns_count <= table->cells_count; i += table->columns_count)
+		print_row(table, table->cells + i, i == 0 && cli_is_styled());
+}
+
 void cli_table_print(struct cli_table *table)
 {
 	if (!table) {
 		cli_no_memory();
 		return;
 	}
-	fit(table, cli_width());
-	for (size_t i = 0; i + table->columns_count <= table->cells_count; i += table->columns_count)
-		print_row(table, table->cells + i, i == 0 && cli_is_styled());
+	int width = cli_width();
+	if (table->may_leave_out || can_fit(table, width))
+		print_rows(table, width);
+	else
+		print_records(table, width);
 	release(table);
 }

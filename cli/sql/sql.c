@@ -5,25 +5,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char
-    help[] = "usage: epprof sql [OPTION]... TRACE [STATEMENT]\n"
-	     "\n"
-	     "Answers questions in SQL (SQLite's) about a trace; without STATEMENT it reads them from standard input, on\n"
-	     "a terminal with a prompt.  Nothing is loaded first, and a condition on start_ns reads only that part of the\n"
-	     "trace.  The main tables:\n"
-	     "\n"
-	     "  timeline  an event a row: name, category, start_ns, duration_ns, track_name, stream, parent, id, ...\n"
-	     "  events    the same with numbers for words, which are in names, tracks, kinds, categories, placements\n"
-	     "  args      event, number, key, value\n"
-	     "  flows     from_id, to_id: which event caused which\n"
-	     "  ledger    what was lost, and why; beside it facts, runs, clock_pairs\n"
-	     "\n"
-	     "For example:\n"
-	     "  epprof sql run.epp \"SELECT name, count(*), avg(duration_ns) FROM timeline GROUP BY name ORDER BY 3 DESC\"\n"
-	     "\n"
-	     "Options:\n"
-	     "  --format FORMAT  table (the default), csv or json\n"
-	     "  --help           this text\n";
+static const char help[] =
+    "usage: epprof sql [OPTION]... TRACE [STATEMENT]\n"
+    "\n"
+    "Queries a trace with SQL (SQLite's dialect).  Without STATEMENT it reads statements from standard input, on a\n"
+    "terminal with a prompt.  '.schema' as STATEMENT prints the tables and their columns, '.schema timeline' the\n"
+    "columns of one table, '.tables' the names of the tables.  The trace is not loaded first; a condition on\n"
+    "start_ns limits which part of the trace is read.  The main tables:\n"
+    "\n"
+    "  timeline  one row per event: name, category, start_ns, duration_ns, track_name, stream, parent, id, ...\n"
+    "  events    the same with numeric keys into names, tracks, kinds, categories, placements\n"
+    "  args      event, number, key, value\n"
+    "  flows     from_id, to_id: which event caused which\n"
+    "  ledger    counts and reasons of lost events; other tables: facts, runs, clock_pairs\n"
+    "\n"
+    "Example:\n"
+    "  epprof sql run.epp \"SELECT name, count(*), avg(duration_ns) FROM timeline GROUP BY name ORDER BY 3 DESC\"\n"
+    "\n"
+    "Options:\n"
+    "  --format FORMAT  table (the default; a line for each value where the table is too wide for the terminal), csv or\n"
+    "                   json\n"
+    "  --help           print this text\n";
 
 /* The object whose query Ctrl-C interrupts. */
 static epp_sql *volatile asked;
@@ -38,8 +40,9 @@ static void interrupt(int signal_number)
 
 static void explain(epp_status *status)
 {
-	fprintf(stderr, "epprof: %s\n", epp_status_message(status));
-	epp_status_release(status);
+	cli_progress_end();
+	cli_message(epp_status_message(status), sql_suggestion(epp_status_message(status)));
+	epp_status_destroy(status);
 }
 
 bool sql_answer(epp_sql *sql, const char *text, enum sql_format format)
@@ -49,12 +52,14 @@ bool sql_answer(epp_sql *sql, const char *text, enum sql_format format)
 
 	do {
 		epp_sql_rows *rows;
+		cli_progress_begin();
 		status = epp_sql_query(sql, text, &text, &rows);
 		any = rows != NULL;
 		if (!status && any)
 			status = sql_print(rows, format);
-		epp_sql_rows_release(rows);
+		epp_sql_rows_destroy(rows);
 	} while (!status && any && *text);
+	cli_progress_end();
 	if (!status)
 		return cli_flush();
 	cli_flush();
@@ -68,17 +73,18 @@ static int ask(epp_trace *trace, const char *text, enum sql_format format)
 	int code = CLI_FAILURE;
 	epp_sql *sql;
 
-	epp_status *status = epp_sql_open(trace, &sql);
+	epp_status *status = epp_sql_create(trace, &sql);
 	if (status)
 		return cli_failure(status);
 	asked = sql;
 	sigaction(SIGINT, &action, NULL);
+	cli_progress_end();
 	if (!text)
 		code = sql_prompt(sql, format);
-	else if (sql_answer(sql, text, format))
+	else if (*text == '.' ? sql_command(text) : sql_answer(sql, text, format))
 		code = CLI_OK;
 	asked = NULL;
-	epp_sql_close(sql);
+	epp_sql_destroy(sql);
 	/* End by SIGINT, so that the parent process sees that the command was interrupted. */
 	if (text && cli_signal) {
 		signal(SIGINT, SIG_DFL);
@@ -104,7 +110,7 @@ static int run(int argc, char **argv)
 	if (optind == argc)
 		return cli_misuse(&cli_sql, "which trace?");
 	if (optind + 2 < argc)
-		return cli_misuse(&cli_sql, "'%s' is too much; is the statement in quotes?", argv[optind + 2]);
+		return cli_misuse(&cli_sql, "'%s' is unexpected; is the statement in quotes?", argv[optind + 2]);
 	int code = cli_open(argv[optind], &trace);
 	if (code != CLI_OK)
 		return code;
@@ -113,6 +119,4 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct cli_command cli_sql = {
-	.name = "sql", .summary = "answers questions in SQL, without loading anything", .help = help, .run = run
-};
+const struct cli_command cli_sql = { .name = "sql", .summary = "queries a trace with SQL", .help = help, .run = run };

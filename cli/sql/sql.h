@@ -14,5 +14,11 @@ epp_status *sql_print(epp_sql_rows *rows, enum sql_format format) EPP_MUST_CHECK
 int sql_prompt(epp_sql *sql, enum sql_format format);
 /* Prints the results of all statements of a text.  False: an error was reported. */
 bool sql_answer(epp_sql *sql, const char *text, enum sql_format format);
+/* Runs a command that begins with a dot, for example ".schema events".  False: an error was reported. */
+bool sql_command(const char *text);
+/* Returns the column or table that is most similar to the one that SQLite's message reports as missing, as a text for
+ * the end of the message; "" if none is similar.
+ * Ownership: valid until the next call. */
+const char *sql_suggestion(const char *message);
 
 #endif

@@ -12,6 +12,15 @@
 /* Above this, readers that store numbers as doubles lose digits. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
+/* The first row may take long; then the output begins. */
+static epp_status *next_row(epp_sql_rows *rows, const epp_sql_value **values)
+{
+	epp_status *status = epp_sql_rows_next(rows, values);
+
+	cli_progress_end();
+	return status;
+}
+
 /* Formats a number with the fewest digits that read back the same. */
 static const char *real_text(double real, char text[CLI_NUMBER_BYTES])
 {
@@ -39,13 +48,13 @@ static const char *number_text(const epp_sql_value *value, char text[CLI_NUMBER_
 /* Numbers are aligned to the right; the types in the first row decide which columns have numbers. */
 static struct cli_table *begin_part(const epp_sql_rows *rows, const epp_sql_value *values)
 {
-	size_t count = epp_sql_columns_count(rows);
+	size_t count = epp_sql_rows_columns_count(rows);
 	const char **titles = calloc(count, sizeof *titles);
 	bool *left = calloc(count, sizeof *left);
 	struct cli_table *table = NULL;
 
 	for (size_t i = 0; titles && left && i < count; i++) {
-		titles[i] = epp_sql_column_name(rows, i);
+		titles[i] = epp_sql_rows_column_name(rows, i);
 		left[i] = !values || values[i].type == EPP_SQL_TEXT;
 	}
 	if (titles && left)
@@ -66,12 +75,12 @@ static void table_cell(struct cli_table *table, const epp_sql_value *value)
 
 static epp_status *print_table(epp_sql_rows *rows)
 {
-	size_t count = epp_sql_columns_count(rows), rows_count = 0;
+	size_t count = epp_sql_rows_columns_count(rows), rows_count = 0;
 	struct cli_table *table = NULL;
 	const epp_sql_value *values;
 	epp_status *status;
 
-	while (!(status = epp_sql_next(rows, &values)) && values) {
+	while (!(status = next_row(rows, &values)) && values) {
 		if (!table)
 			table = begin_part(rows, values);
 		for (size_t i = 0; i < count; i++)
@@ -104,17 +113,17 @@ static void csv_value(const epp_sql_value *value)
 
 static epp_status *print_csv(epp_sql_rows *rows)
 {
-	size_t count = epp_sql_columns_count(rows);
+	size_t count = epp_sql_rows_columns_count(rows);
 	const epp_sql_value *values;
 	epp_status *status;
 
 	for (size_t i = 0; i < count; i++) {
-		const char *name = epp_sql_column_name(rows, i);
+		const char *name = epp_sql_rows_column_name(rows, i);
 		fputs(i ? "," : "", stdout);
 		cli_csv_string(name, strlen(name));
 	}
 	fputs(count ? "\n" : "", stdout);
-	while (!(status = epp_sql_next(rows, &values)) && values && !ferror(stdout)) {
+	while (!(status = next_row(rows, &values)) && values && !ferror(stdout)) {
 		for (size_t i = 0; i < count; i++) {
 			fputs(i ? "," : "", stdout);
 			csv_value(&values[i]);
@@ -129,12 +138,12 @@ static epp_status *print_csv(epp_sql_rows *rows)
 /* Prints a column's name as a key; a repeated name gets a number appended. */
 static void json_key(const epp_sql_rows *rows, size_t column)
 {
-	const char *name = epp_sql_column_name(rows, column);
+	const char *name = epp_sql_rows_column_name(rows, column);
 	unsigned same = 1;
 	char *numbered;
 
 	for (size_t i = 0; i < column; i++)
-		same += strcmp(epp_sql_column_name(rows, i), name) == 0;
+		same += strcmp(epp_sql_rows_column_name(rows, i), name) == 0;
 	if (same == 1) {
 		cli_json_string(name, strlen(name));
 	} else if (asprintf(&numbered, "%s#%u", name, same) >= 0) {
@@ -162,12 +171,12 @@ static void json_value(const epp_sql_value *value)
 
 static epp_status *print_json(epp_sql_rows *rows)
 {
-	size_t count = epp_sql_columns_count(rows), rows_count = 0;
+	size_t count = epp_sql_rows_columns_count(rows), rows_count = 0;
 	const epp_sql_value *values;
 	epp_status *status;
 
 	putchar('[');
-	while (!(status = epp_sql_next(rows, &values)) && values && !ferror(stdout)) {
+	while (!(status = next_row(rows, &values)) && values && !ferror(stdout)) {
 		fputs(rows_count++ ? ",\n{" : "\n{", stdout);
 		for (size_t i = 0; i < count; i++) {
 			fputs(i ? "," : "", stdout);

@@ -8,11 +8,11 @@
 
 #include "sql.h"
 
-static const char help[] = ".schema [TABLE]  the tables and their columns\n"
-			   ".tables          their names\n"
-			   ".help            this text\n"
-			   ".quit            ends, as does the end of the input\n"
-			   "Anything else is SQL, up to a ';', over as many lines as it takes.  Ctrl-C stops an answer.\n";
+static const char help[] = ".schema [TABLE]  list tables and their columns\n"
+			   ".tables          list the tables\n"
+			   ".help            print this text\n"
+			   ".quit            quit, as does the end of the input\n"
+			   "Anything else is SQL, up to a ';', over any number of lines.  Ctrl-C interrupts a query.\n";
 
 struct text {
 	char *bytes;
@@ -89,8 +89,21 @@ static enum answer obey(char *line)
 		fputs(help, stdout);
 		return GOOD;
 	}
-	fprintf(stderr, "epprof: '%s': .help lists what there is\n", word);
+	fprintf(stderr, "epprof: '%s': unknown command; .help lists the commands\n", word);
 	return MISTAKE;
+}
+
+bool sql_command(const char *text)
+{
+	char *line = strdup(text);
+
+	if (!line) {
+		cli_no_memory();
+		return false;
+	}
+	bool good = obey(line) != MISTAKE;
+	free(line);
+	return good;
 }
 
 /* Adds a line that begins or continues a statement. */
@@ -120,7 +133,7 @@ int sql_prompt(epp_sql *sql, enum sql_format format)
 	ssize_t count;
 
 	if (terminal)
-		puts("SQL over the trace; .help tells more.");
+		puts("SQL queries on the trace; .help shows the commands.");
 	for (;;) {
 		if (terminal)
 			fputs(text.count ? "   ...> " : "epprof> ", stdout);

@@ -8,41 +8,46 @@
 static const char help[] =
     "usage: epprof summary [OPTION]... TRACE\n"
     "\n"
-    "Adds up the events of a trace: by operator type (Conv, MatMul) and execution provider, by op (events of\n"
-    "the host program, by name and category), by kernel (events of devices, by name and by the operator type\n"
-    "of the node that caused them), by stream, by thread and by phase: submit (calls that launch), queue (from\n"
-    "there to the start), compute, and copies and fills by kind.  What a device event is, its profiler states\n"
-    "in the arg kind (kernel, memcpy, memset) or cat (kernel, gpu_memcpy, gpu_memset); else it is a copy if its\n"
-    "name has \"copy\", \"memcpy\" or \"transfer\" in it, a fill with \"memset\", copied in with \"copy in\", \"upload\",\n"
-    "\"h2d\", \"htod\" or \"host to device\", out with \"copy out\", \"download\", \"d2h\", \"dtoh\" or \"device to\n"
-    "host\".\n"
+    "Sums up the events of a trace: by operator type (Conv, MatMul) and execution provider, by op (host events,\n"
+    "by name and category), by kernel (device events, by name and by the operator type of the node that caused\n"
+    "them), by stream, by thread and by phase: submit (calls that launch), queue (from the launch to the start),\n"
+    "compute, and copies and fills by kind.  The kind of a device event is read from its arg kind (kernel,\n"
+    "memset, memcpy, and with a direction memcpy_htod, memcpy_dtoh, memcpy_dtod) or cat (kernel, gpu_memcpy,\n"
+    "gpu_memset); otherwise from its name: a fill contains \"memset\";\n"
+    "a copy contains \"copy\", \"memcpy\" or \"transfer\"; a copy to the device contains \"copy in\", \"upload\", \"h2d\",\n"
+    "\"htod\" or \"host to device\"; a copy from the device contains \"copy out\", \"download\", \"d2h\", \"dtoh\" or\n"
+    "\"device to host\".\n"
     "\n"
-    "  total    the sum of the durations\n"
-    "  self     the same without the time of events inside, on the same thread or stream\n"
-    "  of run   operator types: self time, as a part of what all runs of the model took\n"
-    "  busy     streams and threads: the time that any event covers\n"
-    "  launch   kernels: half of them started at most this long after the start of their host event, or after\n"
-    "           the last wait under it that ended before they started\n"
-    "  idle     streams: until something was launched for it (unlaunched), then as long as a copy ran on the\n"
-    "           device (copy), then until it started (late); unknown: what ended the gap has no host event\n"
-    "  bytes    copies and fills: the sum of the arg bytes; rate: by the time of those that have it\n"
-    "  placed   streams: how events got their place on the host's clock, and within what error bound\n"
+    "  total    sum of the durations\n"
+    "  self     total without the time of nested events on the same thread or stream\n"
+    "  of run   operator types: self time relative to the time of all runs of the model\n"
+    "  busy     streams and threads: time that is covered by events\n"
+    "  launch   kernels: time from the submission to the start of the kernel, if its profiler measures the\n"
+    "           submission; otherwise from the start of the host event, or from the end of the last wait inside\n"
+    "           the host event, if that ended before the kernel started; calls: the same times of the kernels\n"
+    "           that the call launched\n"
+    "  launched, on devices  calls: number of the device events that they caused, and sum of their durations\n"
+    "  idle     streams: time without work, by cause.  unlaunched: until the host launched work; copy: while a\n"
+    "           copy ran on the device; late: from then to the start of the work; unknown: the event that ended\n"
+    "           the gap has no host event\n"
+    "  bytes    copies and fills: sum of the arg bytes; rate: bytes divided by the time of the events with it\n"
+    "  placed   streams: how device times were converted to host time, with the error bounds\n"
     "\n"
-    "p50 and p99 are within 1 % of the true value; all else is exact.  Events that were never ended count\n"
-    "up to where they were cut off.\n"
+    "p50 and p99 are within 1 % of the true value; all other numbers are exact.  Events without an end count up\n"
+    "to the end of the trace.\n"
     "\n"
     "Options:\n"
-    "  --by WHAT        only one table: op-type, op, kernel, stream, thread or phase; or process: a line\n"
-    "                   for each\n"
-    "  --process PATTERN  only events of processes of such a number, program, label or host; losses are of all\n"
+    "  --by WHAT        only one table: op-type, op, kernel, call, stream, thread, phase, or process (one row\n"
+    "                   per process); call: ops of category Api, and ops that launched device events\n"
+    "  --process PATTERN  only events of processes whose number, program, label or host matches; losses are\n"
+    "                   those of all processes\n"
     "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
-    "  --top N          at most N lines a table; the default is 20 for text, 0 (all) for csv and json\n"
-    "  --histogram PATTERN  instead of tables, how the durations of such ops and kernels are spread: 'gemm*'\n"
-    "  --format FORMAT  text (on a narrow terminal some columns are left out), csv (times in ns) or json\n"
-    "                   (times in ns)\n"
-    "  --warmup N       the first N events of each op and kernel are warm-up, told in a column of their own\n"
-    "  --strict         exit with status 3 if anything was lost or an account does not balance\n"
-    "  --help           this text\n";
+    "  --top N          at most N rows per table; the default is 20 for text, 0 (all) for csv and json\n"
+    "  --histogram PATTERN  instead of tables, a histogram of the durations of matching ops and kernels: 'gemm*'\n"
+    "  --format FORMAT  text (a narrow terminal shows fewer columns), csv or json (times in ns)\n"
+    "  --warmup N       count the first N events of each op and kernel as warm-up, in a column of their own\n"
+    "  --strict         exit with status 3 if events were lost or the counts do not add up\n"
+    "  --help           print this text\n";
 
 enum sort { SORT_TOTAL, SORT_SELF, SORT_COUNT, SORT_MEAN, SORT_P50, SORT_P99, SORT_MAX, SORT_NAME };
 
@@ -127,20 +132,41 @@ int summary_open(struct summary *summary, const char *path, int sort, uint64_t w
 			return cli_failure(epp_status_no_memory());
 		}
 	}
+	cli_progress_end();
 	summary->totals = epp_summary_get_totals(summary->all);
 	summary->path = path;
 	summary->warmup_count = warmup_count;
 	return CLI_OK;
 }
 
+bool summary_is_call(const epp_summary_line *line)
+{
+	return line->category == EPP_API || line->device_count;
+}
+
 void summary_close(struct summary *summary)
 {
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
 		free(summary->tables[kind].lines);
-	epp_summary_release(summary->all);
+	epp_summary_destroy(summary->all);
 	epp_trace_close(summary->trace);
 	free(summary->sources);
 }
+
+/* Leaves only calls in the table of ops. */
+static void keep_calls(struct summary *summary)
+{
+	const epp_summary_line **lines = summary->tables[EPP_BY_OP].lines;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < summary->tables[EPP_BY_OP].count; i++)
+		if (summary_is_call(lines[i]))
+			lines[kept++] = lines[i];
+	summary->tables[EPP_BY_OP].count = kept;
+}
+
+/* Values of --by behind those of epp_summary_by. */
+enum { BY_PROCESS = EPP_BY_COUNT, BY_CALL };
 
 static int run(int argc, char **argv)
 {
@@ -153,7 +179,8 @@ static int run(int argc, char **argv)
 		                               { "process", required_argument, NULL, 'P' },
 		                               { "strict", no_argument, NULL, 'S' },
 		                               { 0 } };
-	static const char *const bys[] = { "op", "kernel", "stream", "thread", "phase", "op-type", "process", NULL };
+	static const char *const bys[] = { "op",      "kernel",  "stream", "thread", "phase",
+		                           "op-type", "process", "call",   NULL };
 	static const char *const sorts[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name", NULL };
 	static const char *const formats[] = { "text", "csv", "json", NULL };
 	struct cli_options options = { &cli_summary, argc, argv, "", longs, CLI_OK };
@@ -186,13 +213,18 @@ static int run(int argc, char **argv)
 	const char *path = cli_options_trace(&options);
 	if (!path)
 		return options.exit;
-	if (by == EPP_BY_COUNT)
+	if (by == BY_PROCESS)
 		return summary_by_process(path, process, (enum summary_format)format, strict);
 	int code = summary_open(&summary, path, sort, (uint64_t)warmup_count, process);
 	if (code != CLI_OK)
 		return code;
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)
 		summary.shown[kind] = by < 0 || by == (int)kind;
+	summary.calls = by < 0 || by == BY_CALL;
+	if (by == BY_CALL) {
+		keep_calls(&summary);
+		summary.shown[EPP_BY_OP] = format != SUMMARY_TEXT;
+	}
 	summary.top = top > 0 ? (size_t)top : top < 0 && format == SUMMARY_TEXT ? 20 : SIZE_MAX;
 	if (histogram && !summary_print_histograms(&summary, histogram)) {
 		fprintf(stderr, "epprof: %s: no op or kernel '%s'\n", path, histogram);
@@ -211,7 +243,6 @@ static int run(int argc, char **argv)
 	return code;
 }
 
-const struct cli_command cli_summary = { .name = "summary",
-	                                 .summary = "where the time went, by op, kernel, stream, thread and phase",
-	                                 .help = help,
-	                                 .run = run };
+const struct cli_command cli_summary = {
+	.name = "summary", .summary = "sums up time by op, kernel, stream, thread and phase", .help = help, .run = run
+};

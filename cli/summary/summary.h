@@ -16,6 +16,7 @@ struct summary {
 	} tables[EPP_BY_COUNT];
 	struct accounts accounts;
 	bool shown[EPP_BY_COUNT];
+	bool calls; /* whether the text has the table of calls */
 	size_t top; /* lines a table */
 	uint64_t warmup_count;
 	uint8_t *sources; /* a byte for each process: 1 if it is included; NULL: all */
@@ -28,6 +29,9 @@ enum summary_format { SUMMARY_TEXT, SUMMARY_CSV, SUMMARY_JSON };
  * are included, if it is not NULL.  Prints no results.  Returns an enum cli_exit. */
 int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count, const char *process);
 void summary_close(struct summary *summary);
+
+/* Returns true if the line of an op is a call: of category API, or one that caused device events. */
+bool summary_is_call(const epp_summary_line *line);
 
 void summary_print_text(const struct summary *summary);
 void summary_print_csv(const struct summary *summary);

@@ -58,7 +58,7 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 	printf(",%" PRIu64 ",%" PRId64, line->warmup_count, line->warmup_ns);
 	printf(",");
 	cli_csv_string(line->op_type ? line->op_type : "", line->op_type ? strlen(line->op_type) : 0);
-	if (kind == EPP_BY_OP_TYPE)
+	if (kind == EPP_BY_OP_TYPE || kind == EPP_BY_OP)
 		printf(",%" PRIu64 ",%" PRId64, line->device_count, line->device_ns);
 	else
 		printf(",,");
@@ -73,9 +73,14 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 		printf(",,,,");
 	printf(",%s", line->work ? line->work : "");
 	if (line->bytes_count)
-		printf(",%" PRIu64 ",%" PRIu64 ",%" PRId64 "\n", line->bytes, line->bytes_count, line->bytes_ns);
+		printf(",%" PRIu64 ",%" PRIu64 ",%" PRId64, line->bytes, line->bytes_count, line->bytes_ns);
 	else
-		printf(",,,\n");
+		printf(",,,");
+	if (epp_histogram_count(line->launches))
+		printf(",%" PRId64 ",%" PRId64 "\n", epp_histogram_quantile(line->launches, 0.99),
+		       epp_histogram_quantile(line->launches, 1));
+	else
+		printf(",,\n");
 }
 
 /* Prints how many device events were joined to a host event, by method: name and count, the other columns are empty. */
@@ -90,20 +95,21 @@ static void print_csv_joins(const epp_timeline_counts *counts)
 		      { "uncorrelated", counts->uncorrelated } };
 
 	for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
-		printf("join,%s,,%" PRIu64 ",,,,,,,,,,,,,,,,,,,,,,,,,\n", joins[i].name, joins[i].count);
+		printf("join,%s,,%" PRIu64 ",,,,,,,,,,,,,,,,,,,,,,,,,,,\n", joins[i].name, joins[i].count);
 }
 
 void summary_print_csv(const struct summary *summary)
 {
-	printf("kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
-	       "warmup_count,warmup_ns,op_type,device_count,device_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,"
-	       "error_p50_ns,error_p999_ns,error_max_ns,placed,work,bytes,bytes_count,bytes_ns\n");
+	printf(
+	    "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
+	    "warmup_count,warmup_ns,op_type,device_count,device_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,"
+	    "error_p50_ns,error_p999_ns,error_max_ns,placed,work,bytes,bytes_count,bytes_ns,launch_p99_ns,launch_max_ns\n");
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		for (size_t i = 0; i < shown_count(summary, kind); i++)
 			print_csv_line(kind, summary->tables[kind].lines[i]);
 	}
 	if (summary->shown[EPP_BY_STREAM] && summary->totals->device_events)
-		print_csv_joins(&summary->totals->counts);
+		print_csv_joins(summary->totals->counts);
 }
 
 /* ---- JSON ---- */
@@ -158,8 +164,9 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 	if (line->bytes_count)
 		printf("\"bytes\": %" PRIu64 ", \"bytes_count\": %" PRIu64 ", \"bytes_ns\": %" PRId64 ", ", line->bytes,
 		       line->bytes_count, line->bytes_ns);
-	if (kind == EPP_BY_OP_TYPE) {
+	if (kind == EPP_BY_OP_TYPE)
 		print_json_text("provider", line->provider);
+	if (kind == EPP_BY_OP_TYPE || line->device_count) {
 		printf("\"device_count\": %" PRIu64 ", \"device_ns\": %" PRId64 ", ", line->device_count, line->device_ns);
 	}
 	printf("\"count\": %" PRIu64 ", \"total_ns\": %" PRId64 ", \"self_ns\": %" PRId64 ", \"mean_ns\": %" PRId64
@@ -169,8 +176,9 @@ static void print_json_line(unsigned kind, const epp_summary_line *line)
 	if (kind == EPP_BY_STREAM || kind == EPP_BY_THREAD)
 		printf(", \"busy_ns\": %" PRId64, line->busy_ns);
 	if (epp_histogram_count(line->launches))
-		printf(", \"launch_p50_ns\": %" PRId64 ", \"launch_p99_ns\": %" PRId64,
-		       epp_histogram_quantile(line->launches, 0.5), epp_histogram_quantile(line->launches, 0.99));
+		printf(", \"launch_p50_ns\": %" PRId64 ", \"launch_p99_ns\": %" PRId64 ", \"launch_max_ns\": %" PRId64,
+		       epp_histogram_quantile(line->launches, 0.5), epp_histogram_quantile(line->launches, 0.99),
+		       epp_histogram_quantile(line->launches, 1));
 	if (line->warmup_count)
 		printf(", \"warmup_count\": %" PRIu64 ", \"warmup_ns\": %" PRId64, line->warmup_count, line->warmup_ns);
 	if (kind == EPP_BY_STREAM) {
@@ -197,8 +205,8 @@ void summary_print_json(const struct summary *summary)
 	       totals->instants, totals->counters, totals->unended);
 	printf("  \"correlated\": %" PRIu64 ", \"inferred\": %" PRIu64 ", \"ambiguous\": %" PRIu64
 	       ", \"uncorrelated\": %" PRIu64 ", \"outside_parent\": %" PRIu64 ", \"largest_error_ns\": %" PRId64 ",\n",
-	       totals->counts.correlated, totals->counts.inferred, totals->counts.ambiguous,
-	       totals->counts.uncorrelated, totals->counts.outside_parent, totals->counts.largest_error_ns);
+	       totals->counts->correlated, totals->counts->inferred, totals->counts->ambiguous,
+	       totals->counts->uncorrelated, totals->counts->outside_parent, totals->counts->largest_error_ns);
 	printf("  \"lost\": %" PRIu64 ", \"balanced\": %s, \"damage\": %u", summary->accounts.lost_total,
 	       summary->accounts.balanced ? "true" : "false", summary->accounts.damage_count);
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {

@@ -67,7 +67,8 @@ static void print_line(epp_summary_by by, const epp_summary_line *line)
 	}
 	putchar('\n');
 	cli_print_clean(stdout, line->name, line->name_bytes);
-	printf(", %s: %s, half of them within %s\n", by == EPP_BY_OP ? "op" : "kernel", cli_count(line->count, count_text),
+	printf(", %s: %s, the middle half within %s\n", by == EPP_BY_OP ? "op" : "kernel",
+	       cli_count(line->count, count_text),
 	       cli_duration((double)epp_histogram_quantile(line->durations, 0.5), from_text));
 	for (unsigned step = first; step <= last; step++) {
 		printf("  %7s - %-7s  %9s  ", step ? cli_duration((double)step_ns(step), from_text) : "0 ns",

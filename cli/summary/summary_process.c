@@ -10,7 +10,7 @@
 
 bool summary_match(epp_trace *trace, const char *pattern, uint8_t **sources, size_t *count)
 {
-	epp_trace_source source;
+	epp_trace_source source = { .struct_size = sizeof(source) };
 	bool any = false;
 	char pid[16];
 
@@ -58,7 +58,7 @@ static epp_status *sum_up(epp_trace *trace, size_t index, struct process *proces
 		process->host_busy_ns = busy_of(summary, EPP_BY_THREAD);
 		process->device_busy_ns = busy_of(summary, EPP_BY_STREAM);
 	}
-	epp_summary_release(summary);
+	epp_summary_destroy(summary);
 	free(wanted);
 	return status;
 }
@@ -66,11 +66,11 @@ static epp_status *sum_up(epp_trace *trace, size_t index, struct process *proces
 /* Adds up losses as accounts_add_up does: an event of a profiler that could not be stored is in two accounts. */
 static epp_status *add_losses(epp_trace *trace, struct process *processes, size_t count)
 {
-	size_t accounts_count = epp_trace_accounts_count(trace);
+	size_t accounts_count = epp_trace_ledger_count(trace);
 
 	for (size_t i = 0; i < accounts_count; i++) {
-		epp_trace_account account;
-		epp_status *status = epp_trace_account_at(trace, i, &account);
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		epp_status *status = epp_trace_ledger_at(trace, i, &account);
 		if (status)
 			return status;
 		if (account.source >= count)
@@ -168,6 +168,7 @@ static epp_status *fill(epp_trace *trace, struct process *processes, const uint8
 	epp_status *status = add_losses(trace, processes, count);
 
 	for (size_t i = 0; i < count && !status; i++) {
+		processes[i].source.struct_size = sizeof(processes[i].source);
 		epp_trace_source_at(trace, i, &processes[i].source);
 		if (shown[i])
 			status = sum_up(trace, i, &processes[i]);
@@ -196,6 +197,7 @@ int summary_by_process(const char *path, const char *pattern, enum summary_forma
 		epp_status *status = fill(trace, processes, shown, count);
 		if (!status)
 			status = accounts_add_up(&accounts, trace);
+		cli_progress_end();
 		if (status)
 			code = cli_unreadable(epp_status_prefix(status, "%s", path));
 		else if (format == SUMMARY_TEXT)
@@ -213,6 +215,7 @@ int summary_by_process(const char *path, const char *pattern, enum summary_forma
 
 int summary_no_process(const char *pattern)
 {
-	fprintf(stderr, "epprof: no process is called '%s'\n", pattern);
+	cli_progress_end();
+	fprintf(stderr, "epprof: no process matches '%s'\n", pattern);
 	return CLI_FAILURE;
 }

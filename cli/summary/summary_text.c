@@ -8,7 +8,7 @@
 static void print_more(size_t shown, size_t count)
 {
 	if (shown < count)
-		printf("  ... and %zu more (--top 0 shows all)\n", count - shown);
+		cli_print("  ... and %zu more (--top 0 shows all)\n", count - shown);
 }
 
 static int64_t mean_ns(const epp_summary_line *line)
@@ -20,7 +20,7 @@ static void print_number(uint64_t count, const char *one)
 {
 	char text[CLI_COUNTED_BYTES];
 
-	fputs(cli_counted(count, one, text), stdout);
+	cli_print("%s", cli_counted(count, one, text));
 }
 
 static int64_t busy_of(const struct summary *summary, unsigned kind)
@@ -40,44 +40,44 @@ static void print_device(const struct summary *summary, double wall_ns)
 
 	if (!streams_count)
 		return;
-	printf("  device  ");
+	cli_print("  device  ");
 	print_number(streams_count, "stream");
-	printf(", ");
+	cli_print(", ");
 	print_number(totals->device_events, "event");
-	printf(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_STREAM), number));
+	cli_print(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_STREAM), number));
 	if (wall_ns > 0)
-		printf(" (%.1f %% of wall time a stream)",
-		       100 * (double)busy_of(summary, EPP_BY_STREAM) / wall_ns / (double)streams_count);
-	printf("\n  joined  ");
-	print_number(totals->counts.correlated + totals->counts.inferred, "device event");
-	printf(" to the host event that caused %s",
-	       totals->counts.correlated + totals->counts.inferred == 1 ? "it" : "them");
-	if (totals->counts.inferred)
-		printf(" (%s by containment)", cli_count(totals->counts.inferred, number));
-	if (totals->counts.ambiguous)
-		printf("; %s ambiguous", cli_count(totals->counts.ambiguous, number));
-	if (totals->counts.uncorrelated)
-		printf("; %s without one", cli_count(totals->counts.uncorrelated, number));
-	if (totals->counts.outside_parent)
-		printf("; %s outside of it", cli_count(totals->counts.outside_parent, number));
-	printf("\n  clocks  device times are within %s of the host's clock\n",
-	       cli_duration((double)totals->counts.largest_error_ns, number));
+		cli_print(" (%.1f %% of wall time a stream)",
+		          100 * (double)busy_of(summary, EPP_BY_STREAM) / wall_ns / (double)streams_count);
+	cli_print("\n  joined  ");
+	print_number(totals->counts->correlated + totals->counts->inferred, "device event");
+	cli_print(" to the host event that caused %s",
+	          totals->counts->correlated + totals->counts->inferred == 1 ? "it" : "them");
+	if (totals->counts->inferred)
+		cli_print(" (%s by containment)", cli_count(totals->counts->inferred, number));
+	if (totals->counts->ambiguous)
+		cli_print("; %s ambiguous", cli_count(totals->counts->ambiguous, number));
+	if (totals->counts->uncorrelated)
+		cli_print("; %s without one", cli_count(totals->counts->uncorrelated, number));
+	if (totals->counts->outside_parent)
+		cli_print("; %s outside of it", cli_count(totals->counts->outside_parent, number));
+	cli_print("\n  clocks  device times are within %s of the host's clock\n",
+	          cli_duration((double)totals->counts->largest_error_ns, number));
 }
 
 /* Prints the reasons of losses, as far as the accounts have them. */
 static void print_loss_notes(epp_trace *trace)
 {
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account account;
-		epp_status *status = epp_trace_account_at(trace, i, &account);
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		epp_status *status = epp_trace_ledger_at(trace, i, &account);
 		if (!status && account.lost_total && account.note[0]) {
-			fputs("          ", stdout);
-			cli_print_clean(stdout, account.producer, strlen(account.producer));
-			fputs(": ", stdout);
-			cli_print_clean(stdout, account.note, strlen(account.note));
-			putchar('\n');
+			cli_print("          ");
+			cli_print_bytes(account.producer, strlen(account.producer));
+			cli_print(": ");
+			cli_print_bytes(account.note, strlen(account.note));
+			cli_print("\n");
 		}
-		epp_status_release(status);
+		epp_status_destroy(status);
 	}
 }
 
@@ -85,11 +85,11 @@ static void print_loss_notes(epp_trace *trace)
 static void print_run_length(const epp_trace *trace)
 {
 	char number[CLI_NUMBER_BYTES];
-	epp_trace_run run;
+	epp_trace_run run = { .struct_size = sizeof(run) };
 
 	for (size_t i = 0; epp_trace_run_at(trace, i, &run); i++) {
 		if (run.ended)
-			printf(" of a run of %s", cli_duration((double)(run.end_ns - run.start_ns), number));
+			cli_print(" of a run of %s", cli_duration((double)(run.end_ns - run.start_ns), number));
 	}
 }
 
@@ -101,52 +101,53 @@ static void print_head(const struct summary *summary)
 	double wall_ns = (double)totals->last_ns - (double)totals->first_ns;
 	char number[CLI_NUMBER_BYTES], reasons[256];
 
-	printf("%s: ", summary->path);
-	if (info->program)
-		cli_print_clean(stdout, info->program, strlen(info->program));
-	printf(" (pid %u) on ", info->pid);
-	if (info->hostname)
-		cli_print_clean(stdout, info->hostname, strlen(info->hostname));
-	printf(", %s\n\n", cli_state(info->state));
-	printf("  wall    %s", cli_duration(wall_ns, number));
+	cli_print("%s: ", summary->path);
+	cli_print_process(info);
+	cli_print(", %s\n\n", cli_state(info->state));
+	cli_print("  wall    %s", cli_duration(wall_ns, number));
 	if (summary->accounts.truncated)
 		print_run_length(summary->trace);
-	printf("\n  host    ");
+	cli_print("\n  host    ");
 	print_number(threads_count, "thread");
-	printf(", ");
+	cli_print(", ");
 	print_number(totals->host_events, "event");
-	printf(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_THREAD), number));
+	cli_print(", busy %s", cli_duration((double)busy_of(summary, EPP_BY_THREAD), number));
 	if (totals->unended)
-		printf("; %s never ended", cli_count(totals->unended, number));
+		cli_print("; %s never ended", cli_count(totals->unended, number));
 	if (totals->instants) {
-		printf("; ");
+		cli_print("; ");
 		print_number(totals->instants, "instant");
 	}
 	if (totals->counters) {
-		printf("; ");
+		cli_print("; ");
 		print_number(totals->counters, "counter value");
 	}
-	printf("\n");
+	cli_print("\n");
 	print_device(summary, wall_ns);
 	accounts_reasons(summary->accounts.lost, reasons, sizeof reasons);
 	if (summary->accounts.lost_total) {
-		printf("  lost    ");
+		cli_print("  lost    ");
 		print_number(summary->accounts.lost_total, "event");
-		printf(": %s\n", reasons);
+		cli_print(": %s\n", reasons);
 		print_loss_notes(summary->trace);
 	} else if (!summary->accounts.truncated) {
-		printf("  lost    none\n");
+		cli_print("  lost    none\n");
 	}
 	accounts_print_warnings(&summary->accounts, "  ");
+}
+
+static void add_mean_and_quantiles(struct cli_table *table, const epp_summary_line *line)
+{
+	cli_table_duration(table, (double)mean_ns(line));
+	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.5));
+	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.99));
 }
 
 static void add_times(struct cli_table *table, const epp_summary_line *line)
 {
 	cli_table_duration(table, (double)line->total_ns);
 	cli_table_duration(table, (double)line->self_ns);
-	cli_table_duration(table, (double)mean_ns(line));
-	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.5));
-	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.99));
+	add_mean_and_quantiles(table, line);
 	cli_table_duration(table, (double)line->max_ns);
 }
 
@@ -167,6 +168,19 @@ static void add_share(struct cli_table *table, const struct summary *summary, in
 	cli_table_cell(table, text);
 }
 
+/* Adds p50, p99 and the maximum of the launch latencies. */
+static void add_launches(struct cli_table *table, const epp_summary_line *line)
+{
+	static const double parts[] = { 0.5, 0.99, 1 };
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (epp_histogram_count(line->launches))
+			cli_table_duration(table, (double)epp_histogram_quantile(line->launches, parts[i]));
+		else
+			cli_table_cell(table, "-");
+	}
+}
+
 static void add_names(struct cli_table *table, epp_summary_by kind, const epp_summary_line *line, double wall_ns,
                       bool op_types)
 {
@@ -175,9 +189,7 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 	if (kind == EPP_BY_OP) {
 		cli_table_cell(table, cli_category(line->category));
 	} else if (kind == EPP_BY_KERNEL) {
-		cli_table_cell(table, epp_histogram_count(line->launches)
-		                          ? cli_duration_aligned((double)epp_histogram_quantile(line->launches, 0.5), text)
-		                          : "-");
+		add_launches(table, line);
 		if (op_types)
 			cli_table_cell(table, line->op_type ? line->op_type : "-");
 	} else if (kind != EPP_BY_PHASE) {
@@ -216,9 +228,7 @@ static void print_op_types(const struct summary *summary)
 		cli_table_count(table, line->count);
 		cli_table_duration(table, (double)line->total_ns);
 		add_share(table, summary, line->self_ns);
-		cli_table_duration(table, (double)mean_ns(line));
-		cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.5));
-		cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.99));
+		add_mean_and_quantiles(table, line);
 		if (has_device) {
 			cli_table_count(table, line->device_count);
 			cli_table_duration(table, (double)line->device_ns);
@@ -236,9 +246,7 @@ static void add_copy(struct cli_table *table, const epp_summary_line *line)
 
 	cli_table_count(table, line->count);
 	cli_table_duration(table, (double)line->total_ns);
-	cli_table_duration(table, (double)mean_ns(line));
-	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.5));
-	cli_table_duration(table, (double)epp_histogram_quantile(line->durations, 0.99));
+	add_mean_and_quantiles(table, line);
 	cli_table_duration(table, (double)line->max_ns);
 	cli_table_cell(table, line->bytes_count ? cli_bytes(line->bytes, text) : "-");
 	if (line->bytes_ns > 0)
@@ -280,7 +288,8 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 		const char *title, *warmup, *columns;
 	} tables[EPP_BY_COUNT] = {
 		{ "By op, on the host", "warm-up|", "count|total|?self|?mean|p50|p99|max|<category|<op" },
-		{ "By kernel, on devices", "warm-up|", "count|total|?self|?mean|p50|p99|max|launch|<kernel" },
+		{ "By kernel, on devices", "warm-up|",
+		  "count|total|?self|?mean|p50|p99|max|launch p50|?launch p99|?launch max|<kernel" },
 		{ "By stream", "", "count|total|?self|?mean|p50|p99|?max|busy|of wall|<device|<stream" },
 		{ "By thread", "", "count|total|?self|?mean|p50|p99|?max|busy|of wall|<process|<thread" },
 		{ "By phase of the devices' work", "", "count|total|?self|?mean|p50|p99|max|<phase" },
@@ -291,13 +300,13 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 	bool warmup = summary->warmup_count && *tables[kind].warmup;
 	bool op_types = kind == EPP_BY_KERNEL && has_op_types(summary, kind);
 	const char *columns = tables[kind].columns;
-	char all_columns[128];
+	char all_columns[160];
 
 	if (!count)
 		return;
 	cli_print_heading(tables[kind].title);
 	if (op_types)
-		columns = "count|total|?self|?mean|p50|p99|?max|launch|<operator|<kernel";
+		columns = "count|total|?self|?mean|p50|p99|?max|launch p50|?launch p99|?launch max|<operator|<kernel";
 	snprintf(all_columns, sizeof all_columns, "%s%s", warmup ? tables[kind].warmup : "", columns);
 	struct cli_table *table = cli_table_create(all_columns);
 	for (size_t i = 0; i < shown; i++) {
@@ -308,6 +317,36 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 		add_times(table, line);
 		add_names(table, kind, line, wall_ns, op_types);
 	}
+	cli_table_print(table);
+	print_more(shown, count);
+}
+
+/* Calls into a runtime, and other host events that caused device events. */
+static void print_calls(const struct summary *summary)
+{
+	size_t shown = 0, count = 0;
+	struct cli_table *table = NULL;
+
+	for (size_t i = 0; i < summary->tables[EPP_BY_OP].count; i++) {
+		const epp_summary_line *line = summary->tables[EPP_BY_OP].lines[i];
+		if (!summary_is_call(line) || count++ >= summary->top)
+			continue;
+		if (!shown++) {
+			cli_print_heading("By call, and the device events that it launched");
+			table = cli_table_create(
+			    "count|total|?mean|?p50|?p99|?max|launched|on devices|launch p50|?launch p99|?launch max|<call");
+		}
+		cli_table_count(table, line->count);
+		cli_table_duration(table, (double)line->total_ns);
+		add_mean_and_quantiles(table, line);
+		cli_table_duration(table, (double)line->max_ns);
+		cli_table_count(table, line->device_count);
+		cli_table_duration(table, (double)line->device_ns);
+		add_launches(table, line);
+		cli_table_text(table, line->name, line->name_bytes);
+	}
+	if (!shown)
+		return;
 	cli_table_print(table);
 	print_more(shown, count);
 }
@@ -335,6 +374,9 @@ static void print_idle(const struct summary *summary)
 		cli_table_cell(table, line->name);
 	}
 	cli_table_print(table);
+	cli_print_legend(
+	    "unlaunched: the host had not launched work; copy: a copy ran on the device; late: work was launched, but "
+	    "not started; unknown: the host event that launched the work is unknown");
 }
 
 /* "fitted", or "fitted 700, formula 11" */
@@ -354,6 +396,33 @@ static void describe_placing(const epp_summary_line *line, char *text, size_t by
 	}
 }
 
+/* Explains the placements that occur in the table. */
+static void print_placing_legend(const struct summary *summary)
+{
+	static const char *const meanings[EPP_PLACEMENT_COUNT] = {
+		[EPP_PLACED_MEASURED] = "read from the host's clock",
+		[EPP_PLACED_FITTED] = "converted by a fit over many comparisons of the two clocks",
+		[EPP_PLACED_FORMULA] = "converted by one comparison of the two clocks",
+		[EPP_PLACED_INFERRED] = "as formula, and the parent is the host event that contains it in time",
+		[EPP_PLACED_DURATION] = "no common clock, moved inside its host event, whose duration is the error bound",
+		[EPP_PLACED_CLAMPED] = "moved into its host event",
+		[EPP_PLACED_AMBIGUOUS] = "as formula, and several host events could be the parent, so it has none",
+	};
+	char text[640];
+	size_t at = 0;
+
+	for (unsigned placement = 0; placement < EPP_PLACEMENT_COUNT; placement++) {
+		uint64_t events = 0;
+		for (size_t i = 0; i < summary->tables[EPP_BY_STREAM].count; i++)
+			events += summary->tables[EPP_BY_STREAM].lines[i]->placed_count[placement];
+		if (events && at < sizeof text)
+			at += (size_t)snprintf(text + at, sizeof text - at, "%s%s: %s", at ? "; " : "",
+			                       epp_placement_name(placement), meanings[placement]);
+	}
+	if (at)
+		cli_print_legend(text);
+}
+
 static void print_placing(const struct summary *summary)
 {
 	size_t count = summary->tables[EPP_BY_STREAM].count, shown = count < summary->top ? count : summary->top;
@@ -361,7 +430,7 @@ static void print_placing(const struct summary *summary)
 
 	if (!count)
 		return;
-	cli_print_heading("Places of streams' events, and their error bounds");
+	cli_print_heading("Placement of device events on the host's clock, with error bounds");
 	struct cli_table *table = cli_table_create("p50|p99.9|max|<placed|<device|<stream");
 	for (size_t i = 0; i < shown; i++) {
 		const epp_summary_line *line = summary->tables[EPP_BY_STREAM].lines[i];
@@ -374,6 +443,7 @@ static void print_placing(const struct summary *summary)
 		cli_table_cell(table, line->name);
 	}
 	cli_table_print(table);
+	print_placing_legend(summary);
 }
 
 void summary_print_text(const struct summary *summary)
@@ -386,6 +456,8 @@ void summary_print_text(const struct summary *summary)
 		if (!summary->shown[kind] || kind == EPP_BY_OP_TYPE)
 			continue;
 		print_table(summary, kind);
+		if (kind == EPP_BY_KERNEL && summary->calls)
+			print_calls(summary);
 		if (kind == EPP_BY_KERNEL || (kind == EPP_BY_PHASE && !summary->shown[EPP_BY_KERNEL]))
 			print_copies(summary);
 		if (kind == EPP_BY_STREAM) {
@@ -393,4 +465,6 @@ void summary_print_text(const struct summary *summary)
 			print_placing(summary);
 		}
 	}
+	if (summary->calls && !summary->shown[EPP_BY_KERNEL])
+		print_calls(summary);
 }

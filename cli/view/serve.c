@@ -19,14 +19,18 @@
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES 8192u
 #define HEAD_BYTES 1024u
-/* The idle timeout of a connection. */
+/* The time for a whole request: one that sends a byte now and then does not keep its connection. */
+#define REQUEST_S 3
+/* The idle timeout of a connection that receives its response. */
 #define IDLE_S 30
+/* The rest of a request that is read after the response. */
+#define REST_BYTES (8 * REQUEST_BYTES)
 /* The interval in which `*stop` is checked, in ms. */
 #define TICK_MS 250
 
 struct connection {
 	int fd; /* -1: free */
-	time_t active_s;
+	time_t begun_s, active_s;
 	char request[REQUEST_BYTES + 1];
 	size_t request_bytes;
 	char head[HEAD_BYTES];
@@ -190,13 +194,13 @@ static void answer_file(const struct server *server, struct connection *connecti
 /* Handles a complete request, whose first line is METHOD TARGET VERSION. */
 static void take_request(const struct server *server, struct connection *connection)
 {
-	const char *line = connection->request, *fields = strstr(line, "\r\n");
-	const char *target = memchr(line, ' ', (size_t)(fields - line));
+	const char *line = connection->request;
+	/* Refuse zero bytes: they would end the strings that are searched here. */
+	const char *fields = strlen(line) == connection->request_bytes ? strstr(line, "\r\n") : NULL;
+	const char *target = fields ? memchr(line, ' ', (size_t)(fields - line)) : NULL;
 	const char *version = target ? memchr(target + 1, ' ', (size_t)(fields - target - 1)) : NULL;
 
-	/* Refuse zero bytes: they would end the strings that are searched here. */
-	if (strlen(line) != connection->request_bytes || !version || strncmp(version, " HTTP/1.", 8) != 0 ||
-	    fields - version != 9) {
+	if (!version || strncmp(version, " HTTP/1.", 8) != 0 || fields - version != 9) {
 		answer(connection, "400 Bad Request", "");
 		return;
 	}
@@ -274,8 +278,10 @@ static void send_more(struct connection *connection)
 		/* Read the rest of the request before closing: unread data would reset the connection, and the client
 		 * would lose the response. */
 		shutdown(connection->fd, SHUT_WR);
-		while (recv(connection->fd, connection->request, REQUEST_BYTES, 0) > 0)
-			;
+		ssize_t rest;
+		size_t taken = 0;
+		while (taken < REST_BYTES && (rest = recv(connection->fd, connection->request, REQUEST_BYTES, 0)) > 0)
+			taken += (size_t)rest;
 		drop(connection);
 	}
 }
@@ -296,7 +302,7 @@ static void welcome(const struct server *server, struct connection *connections)
 		drop(chosen);
 	memset(chosen, 0, sizeof *chosen);
 	chosen->fd = fd;
-	chosen->active_s = now_s();
+	chosen->begun_s = chosen->active_s = now_s();
 }
 
 static void serve_once(const struct server *server, struct connection *connections, const struct pollfd *polls)
@@ -307,7 +313,9 @@ static void serve_once(const struct server *server, struct connection *connectio
 		struct connection *connection = &connections[i];
 		if (connection->fd < 0)
 			continue;
-		if (polls[i].revents) {
+		if (!connection->head_bytes && now - connection->begun_s > REQUEST_S) {
+			drop(connection);
+		} else if (polls[i].revents) {
 			connection->active_s = now;
 			if (connection->head_bytes)
 				send_more(connection);

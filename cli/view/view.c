@@ -23,13 +23,13 @@ extern char **environ;
 
 static const char help[] = "usage: epprof view [OPTION]... TRACE\n"
 			   "\n"
-			   "Opens a trace in a browser, in the viewer of Perfetto, and serves it until Ctrl-C.  Only this machine is served,\n"
-			   "and only who has the address, which cannot be guessed; the trace itself stays in the browser.\n"
+			   "Opens a trace in a browser, in Perfetto's viewer, and serves it until Ctrl-C.  It serves on 127.0.0.1 only;\n"
+			   "the URL contains a random token.  The trace is not sent to any other machine.\n"
 			   "\n"
 			   "Options:\n"
-			   "  --report   the trace's report instead; it needs no network at all\n"
-			   "  --no-open  only prints the address\n"
-			   "  --help     this text\n";
+			   "  --report   open the trace's report instead, which needs no network\n"
+			   "  --no-open  only print the URL\n"
+			   "  --help     print this text\n";
 
 static const char page[] = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>epprof view</title>\n"
 			   "<style>body{color-scheme:light dark;max-width:34em;margin:18vh auto;padding:0 2em;font:16px/1.6 system-ui,sans-serif}"
@@ -86,7 +86,7 @@ static size_t write_all(const void *bytes, size_t count, void *user)
 /* Opens a file without a name, which is freed when it is closed; -1 and errno on failure. */
 static int nameless_file(void)
 {
-	const char *directory = getenv("TMPDIR");
+	const char *directory = secure_getenv("TMPDIR");
 	char path[4096];
 
 	directory = directory && directory[0] ? directory : "/tmp";
@@ -114,6 +114,7 @@ static int export_trace(const char *input, const char *format, int *fd, uint64_t
 	epp_status *status = *fd < 0 ? epp_status_create(EPP_IO, "a temporary file: %s", strerror(errno))
 	                             : epp_export(trace, format, &options, write_all, fd, cli_print_receipt, NULL);
 	epp_trace_close(trace);
+	cli_progress_end();
 	if (!status && fstat(*fd, &st) < 0)
 		status = epp_status_create(EPP_IO, "the temporary file: %s", strerror(errno));
 	if (status)
@@ -140,7 +141,7 @@ static void open_browser(const char *url)
 	error = posix_spawnp(&pid, name, NULL, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	if (error)
-		fprintf(stderr, "epprof: xdg-open: %s; please open the address yourself\n", strerror(error));
+		fprintf(stderr, "epprof: xdg-open: %s; open the address in a browser\n", strerror(error));
 }
 
 static int serve(const struct served_file *files, size_t files_count, const char *origin, bool open)
@@ -208,5 +209,5 @@ static int run(int argc, char **argv)
 }
 
 const struct cli_command cli_view = {
-	.name = "view", .summary = "opens a trace in Perfetto's viewer, from this machine", .help = help, .run = run
+	.name = "view", .summary = "opens a trace in Perfetto's viewer", .help = help, .run = run
 };

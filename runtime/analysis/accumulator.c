@@ -6,9 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/device.h"
+#include "base/options.h"
 #include "base/status.h"
 #include "containers/array.h"
+#include "epprof/summary.h"
 #include "timeline/events/readable_name.h"
+
+/* ---- idle time ---- */
+
+/* Divides the gap [from_ns, event->start_ns) before `event`. */
+static void idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct spans *copies, int64_t from_ns, const epp_event *event)
+{
+	int64_t until_ns = event->start_ns, launch_ns = event->launch_ns;
+
+	if (launch_ns == INT64_MIN) {
+		idle_ns[EPP_IDLE_UNKNOWN] += until_ns - from_ns;
+		return;
+	}
+	launch_ns = launch_ns < from_ns ? from_ns : launch_ns > until_ns ? until_ns : launch_ns;
+	int64_t copy_ns = spans_covered(copies, launch_ns, until_ns);
+	idle_ns[EPP_IDLE_UNLAUNCHED] += launch_ns - from_ns;
+	idle_ns[EPP_IDLE_COPY] += copy_ns;
+	idle_ns[EPP_IDLE_LATE] += until_ns - launch_ns - copy_ns;
+}
+
+/* ---- accumulator ---- */
 
 #define DEPTH_MAX 128u
 
@@ -191,8 +214,7 @@ static struct accumulator_line *new_type(struct accumulator *accumulator, const 
 	return line;
 }
 
-/* Sets the operator type of a node's line from this event's args, and stores it for the kernels that the node
- * causes.  False: no memory. */
+/* Sets the operator type of a node's line from this event's args.  False: no memory. */
 static bool add_type(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
                      struct accumulator_line *named)
 {
@@ -207,24 +229,41 @@ static bool add_type(struct accumulator *accumulator, const epp_timeline *timeli
 			return false;
 		named->line.op_type = named->type->line.name;
 	}
-	if (!(event->flags & EPP_FLAG_REFERRED))
-		return true;
-	if (!accumulator->causes)
-		accumulator->causes = calloc(ACCUMULATOR_CAUSES, sizeof(*accumulator->causes));
-	if (accumulator->causes)
-		accumulator->causes[event->id % ACCUMULATOR_CAUSES] = (struct accumulator_cause){ event->id, named->type,
-			                                                                          event->track->source };
-	return accumulator->causes != NULL;
+	return true;
 }
 
-static struct accumulator_line *type_of_cause(const struct accumulator *accumulator, const epp_event *event)
-{
-	const struct accumulator_cause *cause = accumulator->causes
-	                                            ? &accumulator->causes[event->parent % ACCUMULATOR_CAUSES]
-	                                            : NULL;
+/* ---- causes of device events ---- */
 
-	return cause && event->parent && cause->id == event->parent && cause->source == event->track->source ? cause->type
-	                                                                                                     : NULL;
+/* Returns the set of a cause, ACCUMULATOR_WAYS entries, the newest first. */
+static struct accumulator_cause *causes_of(const struct accumulator *accumulator, uint64_t id, uint32_t source)
+{
+	uint64_t hash = (id ^ (uint64_t)source << 48) * UINT64_C(0x9E3779B97F4A7C15);
+
+	return &accumulator->causes[(hash >> 32) % (ACCUMULATOR_CAUSES / ACCUMULATOR_WAYS) * ACCUMULATOR_WAYS];
+}
+
+/* Stores the lines of an event that causes device events.  False: no memory. */
+static bool add_cause(struct accumulator *accumulator, const epp_event *event, struct accumulator_line *named)
+{
+	if (!accumulator->causes)
+		accumulator->causes = calloc(ACCUMULATOR_CAUSES, sizeof *accumulator->causes);
+	if (!accumulator->causes)
+		return false;
+	struct accumulator_cause *set = causes_of(accumulator, event->id, event->track->source);
+	memmove(set + 1, set, (ACCUMULATOR_WAYS - 1) * sizeof *set);
+	*set = (struct accumulator_cause){ event->id, named, named->type, event->track->source };
+	return true;
+}
+
+static const struct accumulator_cause *cause_of(const struct accumulator *accumulator, const epp_event *event)
+{
+	if (!accumulator->causes || !event->parent)
+		return NULL;
+	const struct accumulator_cause *set = causes_of(accumulator, event->parent, event->track->source);
+	for (unsigned way = 0; way < ACCUMULATOR_WAYS; way++)
+		if (set[way].id == event->parent && set[way].source == event->track->source)
+			return &set[way];
+	return NULL;
 }
 
 static struct accumulator_device *device_of(struct accumulator *accumulator, const epp_trace_track *track)
@@ -232,8 +271,7 @@ static struct accumulator_device *device_of(struct accumulator *accumulator, con
 	struct accumulator_device *device;
 
 	for (device = accumulator->devices; device; device = device->next) {
-		if (device->track->source == track->source && device->track->producer == track->producer &&
-		    strcmp(device->track->group, track->group) == 0)
+		if (device_is_same(device->track, track))
 			return device;
 	}
 	device = calloc(1, sizeof *device);
@@ -380,29 +418,54 @@ static bool add_place(struct accumulator_line *line, const epp_event *event)
 	return histogram_add(line->errors, error_ns);
 }
 
+/* Adds a device event to a line of the host event that caused it. */
+static bool add_caused(struct accumulator_line *line, const epp_event *event)
+{
+	line->line.device_count++;
+	line->line.device_ns += event->duration_ns;
+	return event->launch_ns == INT64_MIN || histogram_add(&line->launches, event->start_ns - event->launch_ns);
+}
+
+/* Adds the time before a device event started: in the queue since it was launched or, if that was measured, up to the
+ * queue and in it. */
+static bool add_submission(struct accumulator *accumulator, const epp_event *event)
+{
+	int64_t queued_ns = event->queue_ns != INT64_MIN ? event->queue_ns : event->launch_ns;
+	bool is_measured = event->queue_ns != INT64_MIN && event->launch_ns != INT64_MIN;
+
+	if (is_measured && queued_ns > event->launch_ns &&
+	    !add_phase(accumulator, PHASE_SUBMIT, queued_ns - event->launch_ns))
+		return false;
+	return queued_ns == INT64_MIN ||
+	       add_phase(accumulator, PHASE_QUEUE, event->start_ns > queued_ns ? event->start_ns - queued_ns : 0);
+}
+
 static bool add_device_event(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
                              struct accumulator_line *named, struct accumulator_line *tracked)
 {
+	/* Copies of one name may have different kinds. */
+	enum work work = !named->line.work || named->line.is_copy ? work_of(timeline, event) : named->work;
 	if (!named->line.work) {
-		named->work = work_of(timeline, event);
-		named->line.work = work_names[named->work];
-		named->line.is_copy = work_is_copy(named->work);
+		named->work = work;
+		named->line.work = work_names[work];
+		named->line.is_copy = work_is_copy(work);
 	}
-	if (!add_place(tracked, event) || !add_phase(accumulator, PHASE_WORK + named->work, event->duration_ns))
+	if (!add_place(tracked, event) || !add_phase(accumulator, PHASE_WORK + work, event->duration_ns))
 		return false;
 	if (named->line.is_copy) {
-		idle_copy(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
-		epp_summary_line *phase = &accumulator->phases[PHASE_WORK + named->work]->line;
+		spans_add(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
+		epp_summary_line *phase = &accumulator->phases[PHASE_WORK + work]->line;
 		if (work_add_bytes(timeline, event, &phase->bytes)) {
 			phase->bytes_count++;
 			phase->bytes_ns += event->duration_ns;
 		}
 	}
+	if (!add_submission(accumulator, event))
+		return false;
 	if (event->launch_ns == INT64_MIN)
 		return true;
 	int64_t waited_ns = event->start_ns - event->launch_ns;
-	return histogram_add(&named->launches, waited_ns) && histogram_add(&tracked->launches, waited_ns) &&
-	       add_phase(accumulator, PHASE_QUEUE, waited_ns > 0 ? waited_ns : 0);
+	return histogram_add(&named->launches, waited_ns) && histogram_add(&tracked->launches, waited_ns);
 }
 
 static void add_total(epp_summary_totals *totals, const epp_event *event, bool device)
@@ -424,7 +487,8 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
 
 	add_total(&accumulator->totals, event, device);
-	struct accumulator_line *type = device ? type_of_cause(accumulator, event) : NULL;
+	const struct accumulator_cause *cause = device ? cause_of(accumulator, event) : NULL;
+	struct accumulator_line *type = cause ? cause->type : NULL;
 	struct accumulator_line *named = line_by_name(&accumulator->tables[device ? EPP_BY_KERNEL : EPP_BY_OP], event,
 	                                              type);
 	struct accumulator_line *tracked = line_by_track(accumulator, event->track);
@@ -432,13 +496,13 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 
 	if (!named || !tracked || !stack || (!device && !add_type(accumulator, timeline, event, named)))
 		return epp_status_no_memory();
-	if (type) {
-		type->line.device_count++;
-		type->line.device_ns += event->duration_ns;
-	}
+	if (!device && event->flags & EPP_FLAG_REFERENCED && !add_cause(accumulator, event, named))
+		return epp_status_no_memory();
+	if ((cause && !add_caused(cause->named, event)) || (type && !add_caused(type, event)))
+		return epp_status_no_memory();
 	if (device && !add_device_event(accumulator, timeline, event, named, tracked))
 		return epp_status_no_memory();
-	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERRED &&
+	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERENCED &&
 	    !add_phase(accumulator, PHASE_SUBMIT, event->duration_ns))
 		return epp_status_no_memory();
 	if (named->type && !device && !add_of_type(accumulator, named, event))
@@ -498,4 +562,71 @@ void accumulator_deinit(struct accumulator *accumulator)
 	hash_map_deinit(&accumulator->stacks);
 	free(accumulator->causes);
 	memset(accumulator, 0, sizeof *accumulator);
+}
+
+/* ---- the public functions ---- */
+
+/* Implements epprof/summary.h: accumulates a whole timeline. */
+
+struct epp_summary {
+	epp_timeline_counts counts;
+	struct accumulator accumulator;
+};
+
+static epp_status *add_up(epp_summary *summary, epp_timeline *timeline)
+{
+	struct accumulator *accumulator = &summary->accumulator;
+	const epp_event *event;
+
+	while (epp_timeline_next(timeline, &event))
+		EPP_TRY(accumulator_event(accumulator, timeline, event));
+	accumulator_end(accumulator);
+	summary->counts = *epp_timeline_get_counts(timeline);
+	accumulator->totals.counts = &summary->counts;
+	return epp_timeline_status(timeline);
+}
+
+epp_status *epp_summary_create(epp_trace *trace, const epp_summary_options *given, epp_summary **summary)
+{
+	epp_summary_options options;
+	epp_timeline *timeline = NULL;
+
+	*summary = NULL;
+	EPP_TRY(options_take(&options, sizeof options, given, "epp_summary_options"));
+	*summary = calloc(1, sizeof **summary);
+	if (!*summary)
+		return epp_status_no_memory();
+	(*summary)->accumulator.warmup_count = options.warmup_count;
+	epp_status *status = epp_timeline_create(trace, options.timeline, &timeline);
+	if (!status)
+		status = add_up(*summary, timeline);
+	epp_timeline_destroy(timeline);
+	if (status) {
+		epp_summary_destroy(*summary);
+		*summary = NULL;
+	}
+	return status;
+}
+
+const epp_summary_totals *epp_summary_get_totals(const epp_summary *summary)
+{
+	return &summary->accumulator.totals;
+}
+
+size_t epp_summary_lines_count(const epp_summary *summary, epp_summary_by by)
+{
+	return by < EPP_BY_COUNT ? summary->accumulator.tables[by].lines_count : 0;
+}
+
+const epp_summary_line *epp_summary_line_at(const epp_summary *summary, epp_summary_by by, size_t index)
+{
+	return index < epp_summary_lines_count(summary, by) ? &summary->accumulator.tables[by].lines[index]->line : NULL;
+}
+
+void epp_summary_destroy(epp_summary *summary)
+{
+	if (!summary)
+		return;
+	accumulator_deinit(&summary->accumulator);
+	free(summary);
 }

@@ -4,9 +4,19 @@
 #define EPPROF_RUNTIME_ANALYSIS_ACCUMULATOR_H
 
 #include "analysis/histogram.h"
-#include "analysis/idle.h"
+#include "analysis/spans.h"
 #include "containers/hash_map.h"
-#include "timeline/events/work.h"
+#include "epprof/summary.h"
+#include "timeline/events/work_kind.h"
+
+/* Attributes the idle time of a stream to reasons.  A gap is the time between the end of a stream's events so far
+ * and the start of its next event; before its first event, the gap begins with the trace.  Its time is divided:
+ *
+ *   unlaunched   until the earliest possible launch of the next event (launch_ns): the device had no work.  The rest of
+ *                the trace after a stream's last event counts as unlaunched too
+ *   copy         after that, while a copy ran on another stream of the device
+ *   late         the rest until the start: the event was launched, and no copy ran
+ *   unknown      the next event has no known launch */
 
 /* Further names are added up under "(other names)". */
 #define ACCUMULATOR_LINES_MAX 65536u
@@ -32,7 +42,7 @@ struct accumulator_line {
 struct accumulator_device {
 	struct accumulator_device *next;
 	const epp_trace_track *track; /* one of its tracks */
-	struct idle_copies copies;
+	struct spans copies;          /* when any copy ran on it */
 };
 
 struct accumulator_table {
@@ -42,20 +52,23 @@ struct accumulator_table {
 	size_t lines_count, lines_room;
 };
 
-/* A node that caused device events: later device events with this parent are of its operator type. */
+/* A host event that causes device events: later device events with this parent count for its lines. */
 struct accumulator_cause {
 	uint64_t id;
-	struct accumulator_line *type;
+	struct accumulator_line *named, *type; /* its op, and its operator type or NULL */
 	uint32_t source;
 };
-#define ACCUMULATOR_CAUSES 8192u
+#define ACCUMULATOR_CAUSES 65536u
+/* The cache is divided into sets of this many entries, by a hash of the id; a new entry replaces the oldest of its
+ * set. */
+#define ACCUMULATOR_WAYS 8u
 
 /* Zero-initialised by the caller. */
 struct accumulator {
 	struct accumulator_table tables[EPP_BY_COUNT];
 	struct hash_map stacks; /* key: track and lane; values: struct accumulator_stack */
 	struct accumulator_device *devices;
-	/* ACCUMULATOR_CAUSES latest ones, indexed by id; NULL: no node had an operator type */
+	/* a cache of host events that caused device events, ACCUMULATOR_CAUSES entries; NULL: none was added yet */
 	struct accumulator_cause *causes;
 	struct accumulator_line *phases[PHASE_COUNT];
 	epp_summary_totals totals;

@@ -1,5 +1,5 @@
-/* Implements histogram.h.  Values below 64 have a bucket each; octave n > 0 holds values of n + 6 bits, by the six
- * bits after the leading one. */
+/* Histograms of durations and their quantiles (p50, p99).  Values below 64 have a bucket each; octave n > 0 holds
+ * values of n + 6 bits, by the six bits after the leading one. */
 #include "analysis/histogram.h"
 
 #include <math.h>
@@ -55,6 +55,8 @@ int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double par
 
 	if (!histogram->count)
 		return 0;
+	if (part >= 1)
+		return histogram->largest;
 	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
 		for (unsigned bucket = 0; histogram->octaves[octave] && bucket < HISTOGRAM_BUCKETS; bucket++) {
 			seen += histogram->octaves[octave][bucket];

@@ -136,7 +136,7 @@ static bool table_grow(void)
 
 /* Allocates room for a text, which is never freed. Consecutive texts are stored next to each other, because they are
  * likely to be read in the same order: with a separate allocation for each, a bridge that compares names
- * (ort_event_args.c) would have a cache miss per text. The lock is held. */
+ * (ort_event_record.c) would have a cache miss per text. The lock is held. */
 static char *text_room(size_t bytes, bool is_args)
 {
 	size_t unaligned = is_args ? slab_left % SLAB_ALIGNMENT : 0;

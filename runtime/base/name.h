@@ -49,8 +49,9 @@ uint64_t name_hash(const char *text, size_t bytes);
 /* One past the largest name. */
 epp_name name_end(void);
 
-/* Callbacks of a session. `added` is called for each new name, with the lock of names held. Before that, `waits` is
- * asked whether a name of so many bytes should wait; the wait is short and does not hold the lock. */
+/* Callbacks of a session, called with the lock of names held. `added` is called for each new name. Before that, `waits`
+ * is called: if it returns true because the session has no room for a name of `bytes` bytes, the interning thread
+ * releases the lock, waits a short time and tries again. */
 struct name_listener {
 	LIST_ENTRY(name_listener) link;
 	void (*added)(struct name_listener *self, epp_name name, struct name_text text);

@@ -1,32 +1,57 @@
-/* Copies option structs that begin with their size, so that callers and libraries of different versions work
- * together. */
+/* The growth rule of public structs that begin with their size, so that callers and libraries of different versions
+ * work together. */
 #ifndef EPPROF_RUNTIME_BASE_OPTIONS_H
 #define EPPROF_RUNTIME_BASE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/status.h"
 
-/* Copies the members that this version knows. Members that an older caller does not have are 0; a non-zero member that
- * only a newer version knows is an error. `given`, whose first member is its size, may be NULL: everything is 0. */
-static inline epp_status *options_take(void *known, size_t known_bytes, const void *given, const char *name)
+/* Copies the caller's struct over the defaults in `known`. A smaller struct is an older caller's: the members that it
+ * does not have keep their defaults. A larger one is a newer caller's: an error, if a byte that this version does not
+ * know is not 0. `given` may be NULL. */
+static inline epp_status *options_take_over(void *known, size_t known_bytes, const void *given, const char *name)
 {
-	size_t given_bytes = 0;
+	size_t given_bytes;
 
-	memset(known, 0, known_bytes);
-	if (given)
-		memcpy(&given_bytes, given, sizeof given_bytes);
+	if (!given)
+		return NULL;
+	memcpy(&given_bytes, given, sizeof(given_bytes));
+	if (given_bytes < sizeof(given_bytes))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: struct_size is not set", name);
 	for (size_t i = known_bytes; i < given_bytes; i++) {
 		if (((const char *)given)[i])
 			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "%s: byte %zu asks for something that this version "
-			                         "does not know",
-			                         name, i);
+			                         "%s: byte %zu is not 0, and this version does not know it", name, i);
 	}
-	if (given_bytes)
-		memcpy(known, given, given_bytes < known_bytes ? given_bytes : known_bytes);
+	memcpy(known, given, given_bytes < known_bytes ? given_bytes : known_bytes);
+	memcpy(known, &known_bytes, sizeof(known_bytes));
 	return NULL;
+}
+
+/* As options_take_over, with 0 as the default of every member. */
+static inline epp_status *options_take(void *known, size_t known_bytes, const void *given, const char *name)
+{
+	memset(known, 0, known_bytes);
+	return options_take_over(known, known_bytes, given, name);
+}
+
+/* Fills the caller's struct from `made` as far as the caller's size. Members that only a newer caller has become 0, and
+ * the size itself is kept. Returns false if the caller has not set the size. */
+static inline bool options_fill(void *given, const void *made, size_t made_bytes)
+{
+	size_t given_bytes;
+
+	memcpy(&given_bytes, given, sizeof(given_bytes));
+	if (given_bytes < sizeof(given_bytes))
+		return false;
+	size_t common_bytes = given_bytes < made_bytes ? given_bytes : made_bytes;
+	memcpy((char *)given + sizeof(given_bytes), (const char *)made + sizeof(given_bytes),
+	       common_bytes - sizeof(given_bytes));
+	memset((char *)given + common_bytes, 0, given_bytes - common_bytes);
+	return true;
 }
 
 #endif

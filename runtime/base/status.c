@@ -34,7 +34,7 @@ const char *epp_status_message(const epp_status *status)
 	return status ? status->message : "";
 }
 
-void epp_status_release(epp_status *status)
+void epp_status_destroy(epp_status *status)
 {
 	if (status != epp_status_no_memory())
 		free(status);
@@ -76,7 +76,7 @@ epp_status *epp_status_prefix(epp_status *status, const char *format, ...)
 	va_start(arguments, format);
 	epp_status *longer = make(status->code, status->message, format, arguments);
 	va_end(arguments);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return longer;
 }
 

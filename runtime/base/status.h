@@ -1,4 +1,5 @@
-/* Internal functions for statuses; the public ones are in epprof/status.h. */
+/* Helps to pass statuses on inside the libraries: EPP_TRY, and the first of several errors.  The public functions are
+ * in epprof/status.h. */
 #ifndef EPPROF_RUNTIME_BASE_STATUS_H
 #define EPPROF_RUNTIME_BASE_STATUS_H
 
@@ -16,7 +17,7 @@
 static inline void status_keep(epp_status **first, epp_status *status)
 {
 	if (*first)
-		epp_status_release(status);
+		epp_status_destroy(status);
 	else
 		*first = status;
 }

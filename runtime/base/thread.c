@@ -6,7 +6,7 @@
 
 #define NS_PER_SECOND 1000000000u
 
-int thread_start(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started)
+static int start(const char *name, void *(*run)(void *argument), void *argument, int detach_state, pthread_t *started)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -14,13 +14,23 @@ int thread_start(const char *name, void *(*run)(void *argument), void *argument,
 	/* This thread must not handle the process's signals, and the signal of a file-size limit must stay blocked. */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setdetachstate(&attributes, detach_state);
 	int error = pthread_create(started, &attributes, run, argument);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!error && name)
 		pthread_setname_np(*started, name);
 	return error;
+}
+
+int thread_start(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started)
+{
+	return start(name, run, argument, PTHREAD_CREATE_DETACHED, started);
+}
+
+int thread_start_joinable(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started)
+{
+	return start(name, run, argument, PTHREAD_CREATE_JOINABLE, started);
 }
 
 void thread_cond_init(pthread_cond_t *condition)
@@ -40,4 +50,11 @@ struct timespec thread_deadline(uint64_t ns)
 	deadline.tv_sec += (time_t)(ns / NS_PER_SECOND + sum / NS_PER_SECOND);
 	deadline.tv_nsec = (long)(sum % NS_PER_SECOND);
 	return deadline;
+}
+
+int64_t thread_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * (int64_t)NS_PER_SECOND + now.tv_nsec;
 }

@@ -17,7 +17,9 @@ struct worker {
 	LIST_ENTRY(worker) link;
 	const void *key; /* NULL: none */
 	unsigned holders;
+	pthread_t thread;
 	bool has_thread;
+	bool is_joined;  /* worker_end waits for the thread's end; otherwise the thread detaches itself */
 	bool is_running; /* the thread is in a call, which was removed from the queue */
 	bool is_hung;    /* a caller has timed out waiting for that call */
 	STAILQ_HEAD(, worker_call) queue;
@@ -124,6 +126,29 @@ void worker_release(struct worker *worker)
 	pthread_mutex_unlock(&lock);
 }
 
+bool worker_end(struct worker *worker)
+{
+	struct timespec deadline;
+	if (!worker)
+		return true;
+	pthread_mutex_lock(&lock);
+	pthread_t thread = worker->thread;
+	bool ends = worker->holders == 1 && !worker->is_running && STAILQ_EMPTY(&worker->queue);
+	bool joins = ends && worker->has_thread && !pthread_equal(thread, pthread_self());
+	bool has_thread = worker->has_thread;
+	worker->is_joined = joins;
+	pthread_mutex_unlock(&lock);
+	worker_release(worker);
+	if (!joins)
+		return !has_thread;
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += (time_t)(worker_timeout_ns() / 1000000000) + 1;
+	if (pthread_timedjoin_np(thread, NULL, &deadline) == 0)
+		return true;
+	pthread_detach(thread);
+	return false;
+}
+
 /* ---- the thread ---- */
 
 static void *work(void *argument)
@@ -153,6 +178,8 @@ static void *work(void *argument)
 		}
 		worker->is_running = worker->is_hung = false;
 	}
+	if (!worker->is_joined)
+		pthread_detach(pthread_self());
 	destroy(worker);
 	pthread_mutex_unlock(&lock);
 	return NULL;
@@ -160,13 +187,12 @@ static void *work(void *argument)
 
 void worker_submit(struct worker *worker, struct worker_call *call)
 {
-	pthread_t thread;
 	pthread_mutex_lock(&lock);
 	call->worker = worker;
 	call->is_abandoned = false;
 	call->state = WORKER_QUEUED;
 	if (!worker->has_thread)
-		worker->has_thread = thread_start(NULL, work, worker, &thread) == 0;
+		worker->has_thread = thread_start_joinable(NULL, work, worker, &worker->thread) == 0;
 	if (worker->has_thread)
 		STAILQ_INSERT_TAIL(&worker->queue, call, link);
 	else
@@ -225,5 +251,5 @@ epp_status *worker_status(enum worker_result result, const char *step)
 		return epp_status_create(EPP_TIMEOUT, "%s: not called, because an earlier call has not returned", step);
 	if (result == WORKER_DONE)
 		return NULL;
-	return epp_status_create(EPP_UNAVAILABLE, "%s: no thread can be started: out of memory, or too many threads", step);
+	return epp_status_create(EPP_UNAVAILABLE, "%s: cannot start a thread: out of memory, or too many threads", step);
 }

@@ -20,12 +20,15 @@
 
 struct worker;
 
-/* Returns the worker for a plugin's library, identified by dlopen's handle: the same worker for the same key. NULL as
- * the key: a new worker. Returns NULL without memory.
- * Ownership: each one that is returned is given back with worker_release.  NULL there does nothing. */
+/* worker_for returns the worker of a plugin's library; `key` is dlopen's handle, and the same key gets the same worker.
+ * With key NULL it creates a new worker. Returns NULL without memory.  worker_hold adds a reference.
+ * Ownership: the caller releases each reference with worker_release, which accepts NULL. */
 struct worker *worker_for(const void *key);
 struct worker *worker_hold(struct worker *worker);
 void worker_release(struct worker *worker);
+/* As worker_release, and waits until the worker's thread has ended, if it ends now. Returns false if it may still run
+ * code of the plugin's library, such as destructors of thread-local data: the library must stay. */
+bool worker_end(struct worker *worker);
 
 enum worker_result {
 	WORKER_DONE,

@@ -48,19 +48,28 @@ static inline uint64_t block_times_end(uint64_t start, uint64_t duration)
 	return duration >> 63 ? start : start + duration;
 }
 
-static inline void block_times_add(struct block_times *times, unsigned kind, uint64_t start, uint64_t end, uint64_t id)
+/* Adds an event of BLOCK_HOST_KINDS. */
+static inline void block_times_add_timed(struct block_times *times, unsigned kind, uint64_t start, uint64_t end,
+                                         uint64_t id)
 {
-	if (__builtin_expect(!(BLOCK_HOST_KINDS >> kind & 1), 0))
+	if (end > times->last_ticks)
+		times->last_ticks = end;
+	/* own_first_ticks is never below first_ticks. */
+	if (__builtin_expect(start >= times->own_first_ticks, 1))
 		return;
 	if (start < times->first_ticks)
 		times->first_ticks = start;
-	if (end > times->last_ticks)
-		times->last_ticks = end;
-	if (start < times->own_first_ticks && !(kind == EPF_EVENT && block_times_was_open(times, id)))
+	if (!(kind == EPF_EVENT && block_times_was_open(times, id)))
 		times->own_first_ticks = start;
 }
 
-static inline void block_times_tell(const struct block_times *times, struct epf_block *block)
+static inline void block_times_add(struct block_times *times, unsigned kind, uint64_t start, uint64_t end, uint64_t id)
+{
+	if (__builtin_expect(BLOCK_HOST_KINDS >> kind & 1, 1))
+		block_times_add_timed(times, kind, start, end, id);
+}
+
+static inline void block_times_store(const struct block_times *times, struct epf_block *block)
 {
 	block->kinds = times->kinds;
 	block->first_ticks = times->first_ticks;

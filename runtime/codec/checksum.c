@@ -54,7 +54,7 @@ uint32_t checksum_crc32c_portable(uint32_t seed, const void *data, size_t bytes)
 
 #if defined(__x86_64__)
 
-#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
+#define WITH_INSTRUCTION __attribute__((target("sse4.2,crc32")))
 
 WITH_INSTRUCTION static inline uint64_t take_word(uint64_t crc, uint64_t word)
 {

@@ -11,6 +11,7 @@
 #include "epprof/session.h"
 #include "format/format_slot.h"
 
+#define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 /* State while the args of one record are encoded. */
@@ -46,7 +47,7 @@ uint32_t codec_defined_numbers(const struct epf_arg *args, uint32_t slots, uint3
 
 static void put_slots(struct codec_writer *writer, struct args_put *put_to, const struct epf_arg *args, uint32_t slots);
 
-/* Encodes the args that an EPF_NAME_ARGS arg stands for. Nested references are not followed. */
+/* Encodes the args to which an EPF_NAME_ARGS arg refers. Nested references are not followed. */
 __attribute__((noinline, cold)) static void put_defined(struct codec_writer *writer, struct args_put *put_to,
                                                         uint64_t number)
 {
@@ -128,6 +129,136 @@ static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const s
 	return count_at + head + bytes;
 }
 
+/* Stores the keys of the args that put_args encoded, if following records with the same keys may be encoded without
+ * them. Args that begin with a parent are always encoded with keys, because readers find parents without decoding the
+ * record. */
+static void remember_keys(struct codec_keys *keys, const struct epf_arg *args, uint32_t slots)
+{
+	uint32_t slot = 0, count = 0;
+
+	keys->slots = keys->bytes_max = 0;
+	if (slots > CODEC_KEYS_MAX || args[0].key == EPF_NAME_PARENT)
+		return;
+	while (slot < slots) {
+		const struct epf_arg *arg = &args[slot++];
+		uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8, whole = bytes;
+		if (arg->key >> 14 || arg->key == EPF_NAME_ARGS || type > EPP_ARG_TEXT)
+			return;
+		if (type == EPP_ARG_TEXT)
+			slot = text_end(slot, slots, &bytes);
+		if (bytes != whole)
+			return;
+		memcpy(&keys->of[count++], arg, sizeof(keys->of[0]));
+		keys->bytes_max += 4 + (type == EPP_ARG_TEXT ? bytes : VARINT_BYTES_MAX);
+	}
+	keys->slots = slots;
+}
+
+static inline uint64_t load(const uint8_t *at)
+{
+	uint64_t word;
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+/* At least 8 bytes. */
+static inline bool is_same_text(const uint8_t *a, const uint8_t *b, uint32_t bytes)
+{
+	for (uint32_t i = 0; i + 8 < bytes; i += 8)
+		if (load(a + i) != load(b + i))
+			return false;
+	return load(a + bytes - 8) == load(b + bytes - 8);
+}
+
+/* The place of a text of at least 8 bytes in writer->texts. */
+static inline unsigned text_hash(const uint8_t *text, uint32_t bytes)
+{
+	return (load(text) ^ load(text + bytes - 8) * 3) * 0x9e3779b97f4a7c15 >> 58;
+}
+
+/* Returns how many bytes before `at` the payload has the same text; 0: nowhere. */
+static inline size_t text_distance(const struct codec_writer *writer, const uint8_t *at, const uint8_t *text, uint32_t bytes)
+{
+	uint32_t seen = bytes >= 8 ? writer->texts[text_hash(text, bytes)] : 0;
+	const uint8_t *same = writer->start + seen;
+	return seen && same + bytes <= at && is_same_text(same, text, bytes) ? (size_t)(at - same) : 0;
+}
+
+/* Encodes a text in whole slots: texts often repeat, so it may refer to the same one in the payload. */
+static inline uint8_t *put_text(struct codec_writer *writer, uint8_t *at, const struct epf_arg *slots, uint32_t bytes)
+{
+	const uint8_t *text = (const uint8_t *)slots;
+	size_t distance = text_distance(writer, at, text, bytes);
+
+	if (distance)
+		return put(at, distance);
+	if (bytes >= 8)
+		writer->texts[text_hash(text, bytes)] = (uint32_t)(at + 1 - writer->start);
+	*at++ = 0;
+	/* The excess is overwritten. */
+	for (uint32_t i = 0; i < bytes; i += sizeof(*slots))
+		memcpy(at + i, text + i, sizeof(*slots));
+	return at + bytes;
+}
+
+/* Encodes values of all types and sizes, of the args whose slots begin as `of`. */
+__attribute__((noinline)) static uint8_t *put_any_values(struct codec_writer *writer, const uint64_t *of, uint8_t *at,
+                                                         const struct epf_arg *arg, const struct epf_arg *end)
+{
+	for (; arg < end; of++) {
+		uint64_t value = arg->value, first = load((const uint8_t *)arg);
+		unsigned type = first >> 32 & 255;
+		if (unlikely(first != *of))
+			return NULL;
+		arg++;
+		if (type == EPP_ARG_TEXT) {
+			uint32_t bytes = (uint32_t)(first >> 40);
+			at = put_text(writer, at, arg, bytes);
+			arg += (bytes + 15) / 16;
+		} else if (type == EPP_ARG_F64) {
+			memcpy(at, &value, 8);
+			at += 8;
+		} else {
+			at = put(at, type == EPP_ARG_I64 ? zigzag(value) : value);
+		}
+	}
+	return at;
+}
+
+/* Encodes the values of args whose keys, types and text lengths are those of writer->keys; else returns NULL. Small
+ * integers and texts that the payload has are encoded here without a call. */
+__attribute__((noinline)) static uint8_t *put_values(struct codec_writer *writer, uint8_t *at,
+                                                     const struct epf_arg *arg, uint32_t slots)
+{
+	const struct epf_arg *end = arg + slots;
+	const uint64_t *of = writer->keys.of;
+
+	if (unlikely(slots != writer->keys.slots ||
+	             writer->appended_bytes > CODEC_APPENDED_MAX * (size_t)(at - writer->start)))
+		return NULL;
+	writer->appended_bytes += writer->keys.bytes_max;
+	for (; arg < end; of++) {
+		const struct epf_arg *next = arg + 1;
+		uint64_t value = arg->value, first = load((const uint8_t *)arg);
+		unsigned type = first >> 32 & 255;
+		if (unlikely(first != *of))
+			return NULL;
+		if (type == EPP_ARG_TEXT) {
+			uint32_t bytes = (uint32_t)(first >> 40);
+			value = text_distance(writer, at, (const uint8_t *)next, bytes);
+			next += (bytes + 15) / 16;
+		} else if (type == EPP_ARG_I64) {
+			value = zigzag(value);
+		}
+		bool is_new_text = type == EPP_ARG_TEXT && !value;
+		if (unlikely(type == EPP_ARG_F64 || is_new_text || value >> 14))
+			return put_any_values(writer, of, at, arg, end);
+		at = put_short(at, (uint32_t)value);
+		arg = next;
+	}
+	return at;
+}
+
 void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *open_ids, uint32_t open_count)
 {
 	uint64_t previous = 0;
@@ -140,9 +271,6 @@ void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *
 		previous = open_ids[i];
 	}
 	block_times_begin(&writer->state.times, open_ids, open_count);
-	/* The heads for a slot that is all zero. */
-	for (unsigned i = 0; i < CODEC_HEADS; i++)
-		writer->heads[i] = (struct codec_head){ .bytes_count = 2, .type = EPP_ARG_I64 };
 }
 
 __attribute__((noinline)) static void append_any(struct codec_writer *writer, const struct epf_record *record,
@@ -172,11 +300,18 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	}
 	if (record->arg_slots) {
 		uint8_t *args_at = at;
-		at = put_args(writer, at, args, record->arg_slots, &is_cut);
-		if (*args_at)
-			shape |= CODEC_ARGS;
-		else
-			at = args_at;
+		at = put_values(writer, at, args, record->arg_slots);
+		if (at) {
+			shape |= CODEC_ARGS | CODEC_SAME_KEYS;
+		} else {
+			at = put_args(writer, args_at, args, record->arg_slots, &is_cut);
+			if (*args_at) {
+				shape |= CODEC_ARGS;
+				remember_keys(&writer->keys, args, record->arg_slots);
+			} else {
+				at = args_at;
+			}
+		}
 	}
 	/* The flag is part of the bits, which precede the args: encode the record again. */
 	if (unlikely(is_cut && !(EPF_BITS_FLAGS(record->bits) & EPF_FLAG_CUT))) {
@@ -198,147 +333,107 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 	                block_times_end(record->start_ticks, record->duration_ticks), record->id);
 }
 
-/* Args in so few slots always take less than 128 bytes, because no arg is larger than its slots. */
-#define FEW_SLOTS CODEC_HEADS
-#define ARGS_HEAD_BYTES 2
-
-/* Returns false if the arg needs the slow path. */
-static bool make_head(struct codec_head *head, const struct epf_arg *arg, uint64_t of)
-{
-	uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8;
-	uint8_t made[4] = { 0 }, *at = made;
-
-	if (arg->key >> 14 || arg->key == EPF_NAME_ARGS || type > EPP_ARG_TEXT || bytes > FEW_SLOTS * sizeof(*arg))
-		return false;
-	at = put_short(at, arg->key);
-	*at++ = (uint8_t)type;
-	if (type == EPP_ARG_TEXT)
-		*at++ = (uint8_t)bytes;
-	*head = (struct codec_head){ .of = of, .bytes_count = (uint8_t)(at - made), .type = (uint8_t)type };
-	memcpy(&head->bytes, made, sizeof(made));
-	return true;
-}
-
-/* Encodes the args of a record with few slots, preceded by their count and size. Returns NULL if one of them needs the
- * slow path. */
-static inline __attribute__((always_inline)) uint8_t *put_few(struct codec_head *heads, uint8_t *to,
-                                                              const struct epf_arg *args, uint32_t slots)
-{
-	uint8_t *at = to + ARGS_HEAD_BYTES;
-	struct codec_head *head = heads;
-
-	for (const struct epf_arg *arg = args, *end = args + slots; arg < end; head++) {
-		uint64_t value = arg->value, of;
-
-		memcpy(&of, arg, sizeof(of));
-		if (unlikely(of != head->of) && !make_head(head, arg, of))
-			return NULL;
-		memcpy(at, &head->bytes, 4);
-		at += head->bytes_count;
-		arg++;
-		if (head->type == EPP_ARG_F64) {
-			memcpy(at, &value, 8);
-			at += 8;
-		} else if (head->type == EPP_ARG_TEXT) {
-			uint32_t bytes = (uint32_t)(of >> 40);
-			if (unlikely(bytes > (size_t)(end - arg) * sizeof(*arg)))
-				return NULL;
-			/* Copies whole slots; the excess is overwritten. */
-			for (uint8_t *text = at; text < at + bytes; text += sizeof(*arg), arg++)
-				memcpy(text, arg, sizeof(*arg));
-			at += bytes;
-		} else {
-			value = head->type == EPP_ARG_I64 ? zigzag(value) : value;
-			at = value >> 14 ? put(at, value) : put_short(at, (uint32_t)value);
-		}
-	}
-	to[0] = (uint8_t)(head - heads);
-	to[1] = (uint8_t)(at - to - ARGS_HEAD_BYTES);
-	return at;
-}
-
-/* Fast path: encodes a record with `slots`, a compile-time 0 for records without args. Returns false, with nothing
- * changed, if the record needs the slow path. */
-static inline __attribute__((always_inline)) bool append_usual(struct codec_state *state, struct codec_head *heads,
-                                                               const struct epf_record *record,
-                                                               const struct epf_arg *args, uint32_t slots)
-{
-	uint64_t duration = record->duration_ticks, end = record->start_ticks + duration;
-	uint64_t end_step = zigzag(end - state->previous_end), step = zigzag(record->id - state->previous_id - 1);
-	uint8_t *shape_at = state->at, *at = shape_at + 1;
-	uint32_t name = epf_tail_name(record->tail);
-	unsigned shape = 0;
-
-	if (unlikely((end_step | duration | step | name) >> 14 || slots > FEW_SLOTS || record->bits != state->previous_bits))
-		return false;
-	at = put_short(at, (uint32_t)end_step);
-	at = put_short(at, (uint32_t)duration);
-	if (step == 0)
-		shape |= CODEC_NEXT_ID;
-	else
-		at = put_short(at, (uint32_t)step);
-	if (name == state->previous_name)
-		shape |= CODEC_SAME_NAME;
-	else
-		at = put_short(at, name);
-	if (slots) {
-		shape |= CODEC_ARGS;
-		at = put_few(heads, at, args, slots);
-		if (unlikely(!at))
-			return false;
-	}
-	*shape_at = (uint8_t)shape;
-	state->at = at;
-	state->previous_end = end;
-	state->previous_id = record->id;
-	state->previous_name = name;
-	state->record_count++;
-	block_times_add(&state->times, EPF_BITS_KIND(record->bits), record->start_ticks, end, record->id);
-	return true;
-}
-
-__attribute__((noinline)) static void append_with_args(struct codec_writer *writer, const struct epf_record *record,
-                                                       const struct epf_arg *args)
-{
-	if (!append_usual(&writer->state, writer->heads, record, args, record->arg_slots))
-		append_any(writer, record, args);
-}
-
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)
 {
-	if (record->arg_slots)
-		append_with_args(writer, record, args);
-	else if (!append_usual(&writer->state, NULL, record, NULL, 0))
-		append_any(writer, record, NULL);
+	append_any(writer, record, args);
+}
+
+/* ---- the fast path ---- */
+
+/* Appends common records: their differences to the one before are small, and their args have the keys of the last ones.
+ * Returns the position of the first other record. */
+static inline const uint8_t *append_usual(struct codec_writer *writer, const uint8_t *next, const uint8_t *end,
+                                          unsigned kinds, uint64_t *count)
+{
+	/* A local copy whose address is not taken: stores to the payload cannot alias it, so it stays in registers. */
+	struct codec_state state = writer->state;
+	unsigned kind = EPF_BITS_KIND(state.previous_bits);
+	bool is_timed = BLOCK_HOST_KINDS >> kind & 1;
+	uint64_t counts = kinds >> kind & 1, of_kinds = 0;
+	uint64_t previous_tail = EPF_TAIL(state.previous_name, state.previous_bits, 0);
+
+	/* Now this tail is not 0, which no record has that was not published. */
+	if (!state.record_count)
+		return next;
+	while (next + EPF_RECORD_BYTES <= end) {
+		const struct epf_record *record = (const struct epf_record *)(const void *)next;
+		uint64_t duration = record->duration_ticks, ends = record->start_ticks + duration;
+		uint64_t end_step = zigzag(ends - state.previous_end), tail = record->tail;
+		uint32_t slots = EPF_TAIL_ARGS(tail);
+		uint8_t *shape_at = state.at, *at = shape_at + 1;
+		unsigned shape = 0;
+
+		if (unlikely((end_step | duration) >> 14))
+			break;
+		at = put_short(at, (uint32_t)end_step);
+		at = put_short(at, (uint32_t)duration);
+		if (likely(record->id == state.previous_id + 1)) {
+			shape |= CODEC_NEXT_ID;
+		} else {
+			uint64_t step = zigzag(record->id - state.previous_id - 1);
+			if (unlikely(step >> 14))
+				break;
+			at = put_short(at, (uint32_t)step);
+		}
+		if (likely(tail == previous_tail)) {
+			shape |= CODEC_SAME_NAME;
+		} else {
+			uint32_t name = epf_tail_name(tail);
+			uint16_t bits = EPF_TAIL_BITS(tail);
+			if (unlikely(!tail || name >> 14))
+				break;
+			if (name == epf_tail_name(previous_tail))
+				shape |= CODEC_SAME_NAME;
+			else
+				at = put_short(at, name);
+			if (bits != EPF_TAIL_BITS(previous_tail)) {
+				shape |= CODEC_NEW_BITS;
+				memcpy(at, &bits, 2);
+				at += 2;
+			}
+		}
+		if (slots) {
+			shape |= CODEC_ARGS | CODEC_SAME_KEYS;
+			at = put_values(writer, at, (const struct epf_arg *)(const void *)(record + 1), slots);
+			if (unlikely(!at))
+				break;
+		}
+		if (unlikely(shape & CODEC_NEW_BITS)) {
+			kind = EPF_BITS_KIND(EPF_TAIL_BITS(tail));
+			is_timed = BLOCK_HOST_KINDS >> kind & 1;
+			counts = kinds >> kind & 1;
+			state.times.kinds |= (uint16_t)(1u << kind);
+		}
+		*shape_at = (uint8_t)shape;
+		state.at = at;
+		state.previous_end = ends;
+		state.previous_id = record->id;
+		state.record_count++;
+		if (likely(is_timed))
+			block_times_add_timed(&state.times, kind, record->start_ticks, ends, record->id);
+		of_kinds += counts;
+		previous_tail = tail;
+		next += EPF_RECORD_BYTES + (size_t)slots * sizeof(struct epf_arg);
+	}
+	state.previous_name = EPF_TAIL_NAME(previous_tail);
+	state.previous_bits = EPF_TAIL_BITS(previous_tail);
+	writer->state = state;
+	*count += of_kinds;
+	return next;
 }
 
 const uint8_t *codec_append_region(struct codec_writer *writer, const uint8_t *at, const uint8_t *end, unsigned kinds,
                                    uint64_t *count)
 {
-	/* A local copy whose address is not taken: stores to the payload cannot alias it, so it stays in registers. */
-	struct codec_state state = writer->state;
-	uint64_t of_kinds = 0;
-
-	while (at + EPF_RECORD_BYTES <= end) {
+	for (;;) {
+		at = append_usual(writer, at, end, kinds, count);
 		const struct epf_record *record = (const struct epf_record *)(const void *)at;
-		const struct epf_arg *args = (const struct epf_arg *)(const void *)(record + 1);
-		uint32_t slots = record->arg_slots;
-
-		if (!record->tail)
-			break;
-		bool done = slots ? append_usual(&state, writer->heads, record, args, slots)
-		                  : append_usual(&state, NULL, record, NULL, 0);
-		if (unlikely(!done)) {
-			writer->state = state;
-			append_any(writer, record, args);
-			state = writer->state;
-		}
-		of_kinds += kinds >> EPF_BITS_KIND(record->bits) & 1;
-		at += EPF_RECORD_BYTES + (size_t)slots * sizeof(struct epf_arg);
+		if (at + EPF_RECORD_BYTES > end || !record->tail)
+			return at;
+		append_any(writer, record, (const struct epf_arg *)(const void *)(record + 1));
+		*count += kinds >> EPF_BITS_KIND(record->bits) & 1;
+		at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
 	}
-	writer->state = state;
-	*count += of_kinds;
-	return at;
 }
 
 void codec_append_decoded(struct codec_writer *writer, const struct codec_record *record, const uint8_t *args,
@@ -359,6 +454,7 @@ void codec_append_decoded(struct codec_writer *writer, const struct codec_record
 		return;
 	uint32_t bytes = end - record->args_offset;
 	*shape_at |= CODEC_ARGS;
+	writer->keys.slots = 0;
 	writer->state.at = mempcpy(put(put(writer->state.at, record->args_count), bytes), args + record->args_offset,
 	                           bytes);
 }
@@ -368,5 +464,5 @@ void codec_finish(const struct codec_writer *writer, struct epf_block *block)
 	block->payload_bytes = (uint32_t)(writer->state.at - writer->start);
 	block->record_count = writer->state.record_count;
 	block->open_count = writer->open_count;
-	block_times_tell(&writer->state.times, block);
+	block_times_store(&writer->state.times, block);
 }

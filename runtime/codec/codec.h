@@ -1,4 +1,5 @@
-/* The encoding of records in blocks (EPF_BLOCK_RECORDS): row-wise, delta and varint, 5 to 8 bytes for a plain event.
+/* The encoding of records and their args in blocks (EPF_BLOCK_RECORDS): by row, delta and varint; a plain event takes
+ * 5 to 8 bytes.
  *
  * A payload: open_count ids (varint: the first as it is, then zigzag deltas), then record_count records:
  *   shape      1 byte    CODEC_* bits, others 0
@@ -8,7 +9,10 @@
  *   name       varint, unless CODEC_SAME_NAME
  *   bits       2 bytes, little-endian, if CODEC_NEW_BITS
  *   args       if CODEC_ARGS: varint count, varint bytes, then per arg: varint key, type byte, then zigzag varint (i64),
- *              varint (u64), 8 bytes little-endian (f64) or varint length and the bytes (text)
+ *              varint (u64), 8 bytes little-endian (f64) or varint length and the bytes (text).
+ *              If CODEC_SAME_KEYS too: only the values. Keys, types and lengths of texts are those of the last record of
+ *              the block that has them: at most CODEC_KEYS_MAX args, keys below 2^14. A text is a varint: 0 and its
+ *              bytes, or how many bytes before this varint the same bytes begin. Version 2 of the format
  * All `previous` values start at zero in each block, so that a block can be decoded alone. Readers do not trust any
  * length. The recording side encodes; the reader decodes, and first encodes regions of the window in order to decode
  * them. */
@@ -22,7 +26,7 @@
 #include "codec/block_times.h"
 #include "format/format.h"
 
-enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 8 };
+enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 8, CODEC_SAME_KEYS = 16 };
 
 /* Maximum size of an encoded region of `bytes`, without the block header. */
 #define CODEC_BOUND(bytes) ((bytes)*2 + 1024)
@@ -33,14 +37,15 @@ enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 
 /* Maximum size of decoded records that are encoded again, whose args take `args_bytes` in total. */
 #define CODEC_BOUND_DECODED(records_count, args_bytes) ((size_t)(records_count)*64 + (args_bytes) + 1024)
 
-/* Cache of an arg's encoded key and type and, for a text, its length; for records with few args. */
-#define CODEC_HEADS 7u
-struct codec_head {
-	uint64_t of; /* the slot's first 8 bytes: the key of the cache */
-	uint32_t bytes;
-	uint8_t bytes_count;
-	uint8_t type;
+/* Keys, types and text lengths of the args of the last record that has them. */
+#define CODEC_KEYS_MAX 7u
+struct codec_keys {
+	uint32_t slots;              /* of that record; 0: the next record with args has keys */
+	uint32_t bytes_max;          /* of args with these keys, as codec_arg reads them */
+	uint64_t of[CODEC_KEYS_MAX]; /* by arg: the first 8 bytes of its slot */
 };
+
+#define CODEC_TEXTS 64u
 
 /* The state that each record changes. */
 struct codec_state {
@@ -64,8 +69,9 @@ struct codec_writer {
 	const void *defined_user;
 	uint32_t cut_count; /* records with args left out for that reason */
 
-	/* By the arg's index in its record: the args of successive records are usually alike. */
-	struct codec_head heads[CODEC_HEADS];
+	struct codec_keys keys;
+	size_t appended_bytes;       /* what codec_decode appends, at most */
+	uint32_t texts[CODEC_TEXTS]; /* by hash: where the payload has a text; 0: nowhere */
 };
 
 /* `payload` has room for CODEC_BOUND(region bytes), or CODEC_BOUND_DEFINED if `defined` is set. */
@@ -73,8 +79,8 @@ void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *
 /* Appends a record. `args`: record->arg_slots slots of 16 bytes as in a region. References to defined args are replaced
  * by the args: a payload contains none. */
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args);
-/* Appends consecutive records with their args, up to `end` or to one that was not published; takes 50 to 90 % of the
- * time of single calls. Adds to `*count` how many are of `kinds` (1 << enum epf_kind). Returns the position where it
+/* Appends consecutive records with their args, up to `end` or to one that was not published; takes about half the time
+ * of single calls. Adds to `*count` how many are of `kinds` (1 << enum epf_kind). Returns the position where it
  * stopped. */
 const uint8_t *codec_append_region(struct codec_writer *writer, const uint8_t *at, const uint8_t *end, unsigned kinds,
                                    uint64_t *count);
@@ -96,7 +102,7 @@ struct codec_record {
 	uint32_t name;
 	uint16_t bits;
 	uint16_t args_count;
-	uint32_t args_offset; /* from the payload's start; 0: no args */
+	uint32_t args_offset; /* from the payload's start, may be behind its end: struct codec_payload; 0: no args */
 };
 
 /* The end of a record in host ticks: its start if the clock went back in between; at most the clock's maximum. */
@@ -108,45 +114,24 @@ static inline uint64_t codec_end(uint64_t start_ticks, uint64_t duration_ticks)
 	return end < start_ticks ? UINT64_MAX : end;
 }
 
+/* An encoder stores keys where codec_decode would append more than this many times the payload so far. */
+#define CODEC_APPENDED_MAX 4u
+
+/* A payload to be decoded. Args without keys get them: codec_decode appends such args behind the payload, in the
+ * encoding that codec_arg reads. */
+struct codec_payload {
+	uint8_t *bytes;
+	uint32_t count; /* before: the block's payload_bytes; then also what was appended */
+	uint32_t room;  /* of `bytes`: CODEC_PAYLOAD_ROOM */
+};
+#define CODEC_PAYLOAD_ROOM(payload_bytes) ((1 + CODEC_APPENDED_MAX) * (payload_bytes) + 256)
+
 /* Decodes a payload. `open_ids` has room for EPF_OPEN_MAX ids, `records` for block->record_count (at most
  * CODEC_RECORDS_MAX is accepted). Returns false if the payload does not match the header; the first `*decoded` records
  * are valid. */
 #define CODEC_RECORDS_MAX 65536u
-bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids,
+bool codec_decode(const struct epf_block *block, struct codec_payload *payload, uint64_t *open_ids,
                   struct codec_record *records, uint32_t *decoded);
-
-/* The fields of all records as encoded, for columns: the differences are not resolved. The caller's arrays have room
- * for block->record_count. */
-struct codec_args {
-	uint32_t offset; /* as args_offset */
-	uint16_t count;
-	bool is_parent; /* one arg, the parent */
-	uint64_t parent;
-};
-
-struct codec_fields {
-	uint64_t *ends;          /* zigzag differences, the first one to 0 */
-	uint64_t *durations;     /* unchanged */
-	uint64_t *ids;           /* zigzag differences to the previous id + 1; the first one to 0 + 1 */
-	uint64_t *tails;         /* EPF_TAIL of name, bits, number of args */
-	struct codec_args *args; /* of records that have args */
-	uint32_t args_count;
-
-	/* Statistics of all records; starts and ends are relative to the first start. */
-	uint64_t first_start, last_end, last_id;
-	int64_t least_start, largest_start, largest_end;
-	int64_t own_least_start;           /* least start of ids that were not open; INT64_MAX: none */
-	const struct block_times *opening; /* the ids that were open; set by the caller */
-	uint64_t least_id, largest_id;
-	uint64_t durations_bits; /* the bits that are set in any duration */
-	unsigned kind;           /* enum epf_kind; 0: several kinds */
-};
-/* Decodes only the open ids; returns the start of the records, or NULL. */
-const uint8_t *codec_open_ids(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids);
-/* Decodes all fields. `records`: start of the records; there is at least one. Returns false as codec_decode; `all` is
- * then invalid. */
-bool codec_decode_fields(const struct epf_block *block, const uint8_t *payload, const uint8_t *records,
-                         struct codec_fields *all);
 
 /* Decodes one arg of a record; `at` is a position in the payload, at first record.args_offset. Returns the next
  * position, or 0 if the bytes are not an arg (never for the first args_count args of a record that codec_decode

@@ -13,7 +13,7 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
-#define SHAPE_BITS (CODEC_NEW_BITS | CODEC_ARGS | CODEC_SAME_NAME | CODEC_NEXT_ID)
+#define SHAPE_BITS (CODEC_NEW_BITS | CODEC_ARGS | CODEC_SAME_NAME | CODEC_NEXT_ID | CODEC_SAME_KEYS)
 /* Maximum size of a record without args, rounded up: shape, three varints of 10 bytes, one of 5, bits. */
 #define PLAIN_BYTES_MAX 64
 
@@ -102,12 +102,8 @@ uint64_t codec_parent_arg(const uint8_t *payload, uint32_t payload_bytes, uint32
 	return arg.value;
 }
 
-/* ---- records ---- */
-
 struct args_place {
 	uint32_t count, offset;
-	bool is_parent; /* one arg, the parent */
-	uint64_t parent;
 };
 
 /* Each arg may be read up to the payload's end, but must start before the end of the args. */
@@ -134,10 +130,107 @@ __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload,
 	return at == last ? last : NULL;
 }
 
-/* Decodes args that consist of only a parent, the usual case; otherwise returns NULL. `at` has PARENT_BYTES_MAX
+/* ---- args without keys ---- */
+
+#define TEXTS_BYTES_MAX (CODEC_KEYS_MAX * 16) /* of one record */
+
+/* An arg's key, type and length of its text, as encoded. */
+struct key {
+	uint8_t bytes[4], bytes_count;
+	uint8_t type, text_bytes;
+};
+
+struct decoder {
+	struct codec_payload *payload;
+	struct args_place keyed; /* the last args with keys */
+	uint32_t keys_offset;    /* the args that `keys` are of; 0: none */
+	struct key keys[CODEC_KEYS_MAX];
+};
+
+static bool read_keys(struct decoder *decoder)
+{
+	const struct codec_payload *payload = decoder->payload;
+	uint32_t at = decoder->keyed.offset, texts_bytes = 0;
+	struct codec_arg arg;
+
+	if (decoder->keyed.count > CODEC_KEYS_MAX)
+		return false;
+	for (uint32_t i = 0; i < decoder->keyed.count; i++) {
+		struct key *key = &decoder->keys[i];
+		at = codec_arg(payload->bytes, payload->count, at, &arg);
+		if (!at || arg.key >> 14 || arg.text_bytes > TEXTS_BYTES_MAX - texts_bytes)
+			return false;
+		texts_bytes += arg.text_bytes;
+		uint8_t *end = put_short(key->bytes, arg.key);
+		*end++ = key->type = (uint8_t)arg.type;
+		key->text_bytes = (uint8_t)arg.text_bytes;
+		if (arg.type == EPP_ARG_TEXT)
+			*end++ = (uint8_t)arg.text_bytes;
+		key->bytes_count = (uint8_t)(end - key->bytes);
+	}
+	decoder->keys_offset = decoder->keyed.offset;
+	return true;
+}
+
+/* Finds the bytes of a value at `at`; those of a text may be earlier in the payload. Returns the position after the
+ * value. */
+static const uint8_t *find_value(const uint8_t *payload, const uint8_t *at, const uint8_t *end, const struct key *key,
+                                 const uint8_t **bytes, size_t *count)
+{
+	const uint8_t *begin = at;
+	uint64_t value = 0;
+
+	if (key->type != EPP_ARG_F64)
+		at = get_bounded(at, end, &value);
+	if (!at)
+		return NULL;
+	*bytes = begin;
+	*count = (size_t)(at - begin);
+	if (key->type <= EPP_ARG_U64)
+		return at;
+	*count = key->type == EPP_ARG_TEXT ? key->text_bytes : 8;
+	if (!value) {
+		*bytes = at;
+		return *count <= (size_t)(end - at) ? at + *count : NULL;
+	}
+	if (value < *count || value > (uint64_t)(begin - payload))
+		return NULL;
+	*bytes = begin - value;
+	return at;
+}
+
+/* Appends args that have only values at `at`, with keys, behind the payload. */
+__attribute__((noinline)) static const uint8_t *get_values(struct decoder *decoder, const uint8_t *at,
+                                                           const uint8_t *end, struct args_place *place)
+{
+	const uint32_t args_bytes_max = CODEC_KEYS_MAX * (4 + VARINT_BYTES_MAX) + TEXTS_BYTES_MAX;
+	struct codec_payload *payload = decoder->payload;
+	uint8_t *to = payload->bytes + payload->count;
+	const uint8_t *bytes;
+	size_t count;
+
+	if (!decoder->keyed.count || payload->room - payload->count < args_bytes_max ||
+	    (decoder->keys_offset != decoder->keyed.offset && !read_keys(decoder)))
+		return NULL;
+	for (uint32_t i = 0; i < decoder->keyed.count; i++) {
+		const struct key *key = &decoder->keys[i];
+		at = find_value(payload->bytes, at, end, key, &bytes, &count);
+		if (!at)
+			return NULL;
+		memcpy(to, key->bytes, sizeof(key->bytes));
+		to = mempcpy(to + key->bytes_count, bytes, count);
+	}
+	*place = (struct args_place){ .count = decoder->keyed.count, .offset = payload->count };
+	payload->count = (uint32_t)(to - payload->bytes);
+	return at;
+}
+
+/* ---- records ---- */
+
+/* Skips args that consist of only a parent, the usual case; otherwise returns NULL. `at` has PARENT_BYTES_MAX
  * readable bytes. */
 #define PARENT_BYTES_MAX (4 + VARINT_BYTES_MAX)
-__attribute__((noinline)) static const uint8_t *get_parent(const uint8_t *at, uint64_t *parent)
+__attribute__((noinline)) static const uint8_t *skip_parent(const uint8_t *at)
 {
 	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* count 1, size masked, key, type */
 	uint64_t value;
@@ -147,10 +240,9 @@ __attribute__((noinline)) static const uint8_t *get_parent(const uint8_t *at, ui
 	unsigned bytes = begin >> 8 & 255;
 	if ((begin & 0xffff00ff) != sought)
 		return NULL;
-	if (bytes == 2 + 9 && is_nine(at + 4, parent))
+	if (bytes == 2 + 9 && is_nine(at + 4, &value))
 		return at + 2 + bytes;
 	const uint8_t *after = get_long(at + 4, &value);
-	*parent = value;
 	return after == at + 2 + bytes ? after : NULL;
 }
 
@@ -169,9 +261,24 @@ __attribute__((noinline)) static const uint8_t *get_two(const uint8_t *at, uint6
 	return at ? get_long(at, &values[1]) : NULL;
 }
 
+static const uint8_t *get_any_args(struct decoder *decoder, unsigned shape, const uint8_t *at, const uint8_t *end,
+                                   struct args_place *place)
+{
+	const uint8_t *payload = decoder->payload->bytes;
+
+	if (shape & CODEC_SAME_KEYS)
+		return get_values(decoder, at, end, place);
+	const uint8_t *after = likely(end - at >= PARENT_BYTES_MAX) ? skip_parent(at) : NULL;
+	*place = (struct args_place){ 1, (uint32_t)(at + 2 - payload) };
+	if (!after)
+		after = get_args(payload, at, end, place);
+	decoder->keyed = *place;
+	return after;
+}
+
 /* Decodes a record; needs PLAIN_BYTES_MAX readable bytes. Returns the position after the record, or NULL (here and
  * below) if it is invalid. */
-static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8_t *payload, const uint8_t *at,
+static inline __attribute__((always_inline)) const uint8_t *get_near(struct decoder *decoder, const uint8_t *at,
                                                                      const uint8_t *end, struct fields *fields)
 {
 	unsigned shape = *at++;
@@ -221,12 +328,7 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8
 	fields->args.offset = 0;
 	if (shape & CODEC_ARGS) {
 		struct args_place place; /* so that `fields` can stay in registers */
-		uint64_t parent = 0;
-		const uint8_t *after = likely(end - at >= PARENT_BYTES_MAX) ? get_parent(at, &parent) : NULL;
-		fields->args = (struct args_place){ 1, (uint32_t)(at + 2 - payload), true, parent };
-		if (after)
-			return after;
-		at = get_args(payload, at, end, &place);
+		at = get_any_args(decoder, shape, at, end, &place);
 		if (at)
 			fields->args = place;
 	}
@@ -234,7 +336,7 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(const uint8
 }
 
 /* As get_near, with every byte checked. */
-static inline const uint8_t *get_last(const uint8_t *payload, const uint8_t *at, const uint8_t *end, struct fields *fields)
+static inline const uint8_t *get_last(struct decoder *decoder, const uint8_t *at, const uint8_t *end, struct fields *fields)
 {
 	uint64_t value;
 
@@ -267,10 +369,10 @@ static inline const uint8_t *get_last(const uint8_t *payload, const uint8_t *at,
 	if (!fields->name)
 		return NULL;
 	fields->args = (struct args_place){ 0 };
-	return shape & CODEC_ARGS ? get_args(payload, at, end, &fields->args) : at;
+	return shape & CODEC_ARGS ? get_any_args(decoder, shape, at, end, &fields->args) : at;
 }
 
-const uint8_t *codec_open_ids(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids)
+static const uint8_t *take_open_ids(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids)
 {
 	const uint8_t *at = payload;
 	uint64_t value;
@@ -301,108 +403,29 @@ static inline void put_record(struct codec_record *record, const struct fields *
 	};
 }
 
-bool codec_decode(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids,
+bool codec_decode(const struct epf_block *block, struct codec_payload *payload, uint64_t *open_ids,
                   struct codec_record *records, uint32_t *decoded)
 {
-	const uint8_t *at = codec_open_ids(block, payload, open_ids), *end = payload + block->payload_bytes;
+	const uint8_t *at = take_open_ids(block, payload->bytes, open_ids), *end = payload->bytes + block->payload_bytes;
+	struct decoder decoder = { .payload = payload };
 	struct fields fields = { 0 };
 	struct sums sums = { 0 };
 	uint32_t n = 0;
 
 	for (; at && n < block->record_count && end - at >= PLAIN_BYTES_MAX; n++) {
-		at = get_near(payload, at, end, &fields);
+		at = get_near(&decoder, at, end, &fields);
 		if (unlikely(!at))
 			break;
 		put_record(&records[n], &fields, &sums);
 	}
 	for (; at && n < block->record_count; n++) {
 		struct fields last = fields;
-		at = get_last(payload, at, end, &last);
+		at = get_last(&decoder, at, end, &last);
 		if (!at)
 			break;
 		fields = last;
 		put_record(&records[n], &fields, &sums);
 	}
 	*decoded = n;
-	return at == end;
-}
-
-/* ---- fields ---- */
-
-static inline void put_fields(struct codec_fields *all, uint32_t n, const struct fields *fields)
-{
-	all->ends[n] = fields->end_step;
-	all->durations[n] = fields->duration;
-	all->ids[n] = fields->id_step;
-	all->tails[n] = EPF_TAIL(fields->name, fields->bits, fields->args.count);
-	if (fields->args.count)
-		all->args[all->args_count++] = (struct codec_args){ .offset = fields->args.offset,
-			                                            .count = (uint16_t)fields->args.count,
-			                                            .is_parent = fields->args.is_parent,
-			                                            .parent = fields->args.parent };
-}
-
-/* A separate pass after decoding, so that neither runs out of registers. `some_were_open`: at the block's start. */
-static inline __attribute__((always_inline)) void sum_up(struct codec_fields *all, uint32_t count, bool some_were_open)
-{
-	uint64_t end = 0, id = 0, first_start = unzigzag(all->ends[0]) - all->durations[0];
-	int64_t least_start = INT64_MAX, largest_start = INT64_MIN, largest_end = INT64_MIN, own_least = INT64_MAX;
-	uint64_t least_id = UINT64_MAX, largest_id = 0, durations = 0, some = 0, every = UINT64_MAX;
-
-	for (uint32_t i = 0; i < count; i++) {
-		end += unzigzag(all->ends[i]);
-		id += unzigzag(all->ids[i]) + 1;
-		int64_t relative_end = (int64_t)(end - first_start);
-		int64_t start = (int64_t)((uint64_t)relative_end - all->durations[i]);
-		least_start = start < least_start ? start : least_start;
-		largest_start = start > largest_start ? start : largest_start;
-		largest_end = relative_end > largest_end ? relative_end : largest_end;
-		if (some_were_open && !block_times_was_open(all->opening, id))
-			own_least = start < own_least ? start : own_least;
-		least_id = id < least_id ? id : least_id;
-		largest_id = id > largest_id ? id : largest_id;
-		durations |= all->durations[i];
-		some |= all->tails[i];
-		every &= all->tails[i];
-	}
-	all->first_start = first_start;
-	all->last_end = end;
-	all->last_id = id;
-	all->least_start = least_start;
-	all->largest_start = largest_start;
-	all->largest_end = largest_end;
-	all->own_least_start = some_were_open ? own_least : least_start;
-	all->least_id = least_id;
-	all->largest_id = largest_id;
-	all->durations_bits = durations;
-	all->kind = EPF_BITS_KIND(EPF_TAIL_BITS(some ^ every)) ? 0 : EPF_BITS_KIND(EPF_TAIL_BITS(some));
-}
-
-bool codec_decode_fields(const struct epf_block *block, const uint8_t *payload, const uint8_t *records,
-                         struct codec_fields *all)
-{
-	const uint8_t *at = records, *end = payload + block->payload_bytes;
-	struct fields fields = { 0 };
-	uint32_t n = 0;
-
-	all->args_count = 0;
-	for (; n < block->record_count && end - at >= PLAIN_BYTES_MAX; n++) {
-		at = get_near(payload, at, end, &fields);
-		if (unlikely(!at))
-			return false;
-		put_fields(all, n, &fields);
-	}
-	for (; n < block->record_count; n++) {
-		struct fields last = fields;
-		at = get_last(payload, at, end, &last);
-		if (!at)
-			return false;
-		fields = last;
-		put_fields(all, n, &fields);
-	}
-	if (all->opening->first_id)
-		sum_up(all, n, true);
-	else
-		sum_up(all, n, false);
 	return at == end;
 }

@@ -1,4 +1,4 @@
-/* Functions shared by all code that writes a file header. */
+/* The header page of a file: its offsets without a window, its checksum, and the size of a finished file. */
 #ifndef EPPROF_RUNTIME_CODEC_FILE_HEADER_H
 #define EPPROF_RUNTIME_CODEC_FILE_HEADER_H
 

@@ -52,8 +52,9 @@ static inline uint8_t *put_groups(uint8_t *at, uint32_t groups)
 /* Stores a value below 2^14; writes 2 bytes. */
 static inline uint8_t *put_short(uint8_t *at, uint32_t value)
 {
-	uint32_t two = value >= 128;
-	uint16_t groups = (uint16_t)((value & 127) | two << 7 | (value << 1 & 0x7f00));
+	uint32_t two = (value + (16384 - 128)) >> 14; /* 1 if the value takes two bytes */
+	/* Adding the upper group again moves it up by one bit. */
+	uint16_t groups = (uint16_t)(value + (value & 0x3f80) + (two << 7));
 
 	memcpy(at, &groups, 2);
 	return at + 1 + two;

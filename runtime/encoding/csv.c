@@ -1,4 +1,5 @@
-/* Writes CSV fields byte by byte, which is fast enough: names are few and cached, args are short JSON. */
+/* Writes fields of CSV.  It copies byte by byte, which is fast enough: names are few and cached, args are short
+ * JSON. */
 #include "encoding/csv.h"
 
 #include <stdint.h>
@@ -17,6 +18,11 @@ bool csv_needs_quotes(const char *text, size_t bytes)
 			return true;
 	}
 	return false;
+}
+
+bool csv_is_formula(const char *text, size_t bytes)
+{
+	return bytes && *text && strchr("=+-@\t\r", *text);
 }
 
 static bool is_control(uint8_t byte)

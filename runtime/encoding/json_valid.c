@@ -100,7 +100,7 @@ static bool scan_string(struct scan *scan)
 }
 
 /* Scans the members of an object or the elements of an array, after the opening bracket. */
-static bool scan_members(struct scan *scan, char close, bool keys)
+static bool scan_object(struct scan *scan, char close, bool keys)
 {
 	skip_space(scan);
 	if (take(scan, close))
@@ -132,11 +132,11 @@ static bool scan_value(struct scan *scan)
 	switch (*scan->at) {
 	case '{':
 		scan->at++;
-		good = scan_members(scan, '}', true);
+		good = scan_object(scan, '}', true);
 		break;
 	case '[':
 		scan->at++;
-		good = scan_members(scan, ']', false);
+		good = scan_object(scan, ']', false);
 		break;
 	case '"':
 		good = scan_string(scan);

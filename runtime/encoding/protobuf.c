@@ -1,4 +1,4 @@
-/* Protobuf: the reader, and strings, which must be UTF-8. */
+/* Reads protobuf messages, and writes strings, which must be UTF-8.  The other functions are inline in protobuf.h. */
 #include "encoding/protobuf.h"
 
 #include "encoding/utf8.h"

@@ -224,13 +224,13 @@ static inline char *protobuf_begin(char *at, uint32_t field)
 }
 
 /* `begun` is the result of protobuf_begin, `end` the end of the message. */
-static inline void protobuf_end(char *begun, const char *end)
+static inline void protobuf_end(char *start, const char *end)
 {
-	uint32_t count = (uint32_t)(end - begun);
-	begun[-4] = (char)(count | 0x80);
-	begun[-3] = (char)(count >> 7 | 0x80);
-	begun[-2] = (char)(count >> 14 | 0x80);
-	begun[-1] = (char)(count >> 21 & 0x7F);
+	uint32_t count = (uint32_t)(end - start);
+	start[-4] = (char)(count | 0x80);
+	start[-3] = (char)(count >> 7 | 0x80);
+	start[-2] = (char)(count >> 14 | 0x80);
+	start[-1] = (char)(count >> 21 & 0x7F);
 }
 
 /* The same for a message shorter than 128 bytes, with a length of one byte. */
@@ -239,9 +239,9 @@ static inline char *protobuf_begin_short(char *at, uint32_t field)
 	return protobuf_tag(at, field, PROTOBUF_BYTES) + 1;
 }
 
-static inline void protobuf_end_short(char *begun, const char *end)
+static inline void protobuf_end_short(char *start, const char *end)
 {
-	begun[-1] = (char)(end - begun);
+	start[-1] = (char)(end - start);
 }
 
 /* ---- reading ---- */

@@ -23,7 +23,7 @@ enum {
 #define MEMORY_TOTAL_BYTES 2
 
 struct reading {
-	const struct step_stats_reader *told;
+	const struct step_stats_reader *reader;
 	struct step_stats_account *account;
 };
 
@@ -82,8 +82,8 @@ static void node_read(const struct reading *reading, struct protobuf_reader mess
 	node.memory_bytes = (int64_t)memory_bytes;
 	node.thread_id = (uint32_t)numbers[NODE_THREAD];
 	reading->account->nodes_count++;
-	if (reading->told->node)
-		reading->told->node(reading->told->user, &node);
+	if (reading->reader->node)
+		reading->reader->node(reading->reader->user, &node);
 }
 
 static void thread_read(const struct reading *reading, struct protobuf_reader entry)
@@ -98,8 +98,8 @@ static void thread_read(const struct reading *reading, struct protobuf_reader en
 			name = protobuf_as_string(&field);
 	}
 	walked(reading, &entry);
-	if (reading->told->thread)
-		reading->told->thread(reading->told->user, thread_id, name);
+	if (reading->reader->thread)
+		reading->reader->thread(reading->reader->user, thread_id, name);
 }
 
 static void device_read(const struct reading *reading, const struct protobuf_reader message)
@@ -112,8 +112,8 @@ static void device_read(const struct reading *reading, const struct protobuf_rea
 			name = protobuf_as_string(&field);
 	}
 	walked(reading, &walk);
-	if (reading->told->device)
-		reading->told->device(reading->told->user, name);
+	if (reading->reader->device)
+		reading->reader->device(reading->reader->user, name);
 	walk = message;
 	while (protobuf_next(&walk, &field)) {
 		if (protobuf_is(&field, DEVICE_THREADS, PROTOBUF_BYTES))
@@ -146,6 +146,6 @@ epp_status *run_metadata_read(const void *bytes, size_t count, const struct step
 	walked(&reading, &walk);
 	if (!account->damaged_count)
 		return NULL;
-	return epp_status_create(EPP_CORRUPT, "RunMetadata: %llu of its messages end early; %llu nodes were read",
+	return epp_status_create(EPP_CORRUPT, "RunMetadata: truncated messages: %llu; %llu nodes were read",
 	                         (unsigned long long)account->damaged_count, (unsigned long long)account->nodes_count);
 }

@@ -1,4 +1,4 @@
-/* Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* Checks, cuts and mends UTF-8 text, by the strict rules: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #ifndef EPPROF_RUNTIME_ENCODING_UTF8_H
 #define EPPROF_RUNTIME_ENCODING_UTF8_H
 

@@ -1,4 +1,4 @@
-/* Text for XML documents. */
+/* Escapes text for XML and HTML documents. */
 #ifndef EPPROF_RUNTIME_ENCODING_XML_H
 #define EPPROF_RUNTIME_ENCODING_XML_H
 

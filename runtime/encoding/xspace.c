@@ -25,7 +25,7 @@ struct table {
 };
 
 struct reading {
-	const struct xspace_reader *told;
+	const struct xspace_reader *reader;
 	struct xspace_account *account;
 	struct table events;
 	struct table stats;
@@ -201,8 +201,8 @@ static void event_read(struct reading *reading, struct protobuf_reader message)
 	}
 	event.stats = reading->found;
 	event.stats_count = reading->found_count;
-	if (reading->told->event)
-		reading->told->event(reading->told->user, &event);
+	if (reading->reader->event)
+		reading->reader->event(reading->reader->user, &event);
 }
 
 static void line_read(struct reading *reading, const struct protobuf_reader message)
@@ -225,8 +225,8 @@ static void line_read(struct reading *reading, const struct protobuf_reader mess
 			line.display_name = protobuf_as_string(&field);
 	}
 	walked(reading, &walk);
-	if (reading->told->line)
-		reading->told->line(reading->told->user, &line);
+	if (reading->reader->line)
+		reading->reader->line(reading->reader->user, &line);
 	walk = message;
 	while (protobuf_next(&walk, &field)) {
 		if (protobuf_is(&field, XLINE_EVENTS, PROTOBUF_BYTES))
@@ -262,7 +262,7 @@ static epp_status *plane_read(struct reading *reading, const struct protobuf_rea
 	stats_add(reading, message, XPLANE_STATS);
 	plane.stats = reading->found;
 	plane.stats_count = reading->found_count;
-	if (reading->told->plane && !reading->told->plane(reading->told->user, &plane))
+	if (reading->reader->plane && !reading->reader->plane(reading->reader->user, &plane))
 		return NULL;
 	walk = message;
 	while (protobuf_next(&walk, &field)) {
@@ -294,8 +294,8 @@ static epp_status *space_read(struct reading *reading, const void *bytes, size_t
 		bool is_error = protobuf_is(&field, XSPACE_ERRORS, PROTOBUF_BYTES);
 		if (protobuf_is(&field, XSPACE_PLANES, PROTOBUF_BYTES))
 			EPP_TRY(plane_read(reading, protobuf_reader_in(&field)));
-		else if ((is_error || protobuf_is(&field, XSPACE_WARNINGS, PROTOBUF_BYTES)) && reading->told->message)
-			reading->told->message(reading->told->user, is_error, protobuf_as_string(&field));
+		else if ((is_error || protobuf_is(&field, XSPACE_WARNINGS, PROTOBUF_BYTES)) && reading->reader->message)
+			reading->reader->message(reading->reader->user, is_error, protobuf_as_string(&field));
 	}
 	walked(reading, &walk);
 	return NULL;
@@ -307,14 +307,14 @@ epp_status *xspace_read(const void *bytes, size_t count, const struct xspace_rea
 	struct reading *reading = calloc(1, sizeof(*reading));
 	if (!reading)
 		return epp_status_no_memory();
-	reading->told = reader;
+	reading->reader = reader;
 	reading->account = account;
 	epp_status *status = space_read(reading, bytes, count);
 	free(reading->events.entries);
 	free(reading->stats.entries);
 	free(reading);
 	if (!status && account->damaged_count)
-		status = epp_status_create(EPP_CORRUPT, "XSpace: %llu of its messages end early; %llu events were read",
+		status = epp_status_create(EPP_CORRUPT, "XSpace: truncated messages: %llu; %llu events were read",
 		                           (unsigned long long)account->damaged_count,
 		                           (unsigned long long)account->events_count);
 	return status;

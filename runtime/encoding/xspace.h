@@ -1,5 +1,4 @@
-/* XSpace, the profile format of TensorFlow, JAX and XProf (xplane.proto): a reader for untrusted input, and functions
- * that write its parts.
+/* XSpace, the profile format of TensorFlow, JAX and XProf (xplane.proto): a reader for untrusted input.
  *
  *   XSpace { planes, errors, warnings }   a plane is a device or a host, a line a stream or a thread
  *   XPlane { lines, tables of names }     events and stats refer to entries of their plane's tables
@@ -122,21 +121,5 @@ struct xspace_account {
  * Errors: EPP_CORRUPT for damage, after all readable parts were passed on; EPP_OUT_OF_MEMORY. */
 epp_status *xspace_read(const void *bytes, size_t count, const struct xspace_reader *reader,
                         struct xspace_account *account);
-
-/* ---- writing: the size and the bytes of each part, without the head of its field ---- */
-
-size_t xspace_stat_bytes(const struct xspace_stat *stat);
-char *xspace_stat_write(char *at, const struct xspace_stat *stat);
-
-size_t xspace_event_bytes(const struct xspace_event *event);
-char *xspace_event_write(char *at, const struct xspace_event *event);
-
-/* An entry of XPLANE_EVENT_METADATA or XPLANE_STAT_METADATA: a number and its name. */
-size_t xspace_metadata_bytes(int64_t id, struct protobuf_string name);
-char *xspace_metadata_write(char *at, int64_t id, struct protobuf_string name);
-
-/* A line's fields except its events, which the caller appends as XLINE_EVENTS. */
-size_t xspace_line_bytes(const struct xspace_line *line);
-char *xspace_line_write(char *at, const struct xspace_line *line);
 
 #endif

@@ -6,9 +6,9 @@
 #include "base/options.h"
 #include "encoding/json.h"
 #include "export/filter.h"
-#include "export/sink/pipeline.h"
-#include "export/sink/sink_parts.h"
+#include "export/sink/sink.h"
 #include "export/writer.h"
+#include "timeline/timeline.h"
 
 const epp_export_format *epp_export_format_at(size_t index)
 {
@@ -73,54 +73,42 @@ static epp_status *find_writer(const char *format, const struct export_writer **
 	return epp_status_create(EPP_NOT_FOUND, "%s: no such format", format);
 }
 
-static epp_status *write_filtered(const struct export_writer *writer, struct export_run *run, struct filter *filter,
-                                  const epp_event *event)
+static epp_status *write_event(const struct export_writer *writer, struct export_run *run, struct filter *filter,
+                               epp_event *event)
 {
-	epp_event copy = *event;
 	bool passes = true;
 
-	EPP_TRY(filter_judge(filter, &copy, &passes));
-	if (passes) {
-		run->any = true;
-		return writer->event(run, &copy);
+	if (filter)
+		EPP_TRY(filter_judge(filter, event, &passes));
+	if (!passes) {
+		run->filtered += run->pass == 0;
+		return NULL;
 	}
-	run->filtered += run->pass == 0;
-	return NULL;
+	run->any = true;
+	return writer->event(run, event);
 }
 
-static epp_status *write_batch(const struct export_writer *writer, struct export_run *run, struct filter *filter,
-                               const struct batch *batch)
-{
-	run->any |= !filter && batch->count;
-	for (size_t i = 0; i < batch->count; i++) {
-		const epp_event *event = &batch->events[i];
-		EPP_TRY(filter ? write_filtered(writer, run, filter, event) : writer->event(run, event));
-		if (run->sink->failed)
-			return sink_flush(run->sink);
-	}
-	return NULL;
-}
-
+/* Writes all events; the writer gets an event's args as an array. */
 static epp_status *one_pass(const struct export_writer *writer, struct export_run *run, struct filter *filter,
                             epp_timeline *timeline)
 {
-	epp_status *status = NULL;
-	struct pipeline *pipeline;
-	const struct batch *batch;
+	epp_trace_arg args[UINT8_MAX];
+	epp_event event;
 
-	/* For a short trace, starting a thread costs more than it saves. */
-	EPP_TRY(pipeline_start(&pipeline, timeline, run->info->records_count > 8 * BATCH_EVENTS));
-	while (!status && (batch = pipeline_next(pipeline)) != NULL) {
+	while (timeline_next(timeline, &event)) {
+		uint8_t count = 0;
+		for (size_t cursor = 0;
+		     count < event.args_count && epp_event_args(timeline, &event, &cursor, &args[count]);)
+			count++;
+		event.args = args;
+		event.args_count = count;
 		if (export_is_cancelled(run))
-			status = epp_status_create(EPP_UNAVAILABLE, "cancelled");
-		else
-			status = write_batch(writer, run, filter, batch);
+			return epp_status_create(EPP_CANCELLED, "cancelled");
+		EPP_TRY(write_event(writer, run, filter, &event));
+		if (run->sink->failed)
+			return sink_flush(run->sink);
 	}
-	epp_status *read = pipeline_end(pipeline);
-	if (!status)
-		return read;
-	epp_status_release(read);
-	return status;
+	return epp_timeline_status(timeline);
 }
 
 static epp_status *all_passes(const struct export_writer *writer, struct export_run *run, struct filter *filter)
@@ -138,7 +126,7 @@ static epp_status *all_passes(const struct export_writer *writer, struct export_
 			status = one_pass(writer, run, filter, timeline);
 		if (!status && !run->again)
 			status = writer->end(run);
-		epp_timeline_release(timeline);
+		epp_timeline_destroy(timeline);
 		run->pass++;
 	} while (!status && run->again);
 	return status;
@@ -181,7 +169,8 @@ static epp_status *export_into(const struct export_writer *writer, const epp_exp
 		if (!status)
 			status = sink_flush(&sink);
 		if (!status && !writer->write && !run->any && run->receipt && (some || is_part))
-			run->receipt(run->receipt_user, some ? "no event fits the filters" : "no event lies in the window");
+			run->receipt(run->receipt_user,
+			             some ? "no event matches the filters" : "no event is in the time window");
 		writer->deinit(run);
 		filter_deinit(&filter);
 	} else {
@@ -190,7 +179,7 @@ static epp_status *export_into(const struct export_writer *writer, const epp_exp
 	free(run->state);
 	sink_deinit(&sink);
 	if (!status && options.lossless && left_out)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "%s cannot hold all of the trace", writer->format.name);
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s cannot represent all of the trace", writer->format.name);
 	return status;
 }
 

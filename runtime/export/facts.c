@@ -27,7 +27,7 @@ static void add_i64(struct list *list, const char *key, int64_t value)
 
 static void add_clock(struct list *list, const struct export_run *run)
 {
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 
 	epp_trace_get_clock(run->trace, &clock);
 	add_text(list, "clock", run->info->clock);

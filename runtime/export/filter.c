@@ -45,7 +45,7 @@ static epp_status *judge_name(struct filter *filter, const epp_event *event, boo
 
 static bool of_process(const struct filter *filter, const char *pattern, const epp_trace_track *track)
 {
-	epp_trace_source source;
+	epp_trace_source source = { .struct_size = sizeof(source) };
 	char pid[16];
 
 	epp_trace_source_at(filter->trace, track->source, &source);
@@ -82,7 +82,7 @@ epp_status *filter_judge(struct filter *filter, epp_event *event, bool *passes)
 	*passes = *passes && long_enough(filter, event) && judge_track(filter, event->track);
 	if (!*passes) {
 		bool added;
-		if (event->flags & EPP_FLAG_REFERRED &&
+		if (event->flags & EPP_FLAG_REFERENCED &&
 		    !id_set_add(&filter->dropped, event->track->source, event->id, &added))
 			return epp_status_no_memory();
 		return NULL;

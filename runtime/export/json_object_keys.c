@@ -6,7 +6,7 @@
 /* Returns how many earlier keys are equal. */
 static unsigned same_before(const struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	unsigned count = json_keys->count < MEMBERS_COMPARED ? json_keys->count : MEMBERS_COMPARED;
+	unsigned count = json_keys->count < KEYS_COMPARED ? json_keys->count : KEYS_COMPARED;
 	unsigned same = 0;
 
 	for (unsigned i = 0; i < count; i++)
@@ -16,7 +16,7 @@ static unsigned same_before(const struct json_keys *json_keys, const char *key, 
 
 void json_keys_note(struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	if (json_keys->count < MEMBERS_COMPARED) {
+	if (json_keys->count < KEYS_COMPARED) {
 		json_keys->keys[json_keys->count].text = key;
 		json_keys->keys[json_keys->count].bytes = bytes;
 	}
@@ -25,7 +25,7 @@ void json_keys_note(struct json_keys *json_keys, const char *key, size_t bytes)
 
 void json_keys_key(struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	unsigned same = json_keys->count < MEMBERS_COMPARED ? same_before(json_keys, key, bytes) : json_keys->count;
+	unsigned same = json_keys->count < KEYS_COMPARED ? same_before(json_keys, key, bytes) : json_keys->count;
 	struct sink *sink = json_keys->sink;
 
 	json_keys_note(json_keys, key, bytes);

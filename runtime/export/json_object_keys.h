@@ -7,7 +7,7 @@
 #include "export/sink/sink.h"
 
 /* Keys beyond this number are not compared and always get a number as suffix. */
-#define MEMBERS_COMPARED 256u
+#define KEYS_COMPARED 256u
 
 struct json_keys {
 	struct sink *sink;
@@ -15,7 +15,7 @@ struct json_keys {
 	struct {
 		const char *text;
 		size_t bytes;
-	} keys[MEMBERS_COMPARED];
+	} keys[KEYS_COMPARED];
 };
 
 /* Writes `"key"`; a repeated key gets a number as suffix: `"key#2"`. Ownership: `key` must stay valid until the object

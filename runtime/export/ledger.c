@@ -7,35 +7,35 @@
 
 size_t ledger_count(const struct export_run *run)
 {
-	return epp_trace_accounts_count(run->trace) + (run->filtered > 0);
+	return epp_trace_ledger_count(run->trace) + (run->filtered > 0);
 }
 
-epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_account *account)
+epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_ledger_entry *account)
 {
-	if (index < epp_trace_accounts_count(run->trace))
-		return epp_trace_account_at(run->trace, index, account);
+	if (index < epp_trace_ledger_count(run->trace))
+		return epp_trace_ledger_at(run->trace, index, account);
 	*account = ledger_of_filters(run->filtered);
 	return NULL;
 }
 
-epp_trace_account ledger_of_filters(uint64_t filtered)
+epp_trace_ledger_entry ledger_of_filters(uint64_t filtered)
 {
-	return (epp_trace_account){ .producer = "filters of this export",
-		                    .emitted = filtered,
-		                    .lost_total = filtered,
-		                    .lost[EPP_LOSS_FILTER] = filtered,
-		                    .balanced = 1,
-		                    .source = LEDGER_NO_SOURCE };
+	return (epp_trace_ledger_entry){ .producer = "filters of this export",
+		                         .emitted = filtered,
+		                         .lost_total = filtered,
+		                         .lost[EPP_LOSS_FILTER] = filtered,
+		                         .balanced = 1,
+		                         .source = LEDGER_NO_SOURCE };
 }
 
 epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
 {
-	size_t count = epp_trace_accounts_count(run->trace);
+	size_t count = epp_trace_ledger_count(run->trace);
 
 	memset(total, 0, sizeof *total);
 	total->balanced = true;
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 		EPP_TRY(ledger_at(run, i, &account));
 		total->lost += account.lost_total;
 		if (account.is_plugin)
@@ -45,7 +45,7 @@ epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total)
 	return NULL;
 }
 
-void ledger_write_account(struct sink *sink, const epp_trace_account *account)
+void ledger_write_account(struct sink *sink, const epp_trace_ledger_entry *account)
 {
 	bool any = false;
 
@@ -72,7 +72,7 @@ epp_status *ledger_write(const struct export_run *run, struct sink *sink)
 
 	sink_text(sink, "[");
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 		EPP_TRY(ledger_at(run, i, &account));
 		if (i)
 			sink_text(sink, ",");
@@ -82,7 +82,7 @@ epp_status *ledger_write(const struct export_run *run, struct sink *sink)
 	return NULL;
 }
 
-size_t ledger_entries(const epp_trace_account *account, struct ledger_entry entries[LEDGER_ENTRIES_MAX])
+size_t ledger_entries(const epp_trace_ledger_entry *account, struct ledger_entry entries[LEDGER_ENTRIES_MAX])
 {
 	size_t count = 0;
 

@@ -19,13 +19,13 @@ epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total) EP
 /* Returns the number of lines of the exported ledger: those of the trace, and one for filtered events, if there are
  * any. */
 size_t ledger_count(const struct export_run *run);
-epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_account *account) EPP_MUST_CHECK;
+epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_ledger_entry *account) EPP_MUST_CHECK;
 
 /* Returns the line for events that filters left out. */
-epp_trace_account ledger_of_filters(uint64_t filtered);
+epp_trace_ledger_entry ledger_of_filters(uint64_t filtered);
 
 /* Writes one line as a JSON object. */
-void ledger_write_account(struct sink *sink, const epp_trace_account *account);
+void ledger_write_account(struct sink *sink, const epp_trace_ledger_entry *account);
 /* Writes a JSON array with an object for each line. */
 epp_status *ledger_write(const struct export_run *run, struct sink *sink) EPP_MUST_CHECK;
 
@@ -37,6 +37,6 @@ struct ledger_entry {
 };
 #define LEDGER_ENTRIES_MAX (EPP_LOSS_ENTRY_COUNT + 5u)
 /* Returns the number of entries; losses that are 0 have none. */
-size_t ledger_entries(const epp_trace_account *account, struct ledger_entry entries[LEDGER_ENTRIES_MAX]);
+size_t ledger_entries(const epp_trace_ledger_entry *account, struct ledger_entry entries[LEDGER_ENTRIES_MAX]);
 
 #endif

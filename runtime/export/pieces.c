@@ -1,5 +1,5 @@
-/* Copies a piece out of the sink's buffer after it was written; if the buffer was emptied meanwhile, the piece is too
- * long to keep. */
+/* Implements pieces.h: copies a piece of text from the sink's buffer into the cache after it was written; if the buffer
+ * was emptied meanwhile, the piece is too long for the cache. */
 #include "export/pieces.h"
 
 void pieces_make(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key, pieces_fn write)

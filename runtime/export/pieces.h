@@ -1,4 +1,4 @@
-/* A cache of text pieces that are the same for many events (a name with its category, a track). */
+/* Caches pieces of written text that are the same for many events, for example a name with its category, or a track. */
 #ifndef EPPROF_RUNTIME_EXPORT_PIECES_H
 #define EPPROF_RUNTIME_EXPORT_PIECES_H
 

@@ -8,7 +8,6 @@
 
 #include "epprof/export.h"
 #include "export/sink/sink.h"
-#include "export/sink/sink_parts.h"
 
 struct filter;
 
@@ -64,7 +63,7 @@ extern const struct export_writer export_flame;
 extern const struct export_writer *const export_writers[];
 extern const size_t export_writers_count;
 
-/* Ends the current file; later output goes into the next (sink_parts.h).  Errors: also those of the sink. */
+/* Ends the current file; later output goes into the next (sink_next_part).  Errors: also those of the sink. */
 epp_status *export_next_part(struct export_run *run) EPP_MUST_CHECK;
 
 /* epp_export_file without the check of its arguments; sets the number of events that filters left out. */
@@ -98,7 +97,7 @@ static inline bool export_has_thread(const epp_trace_track *track)
 }
 /* Returns false if the time was read from the host clock without contradiction, so that there is no placement to
  * report. */
-static inline bool export_tells_place(const epp_event *event)
+static inline bool export_has_placement(const epp_event *event)
 {
 	return event->track->kind == EPP_TRACK_DEVICE || event->placement != EPP_PLACED_MEASURED ||
 	       (event->start_error_ns | event->end_error_ns) != 0;
@@ -109,7 +108,7 @@ const char *export_kind(unsigned kind);
 #define EXPORT_FLAGS_COUNT 9u
 extern const char *const export_flags[EXPORT_FLAGS_COUNT];
 /* Flags that only mean that another record refers to this event by its id; exporters write the id instead. */
-#define EXPORT_FLAGS_NAMED (unsigned)(EPP_FLAG_REFERRED | EPP_FLAG_FLOW)
+#define EXPORT_FLAGS_NAMED (unsigned)(EPP_FLAG_REFERENCED | EPP_FLAG_FLOW)
 /* Writes the words of all flags that are set, separated by spaces, at most EXPORT_FLAGS_BYTES; returns the new end. */
 #define EXPORT_FLAGS_BYTES 96u
 char *export_put_flags(char *at, unsigned flags);

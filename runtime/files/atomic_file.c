@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/status.h"
+#include "base/output_file.h"
 
 /* Maximum of temporary names to try. */
 #define NAMES_MAX 1000u
@@ -18,7 +18,7 @@ bool atomic_file_nameless = true;
 
 static epp_status *exists_status(const char *path)
 {
-	return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", path);
+	return epp_status_create(EPP_EXISTS, "%s: exists already", path);
 }
 
 /* The length of the path's directory part: "a/b" has 2, "b" has 0. */
@@ -42,14 +42,14 @@ static char *temporary_name(const char *path, unsigned number)
 	return name;
 }
 
-static epp_status *open_nameless(struct atomic_file *file)
+static epp_status *open_nameless(struct atomic_file *file, mode_t mode)
 {
 	size_t directory = directory_bytes(file->path);
 	char *parent = directory ? strndup(file->path, directory) : strdup(".");
 
 	if (!parent)
 		return epp_status_no_memory();
-	file->fd = open(parent, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	file->fd = open(parent, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
 	int error = errno;
 	free(parent);
 	if (file->fd >= 0 || error == EOPNOTSUPP || error == EISDIR || error == EINVAL)
@@ -57,13 +57,13 @@ static epp_status *open_nameless(struct atomic_file *file)
 	return epp_status_errno(error, "%s", file->path);
 }
 
-static epp_status *open_named(struct atomic_file *file)
+static epp_status *open_named(struct atomic_file *file, mode_t mode)
 {
 	for (unsigned number = 0; number < NAMES_MAX; number++) {
 		file->temporary = temporary_name(file->path, number);
 		if (!file->temporary)
 			return epp_status_no_memory();
-		file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (file->fd >= 0)
 			return NULL;
 		int error = errno;
@@ -79,19 +79,23 @@ epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool ov
 {
 	epp_status *status = NULL;
 	struct stat st;
-	bool exists = stat(path, &st) == 0;
+	bool exists = lstat(path, &st) == 0;
+	mode_t mode;
 
 	*file = (struct atomic_file){ .fd = -1, .overwrite = overwrite };
+	EPP_TRY(output_file_mode(&mode));
 	if (exists && !overwrite)
 		return exists_status(path);
-	/* A symbolic link is followed: its target is replaced. */
-	file->path = exists ? realpath(path, NULL) : strdup(path);
+	/* The final rename would replace the link, not its target, which is rarely what the user wants. */
+	if (exists && S_ISLNK(st.st_mode))
+		return output_file_is_link(path);
+	file->path = strdup(path);
 	if (!file->path)
-		return exists && errno != ENOMEM ? epp_status_errno(errno, "%s", path) : epp_status_no_memory();
+		return epp_status_no_memory();
 	if (atomic_file_nameless)
-		status = open_nameless(file);
+		status = open_nameless(file, mode);
 	if (!status && file->fd < 0)
-		status = open_named(file);
+		status = open_named(file, mode);
 	if (!status && exists && fchmod(file->fd, st.st_mode & 07777) < 0)
 		status = epp_status_errno(errno, "%s", path);
 	if (status)

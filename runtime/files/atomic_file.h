@@ -1,8 +1,8 @@
 /* A file that becomes visible, complete, by rename: until atomic_file_commit there is no file under its name.
  *
  * It is written to a nameless file in the same directory (O_TMPFILE), which disappears if the process ends in any way.
- * On a file system without nameless files it is written to .NAME.PID.tmp. A symbolic link is followed: its target is
- * replaced, and keeps its permissions. */
+ * On a file system without nameless files it is written to .NAME.PID.tmp. A file that is replaced keeps its permissions;
+ * a new one has those of base/output_file.h. */
 #ifndef EPPROF_RUNTIME_FILES_ATOMIC_FILE_H
 #define EPPROF_RUNTIME_FILES_ATOMIC_FILE_H
 
@@ -20,7 +20,8 @@ struct atomic_file {
 /* For tests: if false, nameless files are not used. */
 extern bool atomic_file_nameless;
 
-/* Errors: EPP_UNAVAILABLE if a file exists and `overwrite` is false; EPP_NOT_FOUND, EPP_IO; the message has the path.
+/* Errors: EPP_EXISTS if a file exists and `overwrite` is false; EPP_IO if the path is a symbolic link; EPP_NOT_FOUND,
+ * EPP_IO, and those of output_file_mode; the message has the path.
  * On failure there is nothing to discard. */
 epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool overwrite) EPP_MUST_CHECK;
 /* Gives the file its name and closes it. A failure leaves the previous file unchanged. */

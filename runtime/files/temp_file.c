@@ -1,4 +1,4 @@
-/* Temporary files, see temp_file.h. Each piece is preceded by its length. */
+/* Creates, writes and reads temporary files, see temp_file.h. Each piece is preceded by its length. */
 #include "files/temp_file.h"
 
 #include <errno.h>
@@ -10,14 +10,14 @@
 
 static epp_status *failed(int error)
 {
-	const char *directory = getenv("TMPDIR");
+	const char *directory = secure_getenv("TMPDIR");
 
 	return epp_status_errno(error ? error : EIO, "temporary file in %s", directory && *directory ? directory : "/tmp");
 }
 
 epp_status *temp_file_open(int *fd)
 {
-	const char *directory = getenv("TMPDIR");
+	const char *directory = secure_getenv("TMPDIR");
 	char *path;
 
 	if (!directory || !*directory)

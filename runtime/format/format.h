@@ -25,14 +25,14 @@
  * segment continues there.
  *
  * A ring (EPF_FEATURE_RING) reuses the segment with the lowest number. Records and host pairs are in reusable segments;
- * all other blocks are in retained ("kept") segments. Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in another
- * one counts its events: from then on its contents are gone, even if the bytes are still there. Its number is zeroed,
- * then its blocks, then it gets the next number.
+ * all other blocks are in retained segments. Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in another one counts
+ * its events: from then on its contents are gone, even if the bytes are still there. Its number is zeroed, then its
+ * blocks, then it gets the next number.
  *
  * The number of retained blocks grows with the number of threads. The oldest retained segment is therefore compacted
  * into the newest: blocks that are still needed are written there again (duplicates have no effect), then an
- * EPF_BLOCK_KEPT with the summed ledger entries of all others. From then on the old segment is void, even if its number
- * is not zero yet.
+ * EPF_BLOCK_RETAINED with the summed ledger entries of all others. From then on the old segment is void, even if its
+ * number is not zero yet.
  *
  * - A record exists if and only if its `tail` is not 0; the records of a region follow each other without a gap.
  * - A region of the window is valid if its sequence is not 0 and no valid block has that sequence (region blocks only).
@@ -58,7 +58,8 @@
 #define EPF_MAGIC \
 	"\x89" \
 	"EPPROF\n"
-#define EPF_VERSION 1u
+#define EPF_VERSION 2u /* 2: records whose args have no keys, see codec/codec.h */
+#define EPF_VERSION_MIN 1u
 #define EPF_BYTE_ORDER 0x01020304u
 #define EPF_PAGE_BYTES 4096u
 
@@ -91,7 +92,8 @@
 #define EPF_DEFINED_MAX 2u /* references in one record */
 #define EPF_LOSS_COUNT 16u /* indexes are epp_loss of epprof/session.h */
 #define EPF_PRODUCER_COUNT 32u
-/* False for two reasons that count no events: cut args, and gaps. */
+/* False for the two reasons that do not count events: too large counts records whose args were cut, restart gap counts
+ * gaps. */
 #define EPF_LOSS_IS_OF_EVENTS(reason) ((reason) != EPP_LOSS_TOO_LARGE && (reason) != EPP_LOSS_RESTART_GAP)
 
 /* ---- header page ---- */
@@ -106,11 +108,11 @@ enum epf_clock {
 
 /* Feature bits. A reader refuses a file with an unknown bit in the low half and ignores unknown bits in the high
  * half. */
-#define EPF_FEATURE_RING (1ull << 0)             /* segments are reused, the lowest number first */
-#define EPF_FEATURE_PACKED (1ull << 1)           /* record blocks are columns under zstd (EPF_BLOCK_COLUMNS) */
-#define EPF_FEATURE_WINDOW_ELSEWHERE (1ull << 2) /* the window is the file `window_path` */
-#define EPF_FEATURE_MERGED (1ull << 3)           /* several sources */
-#define EPF_FEATURE_NO_SURVIVAL (1ull << 32)     /* the window was anonymous memory: a kill loses its contents */
+#define EPF_FEATURE_RING (1ull << 0)            /* segments are reused, the lowest number first */
+#define EPF_FEATURE_PACKED (1ull << 1)          /* record blocks are columns under zstd (EPF_BLOCK_COLUMNS) */
+#define EPF_FEATURE_EXTERNAL_WINDOW (1ull << 2) /* the window is the file `window_path` */
+#define EPF_FEATURE_MERGED (1ull << 3)          /* several sources */
+#define EPF_FEATURE_NO_SURVIVAL (1ull << 32)    /* the window was anonymous memory: a kill loses its contents */
 
 /* How the clock of a merged file's source was mapped to the file's clock. */
 enum epf_relation {
@@ -163,7 +165,7 @@ struct epf_header {
 	struct epf_source source; /* source 0 */
 	uint32_t policy;          /* epp_policy */
 	uint32_t checksum;        /* CRC-32C of the page up to here, with state and checksum 0 */
-	char window_path[1024];   /* EPF_FEATURE_WINDOW_ELSEWHERE */
+	char window_path[1024];   /* EPF_FEATURE_EXTERNAL_WINDOW */
 };
 
 /* ---- live page ---- */
@@ -195,10 +197,10 @@ struct epf_live {
 	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot, since the start of the file */
 	uint64_t faults; /* of the run: page faults of threads while they recorded, each from the thread's first chunk
                           * on, including those of the program itself */
-	uint64_t run_end_ticks;   /* of the current run; 0 while it records */
-	uint64_t given_up_reason; /* while a slot's given_up is not 0, given_up_lost[i] replaces lost[given_up_reason]
+	uint64_t run_end_ticks;  /* of the current run; 0 while it records */
+	uint64_t dropped_reason; /* while a slot's given_up is not 0, dropped_lost[i] replaces lost[dropped_reason]
                                    * of producer i */
-	uint64_t given_up_lost[EPF_PRODUCER_COUNT];
+	uint64_t dropped_lost[EPF_PRODUCER_COUNT];
 	uint64_t extents_used[EPF_LOG_EXTENTS]; /* of the further pieces, as log_used */
 	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 3 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8];
 };
@@ -304,6 +306,9 @@ enum epf_name {
 	EPF_NAME_FLOW = 8,
 	EPF_NAME_VALUE = 9,
 	EPF_NAME_ARGS = 10, /* the key of an arg that refers to EPF_DEFINE_ARGS; u64 */
+	/* Keys of the first args of a complete event, after the parent; u64. */
+	EPF_NAME_SUBMIT = 11, /* when its work was submitted, in host ticks */
+	EPF_NAME_QUEUE = 12,  /* how long it was in the device's queue before it started, in ticks of its clock */
 	EPF_NAME_FIRST_FREE = 16,
 };
 /* The texts of reserved names, as an array initialiser. */
@@ -311,7 +316,8 @@ enum epf_name {
 	{ \
 		[EPF_NAME_NONE] = "", [EPF_NAME_PENDING] = "(pending)", [EPF_NAME_LOST] = "(name lost)", \
 		[EPF_NAME_TRACK_SWITCH] = "(track switch)", [EPF_NAME_PARENT] = "parent", [EPF_NAME_CLOCK_PAIR] = "(clock pair)", \
-		[EPF_NAME_ORPHAN_END] = "(end)", [EPF_NAME_FLOW] = "flow", [EPF_NAME_VALUE] = "value", [EPF_NAME_ARGS] = "(args)", \
+		[EPF_NAME_ORPHAN_END] = "(end)", [EPF_NAME_FLOW] = "flow", [EPF_NAME_VALUE] = "value", \
+		[EPF_NAME_ARGS] = "(args)", [EPF_NAME_SUBMIT] = "launch_ns", [EPF_NAME_QUEUE] = "queue_ns", \
 	}
 
 /* ---- slots and regions ---- */
@@ -349,7 +355,7 @@ struct epf_open {
 enum epf_slot_state { EPF_SLOT_FREE = 0, EPF_SLOT_IN_USE = 1, EPF_SLOT_LEFT = 2 };
 
 #define EPF_SLOT_REGION_BYTES 1792u
-#define EPF_GIVEN_UP_OPEN (1ull << 63)
+#define EPF_DROPPED_OPEN (1ull << 63)
 
 struct epf_slot {
 	uint32_t state; /* enum epf_slot_state */
@@ -363,14 +369,14 @@ struct epf_slot {
 	uint64_t id_block_end;
 	char thread_name[16];
 	uint64_t lost[EPF_LOSS_COUNT];
-	uint64_t lost_idless;     /* part of `lost` without an id */
+	uint64_t lost_idless;     /* part of `lost` without an id; stored first, for a kill in between */
 	uint64_t drain_lost_disk; /* the helper's part of lost[EPP_LOSS_DISK] and [EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
-	uint64_t ids_settled;   /* if not 0: the number of ids taken plus 1, while a new block of ids is set up */
-	uint64_t given_up_disk; /* replace the helper's part while given_up is not 0 (with given_up_policy) */
-	uint64_t no_id;         /* always 0: read as the id of the entry below the lowest open event */
-	uint64_t given_up_policy;
-	uint64_t given_up; /* not 0: the sequence of a dropped region; EPF_GIVEN_UP_OPEN: also the open events */
+	uint64_t ids_settled;  /* if not 0: the number of ids taken plus 1, while a new block of ids is set up */
+	uint64_t dropped_disk; /* replace the helper's part while given_up is not 0 (with dropped_policy) */
+	uint64_t no_id;        /* always 0: read as the id of the entry below the lowest open event */
+	uint64_t dropped_policy;
+	uint64_t dropped; /* not 0: the sequence of a dropped region; EPF_DROPPED_OPEN: also the open events */
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and its contents */
 };
@@ -390,7 +396,8 @@ struct epf_definition {
 };
 
 enum epf_track_kind { EPF_TRACK_THREAD = 1, EPF_TRACK_DEVICE = 2, EPF_TRACK_CUSTOM = 3 };
-/* The stream number of a custom track next to a device's streams. The args of an instant on it describe the device. */
+/* The stream number of a custom track next to a device's streams. The args of an event on it describe the device; its
+ * counters are the device's. */
 #define EPF_STREAM_PROPERTIES INT64_MIN
 enum epf_track_clock {
 	EPF_TRACK_CLOCK_HOST = 0,
@@ -429,11 +436,11 @@ struct epf_segment {
 	uint64_t number;      /* 1, 2, ...; 0: being reused */
 	uint64_t first_ticks; /* both 0 until the segment is full */
 	uint64_t last_ticks;
-	uint32_t flags; /* EPF_SEGMENT_KEPT: definitions, ledger; not reused by a ring before it is void */
+	uint32_t flags; /* EPF_SEGMENT_RETAINED: definitions, ledger; not reused by a ring before it is void */
 	uint32_t reserved;
 	uint64_t reserved2[3];
 };
-#define EPF_SEGMENT_KEPT 1u
+#define EPF_SEGMENT_RETAINED 1u
 
 /* 7 is unused. */
 enum epf_block_type {
@@ -449,7 +456,7 @@ enum epf_block_type {
 	EPF_BLOCK_COLUMNS = 9,   /* records of one track, run and source, packed: format/format_packed.h */
 	EPF_BLOCK_INDEX = 10,    /* packed files only: format/format_packed.h */
 	EPF_BLOCK_OVERWRITTEN = 11, /* rings: struct epf_overwritten in format_ring.h; the largest `through` is valid */
-	EPF_BLOCK_KEPT = 12,        /* rings: struct epf_kept in format_ring.h; the largest `through` is valid */
+	EPF_BLOCK_RETAINED = 12,    /* rings: struct epf_retained in format_ring.h; the largest `through` is valid */
 };
 
 struct epf_block {
@@ -465,7 +472,7 @@ struct epf_block {
 	uint32_t slot;
 	uint32_t record_count;
 	uint32_t open_count;      /* ids at the payload's start */
-	uint64_t first_ticks;     /* of kinds in host ticks: smallest start; ~0 if none */
+	uint64_t first_ticks;     /* smallest start of the records whose kind has host ticks; ~0: none */
 	uint64_t last_ticks;      /* largest end; 0 if none */
 	uint64_t own_first_ticks; /* smallest start of records that were not open at the region's start; ~0 if none */
 	uint64_t first_id;        /* as in the region */
@@ -477,12 +484,13 @@ struct epf_block {
 struct epf_ledger_entry {
 	uint32_t track;
 	uint32_t run;
-	uint64_t ids_taken; /* begins and one-shot calls while recording */
+	uint64_t ids_taken; /* number of ids that begins and one-shot calls took while recording */
 	uint64_t lost[EPF_LOSS_COUNT];
 	uint64_t lost_idless; /* part of `lost` without an id */
 };
 
-/* A finished trace that was never started has one with run 0, which distinguishes it from a trace that was cut. */
+/* A run. A finished trace in which no run was started has one epf_run with run 0, which
+ * distinguishes it from a trace that was cut. */
 struct epf_run {
 	uint32_t run;
 	uint32_t source; /* merged files: the source of the run */

@@ -40,7 +40,7 @@ enum epf_plane_form {
 	EPF_PLANE_STORED = 0,
 	EPF_PLANE_SAME = 1, /* all bytes are equal; stored once */
 	EPF_PLANE_ZSTD = 2, /* a zstd frame */
-	EPF_PLANE_BITS = 3, /* a byte with the number of bits used, 1 to 7; then these bits of each byte, the lowest
+	EPF_PLANE_BITS = 3, /* no longer written: a byte with the number of bits used, 1 to 7; then these bits of each byte, the lowest
                              * first, padded at the end to a multiple of eight values */
 };
 
@@ -76,7 +76,7 @@ struct epf_index_entry {
 	uint32_t args_bytes;        /* size of its args when decoded */
 	uint32_t spans_count;
 	uint32_t references_count;
-	uint32_t ids_count; /* ranges of own ids, before the references; only if the ids are sparse (EPF_INDEX_THIN) */
+	uint32_t ids_count; /* ranges of own ids, before the references; 0: one range, first_id to last_id */
 	uint32_t flags;     /* EPF_INDEX_* */
 	uint32_t reserved;
 };
@@ -101,8 +101,6 @@ struct epf_index_reference {
 };
 /* Ids closer than this are in the same range. */
 #define EPF_INDEX_NEAR 2048u
-/* Ids are sparse if the range from the first to the last is so many times the number of records. */
-#define EPF_INDEX_THIN 16u
 #define EPF_INDEX_REFERENCES_MAX 16u
 
 _Static_assert(sizeof(struct epf_columns) == 48, "columns");

@@ -1,4 +1,5 @@
-/* The parts of format/format.h that only rings have: the ledgers of what was overwritten. */
+/* The parts of format/format.h that only ring files have: how many events were overwritten, and the ledger entries of
+ * compacted segments. */
 #ifndef EPPROF_RUNTIME_FORMAT_FORMAT_RING_H
 #define EPPROF_RUNTIME_FORMAT_FORMAT_RING_H
 
@@ -21,13 +22,13 @@ struct epf_overwritten_row {
 /* Retained segments with numbers up to `through` are void. Ledger entries follow that replace all entries that were in
  * them and were not copied: one of track 0, and one of EPF_TRACK_GONE, the sum of all threads whose events are all
  * overwritten. This sum includes the rows that an EPF_BLOCK_OVERWRITTEN may still have for these threads. */
-struct epf_kept {
+struct epf_retained {
 	uint64_t through;
 	uint64_t entry_count;
 };
 #define EPF_TRACK_GONE UINT32_MAX
 
 _Static_assert(sizeof(struct epf_overwritten) == 16 && sizeof(struct epf_overwritten_row) == 16, "overwritten");
-_Static_assert(sizeof(struct epf_kept) == 16, "kept");
+_Static_assert(sizeof(struct epf_retained) == 16, "retained");
 
 #endif

@@ -1,4 +1,5 @@
-/* Reads a slot of the window, for the helper and for readers of a killed process's file. */
+/* Reads fields of a slot, the part of the window in which one thread records: for the helper, and for readers of the
+ * file of a killed process. */
 #ifndef EPPROF_RUNTIME_FORMAT_FORMAT_SLOT_H
 #define EPPROF_RUNTIME_FORMAT_FORMAT_SLOT_H
 
@@ -28,12 +29,12 @@ static inline uint32_t epf_slot_open_count(const struct epf_slot *slot)
 /* The thread's events that the helper has lost; all other losses are only in `lost`. */
 static inline uint64_t epf_slot_lost_disk(const struct epf_slot *slot)
 {
-	return slot->given_up ? slot->given_up_disk : slot->drain_lost_disk;
+	return slot->dropped ? slot->dropped_disk : slot->drain_lost_disk;
 }
 
 static inline uint64_t epf_slot_lost_policy(const struct epf_slot *slot)
 {
-	return slot->given_up ? slot->given_up_policy : slot->drain_lost_policy;
+	return slot->dropped ? slot->dropped_policy : slot->drain_lost_policy;
 }
 
 #endif

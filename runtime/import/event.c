@@ -7,9 +7,179 @@
 
 #include "containers/array.h"
 
-/* Numbers are parsed from a copy that ends with a NUL. */
+/* ---- numbers ---- */
+
 #define NUMBER_BYTES 64
 #define TIME_US_MAX 4000000000000000ll
+
+static bool copy(char number[NUMBER_BYTES], const char *text, size_t bytes)
+{
+	if (!bytes || bytes >= NUMBER_BYTES)
+		return false;
+	memcpy(number, text, bytes);
+	number[bytes] = 0;
+	return true;
+}
+
+/* Converts decimal microseconds to ns without the use of double; false: not a number, or beyond +-126 years. */
+static bool event_time(const char *text, size_t bytes, int64_t *ns)
+{
+	bool negative = bytes && text[0] == '-';
+	uint64_t us = 0, fraction = 0;
+	unsigned digits = 0;
+	size_t at = negative, first = at;
+	char number[NUMBER_BYTES];
+
+	for (; at < bytes && text[at] >= '0' && text[at] <= '9' && at - first < 17; at++)
+		us = us * 10 + (uint64_t)(text[at] - '0');
+	if (at == first)
+		return false;
+	if (at < bytes && text[at] == '.') {
+		for (at++; at < bytes && text[at] >= '0' && text[at] <= '9'; at++) {
+			if (digits < 3) {
+				fraction = fraction * 10 + (uint64_t)(text[at] - '0');
+				digits++;
+			}
+		}
+	}
+	if (at < bytes) {
+		/* A number with an exponent was written from a double. */
+		if (!copy(number, text, bytes))
+			return false;
+		double value = strtod(number, NULL);
+		if (!(value > -(double)TIME_US_MAX && value < (double)TIME_US_MAX))
+			return false;
+		*ns = (int64_t)(value * 1000);
+		return true;
+	}
+	for (; digits < 3; digits++)
+		fraction *= 10;
+	if (us >= (uint64_t)TIME_US_MAX)
+		return false;
+	*ns = (int64_t)(us * 1000 + fraction);
+	if (negative)
+		*ns = -*ns;
+	return true;
+}
+
+/* ---- members ---- */
+
+/* Maps keys of an event's JSON object to members of struct event, and stores their values. */
+
+#define IS(word) (!memcmp(key, word, sizeof(word) - 1))
+
+unsigned event_member_of(const char *key, size_t bytes)
+{
+	switch (bytes) {
+	case 2:
+		return IS("ts")   ? EVENT_TS
+		       : IS("ph") ? EVENT_PHASE
+		       : IS("id") ? EVENT_ID
+		       : IS("bp") ? EVENT_BIND
+		                  : MEMBER_OTHER;
+	case 3:
+		return IS("pid")   ? EVENT_PID
+		       : IS("tid") ? EVENT_TID
+		       : IS("dur") ? EVENT_DUR
+		       : IS("cat") ? EVENT_CAT
+		       : IS("id2") ? MEMBER_ID2
+		                   : MEMBER_OTHER;
+	case 4:
+		return IS("name") ? EVENT_NAME : IS("args") ? MEMBER_ARGS : MEMBER_OTHER;
+	case 5:
+		return IS("scope") ? EVENT_SCOPE : MEMBER_OTHER;
+	default:
+		return MEMBER_OTHER;
+	}
+}
+
+void event_take_id(struct event *event, const char *text, size_t bytes)
+{
+	event->id = event_keep_text(event, text, bytes);
+	event->keys |= EVENT_ID;
+}
+
+static void take_time(struct event *event, unsigned member, const char *text, size_t bytes)
+{
+	if (event_time(text, bytes, member == EVENT_TS ? &event->ts_ns : &event->dur_ns))
+		event->keys |= member;
+}
+
+/* An id that is not a 64-bit integer is stored as text. */
+static void take_thread(struct event *event, unsigned member, const char *text, size_t bytes)
+{
+	bool is_pid = member == EVENT_PID;
+	struct event_text *stored = is_pid ? &event->pid_text : &event->tid_text;
+
+	*stored = (struct event_text){ 0 };
+	if (!event_integer(text, bytes, is_pid ? &event->pid : &event->tid))
+		*stored = event_keep_text(event, text, bytes);
+	event->keys |= member;
+}
+
+static void take_text(struct event *event, unsigned member, struct event_text *stored, const char *text, size_t bytes)
+{
+	*stored = event_keep_text(event, text, bytes);
+	event->keys |= member;
+}
+
+void event_take_member(struct event *event, unsigned member, const char *text, size_t bytes)
+{
+	switch (member) {
+	case EVENT_NAME:
+		take_text(event, member, &event->name, text, bytes);
+		break;
+	case EVENT_CAT:
+		take_text(event, member, &event->cat, text, bytes);
+		break;
+	case EVENT_SCOPE:
+		take_text(event, member, &event->scope, text, bytes);
+		break;
+	case EVENT_PHASE:
+		event->phase = bytes == 1 ? text[0] : '?';
+		event->keys |= EVENT_PHASE;
+		break;
+	case EVENT_BIND:
+		event->binds_enclosing = bytes == 1 && text[0] == 'e';
+		break;
+	case EVENT_TS:
+	case EVENT_DUR:
+		take_time(event, member, text, bytes);
+		break;
+	case EVENT_PID:
+	case EVENT_TID:
+		take_thread(event, member, text, bytes);
+		break;
+	case EVENT_ID:
+		event_take_id(event, text, bytes);
+		break;
+	default:
+		event->left_out++;
+	}
+}
+
+struct event_arg *event_take_arg_text(struct event *event, struct event_text key, const char *text, size_t bytes)
+{
+	struct event_arg *arg = event_add_arg(event, key);
+
+	if (!arg)
+		return NULL;
+	arg->type = EPP_ARG_TEXT;
+	arg->text = event_keep_text(event, text, bytes);
+	return arg;
+}
+
+void event_take_arg_number(struct event *event, struct event_text key, const char *text, size_t bytes)
+{
+	struct event_arg *arg = event_add_arg(event, key);
+
+	if (arg)
+		event_number(arg, text, bytes);
+}
+
+/* ---- events ---- */
+
+/* Numbers are parsed from a copy that ends with a NUL. */
 
 void event_reset(struct event *event)
 {
@@ -17,7 +187,7 @@ void event_reset(struct event *event)
 	size_t room = event->text_room;
 	struct event_text none = { 0 };
 
-	event->members = event->left_out = 0;
+	event->keys = event->left_out = 0;
 	event->phase = 0;
 	event->cut = event->id_is_local = event->binds_enclosing = event->no_memory = false;
 	event->name = event->cat = event->id = event->scope = event->pid_text = event->tid_text = none;
@@ -102,15 +272,6 @@ bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64
 
 /* ---- numbers ---- */
 
-static bool copy(char number[NUMBER_BYTES], const char *text, size_t bytes)
-{
-	if (!bytes || bytes >= NUMBER_BYTES)
-		return false;
-	memcpy(number, text, bytes);
-	number[bytes] = 0;
-	return true;
-}
-
 bool event_integer(const char *text, size_t bytes, int64_t *value)
 {
 	bool negative = bytes && text[0] == '-';
@@ -145,44 +306,4 @@ void event_number(struct event_arg *arg, const char *text, size_t bytes)
 	}
 	arg->type = EPP_ARG_F64;
 	arg->number.f64 = strtod(number, NULL);
-}
-
-bool event_time(const char *text, size_t bytes, int64_t *ns)
-{
-	bool negative = bytes && text[0] == '-';
-	uint64_t us = 0, fraction = 0;
-	unsigned digits = 0;
-	size_t at = negative, first = at;
-	char number[NUMBER_BYTES];
-
-	for (; at < bytes && text[at] >= '0' && text[at] <= '9' && at - first < 17; at++)
-		us = us * 10 + (uint64_t)(text[at] - '0');
-	if (at == first)
-		return false;
-	if (at < bytes && text[at] == '.') {
-		for (at++; at < bytes && text[at] >= '0' && text[at] <= '9'; at++) {
-			if (digits < 3) {
-				fraction = fraction * 10 + (uint64_t)(text[at] - '0');
-				digits++;
-			}
-		}
-	}
-	if (at < bytes) {
-		/* A number with an exponent was written from a double. */
-		if (!copy(number, text, bytes))
-			return false;
-		double value = strtod(number, NULL);
-		if (!(value > -(double)TIME_US_MAX && value < (double)TIME_US_MAX))
-			return false;
-		*ns = (int64_t)(value * 1000);
-		return true;
-	}
-	for (; digits < 3; digits++)
-		fraction *= 10;
-	if (us >= (uint64_t)TIME_US_MAX)
-		return false;
-	*ns = (int64_t)(us * 1000 + fraction);
-	if (negative)
-		*ns = -*ns;
-	return true;
 }

@@ -1,4 +1,5 @@
-/* One event of a JSON file on its way into a trace, in any format: the members that the formats share, and the args.
+/* One event that was read from a JSON file, before it becomes a record of the trace: the members that all JSON formats
+ * share, and the args.
  *
  * All texts are in one growing buffer and are referred to by their offset, so that nothing is allocated per event; the
  * struct is reused for the next event.  Data beyond the limits of a record is cut here and marked. */
@@ -45,7 +46,7 @@ enum event_member {
 };
 
 struct event {
-	unsigned members; /* EVENT_*: the members that are present */
+	unsigned keys; /* EVENT_*: the members that are present */
 	char phase;
 	bool cut;         /* texts or args beyond the limits were left out */
 	bool id_is_local; /* id2.local: the id is unique within its process only */
@@ -95,8 +96,28 @@ bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64
 
 /* Sets a JSON number as an i64, u64 or f64 arg, the first type that can hold it. */
 void event_number(struct event_arg *arg, const char *text, size_t bytes);
-/* Converts decimal microseconds to ns without the use of double; false: not a number, or beyond +-126 years. */
-bool event_time(const char *text, size_t bytes, int64_t *ns);
 bool event_integer(const char *text, size_t bytes, int64_t *value);
+
+/* Maps each key of an event's JSON object to a member of struct event, and stores the value there. */
+
+/* Further members, in addition to EVENT_*. */
+enum {
+	MEMBER_NONE = 0,
+	MEMBER_ARGS = 1 << 16,
+	MEMBER_ID2 = 1 << 17,
+	MEMBER_OTHER = 1 << 18,
+};
+
+/* Returns EVENT_* or MEMBER_*. */
+unsigned event_member_of(const char *key, size_t bytes);
+
+/* Stores a string or a number, as written in the file, in that member of the event. */
+void event_take_member(struct event *event, unsigned member, const char *text, size_t bytes);
+/* Stores the id inside `id2`. */
+void event_take_id(struct event *event, const char *text, size_t bytes);
+
+/* Stores a text as the arg with a stored key; NULL: no room. */
+struct event_arg *event_take_arg_text(struct event *event, struct event_text key, const char *text, size_t bytes);
+void event_take_arg_number(struct event *event, struct event_text key, const char *text, size_t bytes);
 
 #endif

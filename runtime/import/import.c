@@ -65,7 +65,7 @@ void import_note_count(struct import *import, uint64_t count, const char *what)
 void import_lose(struct import *import, epp_loss reason)
 {
 	import->counts.left_out++;
-	epp_trace_writer_lose(import->writer, 0, reason, 1);
+	epp_trace_writer_count_lost(import->writer, 0, reason, 1);
 }
 
 int32_t import_producer(struct import *import)
@@ -73,7 +73,7 @@ int32_t import_producer(struct import *import)
 	int32_t *producer = &import->lanes.producer;
 
 	if (*producer < 0)
-		epp_status_release(epp_trace_writer_add_producer(import->writer, "execution providers", producer));
+		epp_status_destroy(epp_trace_writer_add_producer(import->writer, "execution providers", producer));
 	return *producer;
 }
 
@@ -82,15 +82,15 @@ void import_lose_provided(struct import *import, epp_loss reason, uint64_t count
 	int32_t producer = import_producer(import);
 
 	if (producer < 0)
-		epp_trace_writer_lose(import->writer, 0, reason, count);
+		epp_trace_writer_count_lost(import->writer, 0, reason, count);
 	else
-		epp_trace_writer_lose_producer(import->writer, producer, reason, count);
+		epp_trace_writer_count_producer_lost(import->writer, producer, reason, count);
 }
 
 epp_status *import_check_cancel(const struct import *import)
 {
 	if (import->options.cancel && *import->options.cancel)
-		return epp_status_create(EPP_UNAVAILABLE, "cancelled");
+		return epp_status_create(EPP_CANCELLED, "cancelled");
 	return NULL;
 }
 
@@ -133,10 +133,9 @@ static epp_status *find_format(struct import *import)
 		if (formats[i]->probe(bytes + skipped, count - skipped))
 			import->format = formats[i];
 	}
-	return import->format
-	           ? NULL
-	           : epp_status_create(EPP_CORRUPT, "%s: neither an array nor an object of JSON, nor an XSpace",
-	                               import->input.path);
+	return import->format ? NULL
+	                      : epp_status_create(EPP_CORRUPT, "%s: not a JSON array, a JSON object or an XSpace",
+	                                          import->input.path);
 }
 
 static epp_status *create_writer(struct import *import, const char *output)
@@ -170,33 +169,33 @@ static epp_status *write_notes(struct import *import, uint64_t ticks)
 		        { "repaired_lines", import->counts.repaired_lines },
 		        { "left_out", import->counts.left_out } };
 
-	EPP_TRY(epp_trace_writer_track(
+	EPP_TRY(epp_trace_writer_add_track(
 	    import->writer,
 	    &(epp_trace_track){ .kind = EPP_TRACK_CUSTOM, .device = -1, .producer = -1, .name = "import" }, &track));
 	const char *format = import->format->format.name;
-	args[count] = (epp_arg){ .key = epp_trace_writer_name(import->writer, "format", 6),
+	args[count] = (epp_arg){ .key = epp_trace_writer_intern_name(import->writer, "format", 6),
 		                 .type = EPP_ARG_TEXT,
 		                 .text_bytes = strlen(format) };
 	args[count++].value.text = format;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 		const char *key = numbers[i].key;
-		args[count] = (epp_arg){ .key = epp_trace_writer_name(import->writer, key, strlen(key)),
+		args[count] = (epp_arg){ .key = epp_trace_writer_intern_name(import->writer, key, strlen(key)),
 			                 .type = EPP_ARG_U64 };
 		args[count++].value.u64 = numbers[i].value;
 	}
-	epp_name note = epp_trace_writer_name(import->writer, "note", 4);
+	epp_name note = epp_trace_writer_intern_name(import->writer, "note", 4);
 	for (const char *at = import->notes; at && *at && count < sizeof(args) / sizeof(*args);) {
 		const char *end = strchr(at, '\n');
 		args[count] = (epp_arg){ .key = note, .type = EPP_ARG_TEXT, .text_bytes = (size_t)(end - at) };
 		args[count++].value.text = at;
 		at = end + 1;
 	}
-	return epp_trace_writer_record(
+	return epp_trace_writer_add_record(
 	    import->writer, &(epp_trace_record){ .kind = EPP_RECORD_INSTANT,
 	                                         .track = track,
 	                                         .start_ticks = ticks,
 	                                         .id = import->next_id,
-	                                         .name = epp_trace_writer_name(import->writer, "epprof.import", 13),
+	                                         .name = epp_trace_writer_intern_name(import->writer, "epprof.import", 13),
 	                                         .args = args,
 	                                         .args_count = count });
 }
@@ -218,15 +217,15 @@ static epp_status *finish(struct import *import)
 {
 	uint64_t zero = import_ticks(import, import->zero_ns), first, last;
 
-	if (!epp_trace_writer_span(import->writer, &first, &last))
+	if (!epp_trace_writer_time_range(import->writer, &first, &last))
 		first = last = zero;
 	if (import->format == &import_ort)
 		first = zero;
 	if (first < zero)
-		import_note(import, "some events begin before time 0: the trace's time 0 is that of the first one");
+		import_note(import, "some events start before time 0: the trace's time 0 is the start of the first one");
 	first = first < zero ? first : zero;
-	import_note_count(import, import->counts.repaired_lines, "line%s repaired: not JSON");
-	import_note_count(import, import->counts.left_out, "event%s or line%s left out: not understood, or no room");
+	import_note_count(import, import->counts.repaired_lines, "line%s repaired: invalid JSON");
+	import_note_count(import, import->counts.left_out, "event%s or line%s left out: not understood, or too large");
 	if (import->notes_lost)
 		return epp_status_no_memory();
 	EPP_TRY(write_notes(import, first));
@@ -260,7 +259,7 @@ static epp_status *run(struct import *import, const char *output)
 		epp_trace_writer_describe_source(import->writer, 0, 0, "onnxruntime", NULL);
 	EPP_TRY(import->format->read(import));
 	if (!import->counts.events)
-		return epp_status_create(EPP_CORRUPT, "%s: no event in it%s", import->input.path,
+		return epp_status_create(EPP_CORRUPT, "%s: contains no events%s", import->input.path,
 		                         import->counts.left_out ? " that makes sense" : "");
 	release_reading(import);
 	return finish(import);
@@ -271,8 +270,8 @@ epp_status *epp_import_file(const char *input, const char *output, const epp_imp
 {
 	struct import *import;
 
-	if (counts)
-		*counts = (epp_import_counts){ 0 };
+	if (counts && !options_fill(counts, &(epp_import_counts){ 0 }, sizeof(*counts)))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_import_counts: struct_size is not set");
 	if (!input || !output)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_import_file: input or output is NULL");
 	import = calloc(1, sizeof(*import));
@@ -289,7 +288,7 @@ epp_status *epp_import_file(const char *input, const char *output, const epp_imp
 		status = run(import, output);
 	import->counts.input_bytes = import->input.bytes;
 	if (counts)
-		*counts = import->counts;
+		options_fill(counts, &import->counts, sizeof(*counts));
 	epp_trace_writer_destroy(import->writer);
 	release_reading(import);
 	input_close(&import->input);

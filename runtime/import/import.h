@@ -3,12 +3,11 @@
  *
  *   import.c                the public function: opens, detects the format, finishes
  *   input.c                 the bytes and lines of the input
- *   event.c, event_member.c one event
+ *   event.c                 one event
  *   json_events.c           JSON with yajl
- *   yajl_memory.c           memory for yajl
- *   ort.c, repair.c         ONNX Runtime's profile, record by record; records that are not JSON
- *   chrome.c, chrome_*.c    the trace event format
- *   xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
+ *   import_ort.c, repair.c         ONNX Runtime's profile, record by record; records that are not JSON
+ *   import_chrome.c, chrome_*.c    the trace event format
+ *   import_xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace
  *   record.c                converts an event to a record, at once or later
  *   open_events.c           events that have begun and not ended
@@ -87,7 +86,7 @@ void import_note_count(struct import *import, uint64_t count, const char *what) 
 
 /* Counts an event that cannot be kept as lost in the ledger. */
 void import_lose(struct import *import, epp_loss reason);
-/* Counts lost events of execution providers, in their account. */
+/* Counts lost events of execution providers, in the ledger of their producer. */
 void import_lose_provided(struct import *import, epp_loss reason, uint64_t count);
 /* Returns the producer of execution providers' events and creates it if needed; -1: there is no room. */
 int32_t import_producer(struct import *import);

@@ -1,4 +1,4 @@
-/* Reads the input into one buffer. */
+/* Reads the file or pipe of an import, through one buffer. */
 #include "import/input.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The input: bytes of a file or a pipe, through one buffer. */
+/* Reads the input of an import: bytes of a file or a pipe, through one buffer. */
 #ifndef EPPROF_RUNTIME_IMPORT_INPUT_H
 #define EPPROF_RUNTIME_IMPORT_INPUT_H
 

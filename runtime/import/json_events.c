@@ -1,15 +1,85 @@
-/* The callbacks of yajl.  They track the position in the structure of the file, and fill one event.
+/* Implements json_events.h with callbacks of yajl, which track the position in the structure of the file and fill one
+ * event.
  *
  * Nested values of args are rebuilt from their tokens without white space: numbers keep their text, strings are escaped
  * again. */
 #include "import/json_events.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "encoding/json.h"
-#include "import/event_member.h"
+#include "import/event.h"
+
+/* ---- memory of the parser ---- */
+
+/* Allocates memory for yajl.  All blocks are in a list, because after a failed allocation yajl's own structures are
+ * inconsistent and cannot be freed by yajl. */
+
+struct yajl_memory_block {
+	LIST_ENTRY(yajl_memory_block) link;
+	_Alignas(max_align_t) char bytes[];
+};
+
+static struct yajl_memory_block *block_of(void *bytes)
+{
+	return (struct yajl_memory_block *)((char *)bytes - offsetof(struct yajl_memory_block, bytes));
+}
+
+/* `block` must have been removed from the list. */
+static void *resize(struct yajl_memory *memory, struct yajl_memory_block *block, size_t bytes)
+{
+	struct yajl_memory_block *resized = realloc(block, sizeof(*resized) + bytes);
+
+	if (!resized) {
+		free(block);
+		longjmp(memory->no_memory, 1);
+	}
+	LIST_INSERT_HEAD(&memory->blocks, resized, link);
+	return resized->bytes;
+}
+
+static void *on_malloc(void *memory, size_t bytes)
+{
+	return resize(memory, NULL, bytes);
+}
+
+static void *on_realloc(void *memory, void *old, size_t bytes)
+{
+	if (!old)
+		return resize(memory, NULL, bytes);
+	LIST_REMOVE(block_of(old), link);
+	return resize(memory, block_of(old), bytes);
+}
+
+static void on_free(void *memory, void *bytes)
+{
+	(void)memory;
+	if (bytes) {
+		LIST_REMOVE(block_of(bytes), link);
+		free(block_of(bytes));
+	}
+}
+
+/* The struct must not move after this call. */
+static void yajl_memory_init(struct yajl_memory *memory)
+{
+	memory->functions = (yajl_alloc_funcs){ .malloc = on_malloc, .realloc = on_realloc, .free = on_free, .ctx = memory };
+	LIST_INIT(&memory->blocks);
+}
+
+/* Frees everything that yajl has allocated, including its handle. */
+static void yajl_memory_release(struct yajl_memory *memory)
+{
+	struct yajl_memory_block *block;
+
+	while ((block = LIST_FIRST(&memory->blocks)) != NULL)
+		on_free(memory, block->bytes);
+}
+
+/* ---- the parser ---- */
 
 /* Members of the file that are not members of an event. */
 enum {
@@ -29,7 +99,7 @@ void json_events_deinit(struct json_events *json)
 {
 	yajl_memory_release(&json->memory);
 	json->yajl = NULL;
-	epp_status_release(json->status);
+	epp_status_destroy(json->status);
 	json->status = NULL;
 	event_deinit(&json->event);
 }
@@ -282,7 +352,7 @@ static const yajl_callbacks callbacks = {
 	.yajl_end_array = on_end_array,
 };
 
-static void give_up(struct json_events *json)
+static void stop_parser(struct json_events *json)
 {
 	yajl_memory_release(&json->memory);
 	json->yajl = NULL;
@@ -293,7 +363,7 @@ static void give_up(struct json_events *json)
 /* After a failed allocation nothing that yajl began can continue.  Returns false, for the callers to return. */
 static bool no_memory(struct json_events *json)
 {
-	give_up(json);
+	stop_parser(json);
 	status_keep(&json->status, epp_status_no_memory());
 	return false;
 }
@@ -318,7 +388,7 @@ bool json_events_line(struct json_events *json, const char *line, size_t bytes)
 
 	if (parse(json, line, bytes) && !json->depth && json->events_count == before + 1)
 		return true;
-	give_up(json);
+	stop_parser(json);
 	return false;
 }
 
@@ -348,7 +418,7 @@ enum json_read json_events_read(struct json_events *json, const char *bytes, siz
 	json->bytes += count;
 	if (json->unheard_bytes <= JSON_TEXT_BYTES_MAX)
 		return JSON_READ_ON;
-	if (asprintf(message, "byte %llu: a text of more than %u MiB", (unsigned long long)json->bytes,
+	if (asprintf(message, "byte %llu: a string is longer than %u MiB", (unsigned long long)json->bytes,
 	             JSON_TEXT_BYTES_MAX >> 20) >= 0)
 		return JSON_READ_INVALID;
 	no_memory(json);

@@ -6,11 +6,28 @@
 #ifndef EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
 #define EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
 
+#include <setjmp.h>
+#include <sys/queue.h>
+#include <yajl/yajl_common.h>
 #include <yajl/yajl_parse.h>
 
 #include "base/status.h"
 #include "import/event.h"
-#include "import/yajl_memory.h"
+
+/* Memory for yajl, which does not check the result of malloc: a failed allocation jumps out of yajl instead.
+ *
+ *   if (setjmp(memory->no_memory) == 0)
+ *           yajl_parse(...);
+ *   else
+ *           yajl_memory_release(memory);
+ *
+ * Thread: one at a time. */
+
+struct yajl_memory {
+	yajl_alloc_funcs functions; /* for yajl_alloc */
+	LIST_HEAD(, yajl_memory_block) blocks;
+	jmp_buf no_memory;
+};
 
 #define JSON_TEXT_BYTES_MAX (2u << 20)
 

@@ -151,8 +151,11 @@ epp_status *lanes_find(struct import *import, const struct event *event, bool is
 		return epp_status_no_memory();
 	struct lane *lane = &lanes->lanes[lanes->count];
 	*lane = (struct lane){ .pid = pid, .tid = tid, .process = process, .is_device = is_device };
-	if (event->tid_text.bytes)
+	if (event->tid_text.bytes) {
 		lane->name = strndup(event_chars(event, event->tid_text), event->tid_text.bytes);
+		if (!lane->name)
+			return epp_status_no_memory();
+	}
 	*index = lanes->last = lanes->count++;
 	return NULL;
 }
@@ -170,17 +173,18 @@ static epp_status *make_device(struct import *import, struct lane *lane, const s
 	snprintf(group, sizeof(group), "device %" PRId64, device);
 	/* All tracks share the one clock pair of ONNX Runtime's formula: clock 1 (providers.h). */
 	bool formula = import->format == &import_ort;
-	return epp_trace_writer_track(import->writer,
-	                              &(epp_trace_track){ .kind = EPP_TRACK_DEVICE,
-	                                                  .device = device <= INT32_MAX ? (int32_t)device : -1,
-	                                                  .stream = lane->tid,
-	                                                  .producer = import->lanes.producer,
-	                                                  .clock_kind = formula ? 1 : 0,
-	                                                  .clock = formula ? 1 : 0,
-	                                                  .ticks_per_second = 1000000000u / (uint64_t)import->ns_per_tick,
-	                                                  .name = lane->name ? lane->name : name,
-	                                                  .group = process->name && !formula ? process->name : group },
-	                              track);
+	return epp_trace_writer_add_track(
+	    import->writer,
+	    &(epp_trace_track){ .kind = EPP_TRACK_DEVICE,
+	                        .device = device <= INT32_MAX ? (int32_t)device : -1,
+	                        .stream = lane->tid,
+	                        .producer = import->lanes.producer,
+	                        .clock_kind = formula ? 1 : 0,
+	                        .clock = formula ? 1 : 0,
+	                        .ticks_per_second = 1000000000u / (uint64_t)import->ns_per_tick,
+	                        .name = lane->name ? lane->name : name,
+	                        .group = process->name && !formula ? process->name : group },
+	    track);
 }
 
 epp_status *lanes_track(struct import *import, uint32_t index, uint32_t *track)
@@ -195,14 +199,15 @@ epp_status *lanes_track(struct import *import, uint32_t index, uint32_t *track)
 		EPP_TRY(make_device(import, lane, process, &lane->track));
 	} else {
 		EPP_TRY(give_source(import, process));
-		EPP_TRY(epp_trace_writer_track(import->writer,
-		                               &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
-		                                                   .source = process->source,
-		                                                   .thread_id = fits_u32(lane->tid) ? (uint32_t)lane->tid : 0,
-		                                                   .device = -1,
-		                                                   .producer = -1,
-		                                                   .name = lane->name },
-		                               &lane->track));
+		EPP_TRY(epp_trace_writer_add_track(
+		    import->writer,
+		    &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
+		                        .source = process->source,
+		                        .thread_id = fits_u32(lane->tid) ? (uint32_t)lane->tid : 0,
+		                        .device = -1,
+		                        .producer = -1,
+		                        .name = lane->name },
+		    &lane->track));
 	}
 	*track = lane->track;
 	return NULL;

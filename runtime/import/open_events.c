@@ -20,7 +20,7 @@ epp_status *open_events_add(struct open_events *open_events, uint64_t key, bool 
 {
 	size_t room = sizeof(struct open_event) + bytes;
 
-	*fits = room <= BEGUN_BYTES_MAX - open_events->bytes;
+	*fits = room <= OPEN_EVENTS_BYTES_MAX - open_events->bytes;
 	if (!*fits)
 		return NULL;
 	struct open_event *event = malloc(room);

@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-#define BEGUN_BYTES_MAX (3u << 20)
+#define OPEN_EVENTS_BYTES_MAX (3u << 20)
 
 struct open_event {
 	RB_ENTRY(open_event) link;

@@ -68,21 +68,21 @@ void record_prepare(struct import *import, const struct event *event, bool keeps
 	prepared->has_correlation = prepared->has_cause_thread = false;
 	prepared->parent_name = 0;
 	prepared->args_count = 0;
-	prepared->record.name = epp_trace_writer_name(import->writer, name, event->name.bytes);
+	prepared->record.name = epp_trace_writer_intern_name(import->writer, name, event->name.bytes);
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		const struct event_arg *from = &event->args[i];
 		epp_arg *to = &prepared->args[prepared->args_count++];
 		*to = (epp_arg){ .type = from->type, .text_bytes = from->text.bytes };
-		to->key = epp_trace_writer_name(import->writer, event_chars(event, from->key), from->key.bytes);
+		to->key = epp_trace_writer_intern_name(import->writer, event_chars(event, from->key), from->key.bytes);
 		if (from->type == EPP_ARG_TEXT)
 			to->value.text = event_chars(event, from->text);
 		else
 			to->value.u64 = from->number.u64;
 	}
 	if (prepared->record.name == EPP_RECORD_NAME_LOST)
-		record_add_arg(prepared, epp_trace_writer_name(import->writer, "name", 4), name, event->name.bytes);
+		record_add_arg(prepared, epp_trace_writer_intern_name(import->writer, "name", 4), name, event->name.bytes);
 	if (keeps_category && !known)
-		record_add_arg(prepared, epp_trace_writer_name(import->writer, "cat", 3),
+		record_add_arg(prepared, epp_trace_writer_intern_name(import->writer, "cat", 3),
 		               event_chars(event, event->cat), event->cat.bytes);
 }
 
@@ -94,7 +94,8 @@ void record_claim(struct import *import, const int64_t claim[CLAIM_COUNT])
 	memmove(prepared->args + CLAIM_COUNT, prepared->args, prepared->args_count * sizeof(*prepared->args));
 	prepared->args_count += CLAIM_COUNT;
 	for (unsigned i = 0; i < CLAIM_COUNT; i++) {
-		prepared->args[i] = (epp_arg){ .key = epp_trace_writer_name(import->writer, keys[i], strlen(keys[i])),
+		prepared->args[i] = (epp_arg){ .key = epp_trace_writer_intern_name(import->writer, keys[i],
+			                                                           strlen(keys[i])),
 			                       .type = EPP_ARG_I64,
 			                       .value.i64 = claim[i] };
 	}
@@ -170,5 +171,5 @@ epp_status *record_write(struct import *import, struct prepared *prepared)
 		EPP_TRY(lanes_track(import, prepared->lane, &prepared->record.track));
 	prepared->record.args = prepared->args;
 	prepared->record.args_count = prepared->args_count;
-	return epp_trace_writer_record(import->writer, &prepared->record);
+	return epp_trace_writer_add_record(import->writer, &prepared->record);
 }

@@ -1,5 +1,5 @@
-/* Converts an event of the input to a record of the trace: made, optionally packed as bytes for later, unpacked,
- * written. */
+/* Converts an event of the input to a record of the trace.  A record that must wait is packed as bytes, and unpacked
+ * before it is written. */
 #ifndef EPPROF_RUNTIME_IMPORT_RECORD_H
 #define EPPROF_RUNTIME_IMPORT_RECORD_H
 
@@ -16,7 +16,7 @@
 
 /* The first args of a provider's event: its original values in ONNX Runtime's profile.  With them the ONNX Runtime
  * exporter writes the event with its original values, independent of its placement on the timeline
- * (export/onnxruntime/ort_args.h). */
+ * (export/onnxruntime/ort_json.c). */
 enum claim { CLAIM_START_US, CLAIM_DURATION_US, CLAIM_PROFILE_US, CLAIM_PID, CLAIM_TID, CLAIM_COUNT };
 
 struct import;
@@ -42,7 +42,7 @@ void record_prepare(struct import *import, const struct event *event, bool keeps
 /* Adds an arg; beyond the limit it is left out, and the writer marks the record. */
 void record_add_arg(struct prepared *prepared, epp_name key, const char *text, size_t bytes);
 
-/* Inserts a provider's original values before the args; CLAIM_PROFILE_US is 0 until providers.c knows it. */
+/* Inserts a provider's original values before the args; CLAIM_PROFILE_US is 0 until providers.c sets it. */
 void record_claim(struct import *import, const int64_t claim[CLAIM_COUNT]);
 
 /* Packs the prepared record as bytes, into prepared->packed. */

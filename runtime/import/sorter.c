@@ -244,7 +244,7 @@ static epp_status *seal_runs(struct sorter *sorter)
 	sorter->cache = reallocarray(NULL, SORTER_CACHE_PAGES * SORTER_PAGE_ENTRIES, sizeof(*sorter->cache));
 	epp_status *status = epp_status_no_memory();
 	if (merge->sources && merge->heap && merge->buffer && sorter->cache) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		status = merge_runs(merge);
 	}
 	free(merge->sources);

@@ -1,9 +1,7 @@
 /* The state of a merge of traces, and its steps:
  *
  *   trace_merge_clock.c        finds traces that share a machine's clock; maps machine clocks to the merged trace's
- *   trace_merge_align.c        maps clocks by events that occur on all machines
  *   trace_merge_definitions.c  writes everything except records
- *   trace_merge_copy.c         copies the records, block by block
  *   trace_merge.c              runs the steps
  *
  * Each block is copied as a block: its records keep their order, and get the numbers and times of the merged trace.
@@ -16,8 +14,6 @@
 #include "timeline/clock/host_clock.h"
 #include "trace/reader.h"
 #include "trace/writer/trace_writer_private.h"
-
-#define MERGE_NONE UINT32_MAX
 
 /* Traces of one boot of a machine, or a single trace whose machine is not known. */
 struct merge_machine {
@@ -87,16 +83,14 @@ epp_status *trace_merge_align(struct trace_merge *merge) EPP_MUST_CHECK;
 /* Assigns the merged numbers of sources, names, tracks, runs and producers. */
 epp_status *trace_merge_number(struct trace_merge *merge) EPP_MUST_CHECK;
 /* Writes everything that is known only after the records are written. */
-epp_status *trace_merge_say(struct trace_merge *merge) EPP_MUST_CHECK;
-
-epp_status *trace_merge_copy(struct trace_merge *merge, struct merge_input *input) EPP_MUST_CHECK;
+epp_status *trace_merge_definitions(struct trace_merge *merge) EPP_MUST_CHECK;
 
 /* Return the merged number of a track, and of a run. */
 epp_status *trace_merge_track(struct trace_merge *merge, struct merge_input *input, uint32_t source, uint32_t track,
                               uint32_t *merged) EPP_MUST_CHECK;
 uint32_t trace_merge_run(const struct merge_input *input, uint32_t run);
 
-void trace_merge_tell(const struct trace_merge *merge, const char *format, ...) EPP_FORMAT(2, 3);
+void trace_merge_report(const struct trace_merge *merge, const char *format, ...) EPP_FORMAT(2, 3);
 
 /* Wraps on overflow, because the numbers come from an untrusted file. */
 static inline int64_t trace_merge_difference(int64_t a, int64_t b)

@@ -13,7 +13,7 @@
 
 /* ---- sources ---- */
 
-/* Returns the less precise of two relations. */
+/* Returns the less precise of two clock relations (enum epf_relation). */
 static uint32_t worse(uint32_t a, uint32_t b)
 {
 	static const uint8_t rank[] = {
@@ -93,7 +93,7 @@ static epp_status *number_names(struct trace_merge *merge, struct merge_input *i
 		input->names[i] = i && i < EPF_NAME_FIRST_FREE ? i : EPF_NAME_LOST;
 		if (i < EPF_NAME_FIRST_FREE || !name->text)
 			continue;
-		input->names[i] = epp_trace_writer_name(merge->writer, name->text, name->bytes);
+		input->names[i] = epp_trace_writer_intern_name(merge->writer, name->text, name->bytes);
 		merge->counts.names_lost += input->names[i] == EPF_NAME_LOST;
 	}
 	return NULL;
@@ -299,7 +299,7 @@ epp_status *trace_merge_number(struct trace_merge *merge)
 /* ---- written after the records ---- */
 
 /* Writes the samples that the reference's map passes through: others would change the map. */
-static epp_status *say_pairs(struct trace_merge *merge)
+static epp_status *write_pairs(struct trace_merge *merge)
 {
 	const struct merge_machine *reference = &merge->machines[0];
 	const struct reader *reader = merge->inputs[reference->leader].reader;
@@ -323,14 +323,14 @@ static epp_status *say_pairs(struct trace_merge *merge)
 }
 
 /* Writes the ledger of one input: a ring's overwritten events are losses; open events were written as `unended`. */
-static epp_status *say_accounts(struct trace_merge *merge, struct merge_input *input, struct epf_producer *producers)
+static epp_status *write_accounts(struct trace_merge *merge, struct merge_input *input, struct epf_producer *producers)
 {
 	const struct reader *reader = input->reader;
-	size_t count = epp_trace_accounts_count(input->trace), producer = 0;
+	size_t count = epp_trace_ledger_count(input->trace), producer = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account line;
-		EPP_TRY(epp_trace_account_at(input->trace, i, &line));
+		epp_trace_ledger_entry line = { .struct_size = sizeof(line) };
+		EPP_TRY(epp_trace_ledger_at(input->trace, i, &line));
 		if (line.is_plugin) {
 			while (!reader->producers[producer].label[0])
 				producer++;
@@ -358,7 +358,7 @@ static epp_status *say_accounts(struct trace_merge *merge, struct merge_input *i
 	return NULL;
 }
 
-static epp_status *say_all_accounts(struct trace_merge *merge)
+static epp_status *write_all_accounts(struct trace_merge *merge)
 {
 	const struct merge_input *last = &merge->inputs[merge->inputs_count - 1];
 	size_t count = last->first_producer + last->reader->producers_count;
@@ -367,19 +367,19 @@ static epp_status *say_all_accounts(struct trace_merge *merge)
 	epp_status *status = producers ? NULL : epp_status_no_memory();
 
 	for (size_t i = 0; i < merge->inputs_count && !status; i++)
-		status = say_accounts(merge, &merge->inputs[i], producers + merge->inputs[i].first_producer);
+		status = write_accounts(merge, &merge->inputs[i], producers + merge->inputs[i].first_producer);
 	if (!status)
 		status = trace_writer_append_producers(merge->writer, producers, count);
 	free(producers);
 	return status;
 }
 
-epp_status *trace_merge_say(struct trace_merge *merge)
+epp_status *trace_merge_definitions(struct trace_merge *merge)
 {
 	/* Accounts may name tracks that no record does, so definitions follow them. */
-	EPP_TRY(say_all_accounts(merge));
+	EPP_TRY(write_all_accounts(merge));
 	EPP_TRY(trace_writer_definitions_write(merge->writer));
-	EPP_TRY(say_pairs(merge));
+	EPP_TRY(write_pairs(merge));
 	for (size_t i = 0; i < merge->runs_count; i++)
 		EPP_TRY(trace_writer_append_payload(merge->writer, EPF_BLOCK_RUN, &merge->runs[i], sizeof(*merge->runs),
 		                                    sizeof(*merge->runs)));

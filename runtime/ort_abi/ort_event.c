@@ -58,7 +58,7 @@ static void set_up(void)
 	c_locale = newlocale(LC_ALL_MASK, "C", NULL);
 }
 
-/* Allocates in the thread's blocks; NULL without memory. */
+/* Allocates memory that the thread's next borrowed event reuses; NULL without memory. */
 static char *thread_room(OrtProfilingEvent *event, size_t bytes)
 {
 	if (!blocks_key_made)

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/session.h"
 
 struct OrtProfilingEvent {

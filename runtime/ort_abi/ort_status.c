@@ -58,7 +58,7 @@ const char *ort_status_message(const OrtStatus *status)
 {
 	if (!status)
 		return "";
-	return is_ours(status) ? status->message : "(a status that was not made by this host's CreateStatus)";
+	return is_ours(status) ? status->message : "(a status that this host's CreateStatus did not create)";
 }
 
 void ort_status_release(OrtStatus *status)
@@ -74,6 +74,6 @@ OrtStatus *ort_status_take(epp_status *status)
 	if (!status)
 		return NULL;
 	OrtStatus *made = ort_status_create(ORT_EP_FAIL, epp_status_message(status));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return made;
 }

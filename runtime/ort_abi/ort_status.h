@@ -6,7 +6,7 @@
 #ifndef EPPROF_RUNTIME_ORT_ABI_ORT_STATUS_H
 #define EPPROF_RUNTIME_ORT_ABI_ORT_STATUS_H
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/status.h"
 
 /* Never returns NULL: without memory it returns a static status. `code` is an OrtErrorCode (0 becomes 1: a status is an

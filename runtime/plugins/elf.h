@@ -1,5 +1,5 @@
-/* Checks a library before dlopen.  dlopen maps the segments in the headers, and gets SIGBUS if the file ends before a
- * segment does. */
+/* Checks the ELF headers of a library before dlopen.  dlopen maps the segments in the headers, and gets SIGBUS if the
+ * file ends before a segment does. */
 #ifndef EPPROF_RUNTIME_PLUGINS_ELF_H
 #define EPPROF_RUNTIME_PLUGINS_ELF_H
 

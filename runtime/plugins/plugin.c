@@ -1,6 +1,7 @@
-/* Loads plugins: find (the file, then its kind by the symbols that it exports), open (dlopen, then the adapter's
- * steps), admit (check a new profiler before it is returned), reject (each failure releases what was created so far).
- * This file is independent of any ABI: plugin_kinds.h has those. */
+/* Loads plugins: find (the file, then its kind by the symbols that it exports), open (dlopen on the caller's thread,
+ * without a time limit, then the adapter's steps on the plugin's worker, with one), admit (check a new profiler before
+ * it is returned), reject (each failure releases what was created so far). This file is independent of any ABI:
+ * plugin_kinds.h has those. */
 #include "plugins/plugin_kinds.h"
 
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "ort_abi/profiler_registry.h"
 #include "plugins/elf.h"
 
@@ -45,12 +47,12 @@ static epp_status *kind_find(void *library, const struct plugin_kind **found)
 			continue;
 		epp_status *status = plugin_kind_check(kind, library);
 		if (!status) {
-			epp_status_release(lacking);
+			epp_status_destroy(lacking);
 			*found = kind;
 			return NULL;
 		}
 		if (lacking)
-			epp_status_release(status);
+			epp_status_destroy(status);
 		else
 			lacking = status;
 	}
@@ -76,8 +78,9 @@ static epp_status *library_open(epp_plugin *plugin)
 
 void plugin_destroy(epp_plugin *plugin)
 {
-	worker_release(plugin->worker);
-	if (plugin->library)
+	/* Else its code may still run on the worker. */
+	bool has_ended = worker_end(plugin->worker);
+	if (plugin->library && has_ended)
 		dlclose(plugin->library);
 	free(plugin->name);
 	free(plugin->path);
@@ -86,11 +89,14 @@ void plugin_destroy(epp_plugin *plugin)
 
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
 {
+	/* As dlopen, a bare name never means a file of the working directory. */
+	if (!strchr(path, '/'))
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "%s: not a path: './%s' would be the file in the working directory", path, path);
 	EPP_TRY(file_check(path));
 	epp_plugin *opened = calloc(1, sizeof(*opened));
 	if (!opened)
 		return epp_status_no_memory();
-	/* dlopen searches a name without a slash in the system's directories. */
 	opened->path = realpath(path, NULL);
 	epp_status *status = opened->path ? NULL : epp_status_errno(errno, "%s", path);
 	if (!status) {
@@ -127,7 +133,7 @@ static void call_discard(struct worker_call *of, bool ran)
 	struct plugin_call *call = (struct plugin_call *)of;
 	(void)ran;
 	profiler_release(call->profiler);
-	epp_status_release(call->status);
+	epp_status_destroy(call->status);
 	free(call);
 }
 
@@ -191,7 +197,7 @@ static epp_status *close_steps(struct plugin_call *call)
 	epp_plugin *plugin = call->plugin;
 	int live = atomic_load_explicit(&plugin->live, memory_order_acquire);
 	if (live)
-		return epp_status_create(EPP_BUSY, "%d of its profilers not released", live);
+		return epp_status_create(EPP_BUSY, "%d of its profilers are not released", live);
 	plugin->kind->adapter->close(plugin);
 	return NULL;
 }
@@ -242,7 +248,7 @@ static epp_status *profiler_admit(struct plugin_call *call)
 	atomic_fetch_add_explicit(&plugin->live, 1, memory_order_relaxed);
 	if (!profiler_registry_own(made, &plugin->live, plugin->worker, plugin->name)) {
 		atomic_fetch_sub_explicit(&plugin->live, 1, memory_order_relaxed);
-		return epp_status_create(EPP_PLUGIN, "it gave the same profiler twice, or memory is out");
+		return epp_status_create(EPP_PLUGIN, "it returned the same profiler twice, or memory is exhausted");
 	}
 	call->profiler = made;
 	return NULL;
@@ -262,15 +268,21 @@ epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 	                                              : epp_status_prefix(status, "%s: %s", plugin->file, name);
 }
 
-uint32_t epp_plugin_selected(const epp_plugin *plugin, const epp_profile_options *options)
+uint32_t epp_plugin_is_selected(const epp_plugin *plugin, const epp_profile_options *options)
 {
+	epp_profile_options known;
+
 	if (!plugin)
 		return 0;
-	return !options || options->struct_size < sizeof(*options) || !plugin->kind->adapter->selected ||
-	       plugin->kind->adapter->selected(options);
+	if (!options || !plugin->kind->adapter->selected)
+		return 1;
+	epp_status *status = options_take(&known, sizeof(known), options, "epp_profile_options");
+	bool is_unknown = status;
+	epp_status_destroy(status);
+	return is_unknown || plugin->kind->adapter->selected(&known);
 }
 
-void epp_plugin_profiler_release(OrtEpProfilerImpl *profiler)
+void epp_plugin_profiler_destroy(OrtEpProfilerImpl *profiler)
 {
 	profiler_release(profiler);
 }

@@ -30,7 +30,7 @@ epp_status *plugin_kind_check(const struct plugin_kind *kind, void *library)
 			return epp_status_create(EPP_INCOMPATIBLE, "no symbol '%s'", kind->symbols[i]);
 	}
 	if (!kind->adapter)
-		return epp_status_create(EPP_INCOMPATIBLE, "a plugin of kind %s, which is not served", kind->name);
+		return epp_status_create(EPP_INCOMPATIBLE, "a plugin of kind %s, which is not supported", kind->name);
 	return NULL;
 }
 

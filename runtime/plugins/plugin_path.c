@@ -1,5 +1,6 @@
-/* Finds plugins and bridges in the places of PyTorch's tracing proposal.  An empty result costs little: no library is
- * opened. */
+/* Finds plugins by EPPROF_PROFILERS and KINETO_PLUGIN_PATH, and in the standard folders of PyTorch's tracing proposal:
+ * epp_plugin_find_hosted lists them for a bridge, epp_plugin_load_kineto_path loads those of PyTorch's places.  If there
+ * are none, no library is opened. */
 #include <bsd/string.h>
 #include <dirent.h>
 #include <limits.h>
@@ -18,7 +19,7 @@ struct search {
 	const char *place; /* the place being searched */
 };
 
-static void tell(struct search *search, const char *path)
+static void report(struct search *search, const char *path)
 {
 	search->found(search->user, search->place, path);
 }
@@ -43,7 +44,7 @@ static void find_in_directory(struct search *search, const char *directory)
 	for (int i = 0; i < count; i++) {
 		int bytes = snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
 		if (bytes > 0 && (size_t)bytes < sizeof(path))
-			tell(search, path);
+			report(search, path);
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -63,11 +64,15 @@ static bool find_in_variable(struct search *search, const char *variable)
 	char *copy = list ? strdup(list) : NULL;
 	char *rest = copy;
 	search->place = variable;
+	/* Without memory the list is reported as one file, so that loading it fails with a message. */
+	if (list && !copy)
+		report(search, list);
 	for (char *entry; (entry = strsep(&rest, ":"));) {
-		if (is_directory(entry))
+		/* A bare name is not a path: the load reports it. */
+		if (strchr(entry, '/') && is_directory(entry))
 			find_in_directory(search, entry);
 		else if (*entry)
-			tell(search, entry);
+			report(search, entry);
 	}
 	free(copy);
 	return list != NULL;
@@ -82,7 +87,7 @@ static void find_standard(struct search *search)
 	search->place = "/usr/local/lib/kineto/plugins";
 	find_in_directory(search, search->place);
 	search->place = "~/.local/lib/kineto/plugins";
-	if (home && *home && strlcpy(path, home, sizeof(path)) < sizeof(path) &&
+	if (home && *home == '/' && strlcpy(path, home, sizeof(path)) < sizeof(path) &&
 	    strlcat(path, "/.local/lib/kineto/plugins", sizeof(path)) < sizeof(path))
 		find_in_directory(search, path);
 }
@@ -103,7 +108,7 @@ static void load(void *user, const char *place, const char *path)
 	epp_status *status = epp_plugin_load(path, &plugin);
 	loading->count += plugin != NULL;
 	loading->found(loading->user, path, plugin, status);
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 
 size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user)
@@ -123,17 +128,17 @@ struct once {
 	struct file_set files;
 };
 
-static void tell_once(void *user, const char *place, const char *path)
+static void report_once(void *user, const char *place, const char *path)
 {
 	struct once *once = user;
 	if (file_set_add(&once->files, path))
 		once->found(once->user, place, path);
 }
 
-void epp_plugin_find_carried(epp_plugin_named_fn found, void *user)
+void epp_plugin_find_hosted(epp_plugin_named_fn found, void *user)
 {
 	struct once once = { .found = found, .user = user };
-	struct search search = { .found = tell_once, .user = &once };
+	struct search search = { .found = report_once, .user = &once };
 	const char *profilers = secure_getenv("EPPROF_PROFILERS");
 	if (profilers && profilers[strspn(profilers, ":")]) {
 		find_in_variable(&search, "EPPROF_PROFILERS");

@@ -1,5 +1,5 @@
-/* Probes a library: it is opened once, then used and released as each kind whose symbols it exports.  Its entries are
- * called on a worker with a time limit.  The load has no time limit, because it holds the loader's lock. */
+/* Probes a library: it is opened once, then used and released as each kind whose symbols it exports.  It is loaded, and
+ * its entries are called, on a worker with a time limit: a library whose constructor hangs is given up. */
 #include "plugins/plugin_probe.h"
 
 #include <dlfcn.h>
@@ -8,14 +8,15 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "plugins/plugin_kinds.h"
 
-static void tell(const struct plugin_probe *probe, epp_plugin_fact fact)
+static void report_fact(const struct plugin_probe *probe, epp_plugin_fact fact)
 {
 	fact.kind = probe->kind;
-	if (probe->tell)
-		probe->tell(probe->user, &fact);
+	if (probe->report)
+		probe->report(probe->user, &fact);
 }
 
 void plugin_probe_version(const struct plugin_probe *probe, const char *of, const char *format, ...)
@@ -25,38 +26,40 @@ void plugin_probe_version(const struct plugin_probe *probe, const char *of, cons
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	tell(probe, (epp_plugin_fact){ .type = EPP_FACT_VERSION, .name = of, .text = text });
+	report_fact(probe, (epp_plugin_fact){ .type = EPP_FACT_VERSION, .name = of, .text = text });
 }
 
 void plugin_probe_size(const struct plugin_probe *probe, const char *of, size_t bytes, size_t known_bytes)
 {
-	tell(probe, (epp_plugin_fact){ .type = EPP_FACT_SIZE, .name = of, .bytes = bytes, .known_bytes = known_bytes });
+	report_fact(probe,
+	            (epp_plugin_fact){ .type = EPP_FACT_SIZE, .name = of, .bytes = bytes, .known_bytes = known_bytes });
 }
 
 void plugin_probe_entry(const struct plugin_probe *probe, const char *entry, bool is_present, bool is_required)
 {
-	tell(probe, (epp_plugin_fact){
+	report_fact(probe,
+	            (epp_plugin_fact){
 			.type = EPP_FACT_ENTRY, .name = entry, .is_present = is_present, .is_required = is_required });
 }
 
 static void probe_as(epp_plugin *plugin, const struct plugin_kind *kind, const struct plugin_probe *probe)
 {
-	tell(probe, (epp_plugin_fact){ .type = EPP_FACT_KIND });
+	report_fact(probe, (epp_plugin_fact){ .type = EPP_FACT_KIND });
 	for (size_t i = 0; i < PLUGIN_KIND_SYMBOLS_MAX && kind->symbols[i]; i++)
-		tell(probe, (epp_plugin_fact){ .type = EPP_FACT_SYMBOL,
-		                               .name = kind->symbols[i],
-		                               .is_present = dlsym(plugin->library, kind->symbols[i]) != NULL,
-		                               .is_required = 1 });
+		report_fact(probe, (epp_plugin_fact){ .type = EPP_FACT_SYMBOL,
+		                                      .name = kind->symbols[i],
+		                                      .is_present = dlsym(plugin->library, kind->symbols[i]) != NULL,
+		                                      .is_required = 1 });
 	epp_status *status = plugin_kind_check(kind, plugin->library);
 	plugin->kind = kind;
 	if (!status)
 		status = kind->adapter->open(plugin);
 	if (status) {
-		tell(probe, (epp_plugin_fact){ .type = EPP_FACT_PROBLEM, .text = epp_status_message(status) });
-		epp_status_release(status);
+		report_fact(probe, (epp_plugin_fact){ .type = EPP_FACT_PROBLEM, .text = epp_status_message(status) });
+		epp_status_destroy(status);
 		return;
 	}
-	tell(probe, (epp_plugin_fact){ .type = EPP_FACT_NAME, .text = plugin->name });
+	report_fact(probe, (epp_plugin_fact){ .type = EPP_FACT_NAME, .text = plugin->name });
 	if (kind->adapter->describe)
 		kind->adapter->describe(plugin, probe);
 	kind->adapter->close(plugin);
@@ -70,7 +73,7 @@ static void probe_as(epp_plugin *plugin, const struct plugin_kind *kind, const s
  * freed: the worker may still use them. */
 struct shared {
 	pthread_mutex_t lock;
-	epp_plugin_fact_fn told; /* NULL: the caller has given up */
+	epp_plugin_fact_fn report; /* NULL: the caller has given up */
 	void *user;
 	const char *_Atomic entry; /* the entry of the plugin that is being called */
 	epp_plugin *plugin;
@@ -94,8 +97,8 @@ static void pass_on(void *user, const epp_plugin_fact *fact)
 {
 	struct shared *shared = user;
 	pthread_mutex_lock(&shared->lock);
-	if (shared->told)
-		shared->told(shared->user, fact);
+	if (shared->report)
+		shared->report(shared->user, fact);
 	pthread_mutex_unlock(&shared->lock);
 }
 
@@ -112,6 +115,54 @@ static void call_discard(struct worker_call *of, bool ran)
 {
 	(void)ran;
 	free(of);
+}
+
+/* ---- the load: the library's constructors run ---- */
+
+struct load_call {
+	struct worker_call call; /* must be first */
+	char *path;
+	epp_plugin *plugin;
+	epp_status *status;
+};
+
+static void load_run(struct worker_call *of)
+{
+	struct load_call *call = (struct load_call *)of;
+	call->status = plugin_library_open(call->path, &call->plugin);
+}
+
+/* A library that was loaded late stays loaded. */
+static void load_discard(struct worker_call *of, bool ran)
+{
+	struct load_call *call = (struct load_call *)of;
+	(void)ran;
+	epp_status_destroy(call->status);
+	free(call->path);
+	free(call);
+}
+
+static epp_status *load(struct worker *worker, const char *path, epp_plugin **plugin)
+{
+	struct timespec deadline = worker_deadline();
+	struct load_call *call = calloc(1, sizeof(*call));
+	char *copy = call ? strdup(path) : NULL;
+	if (!copy) {
+		free(call);
+		return epp_status_no_memory();
+	}
+	call->call.run = load_run;
+	call->call.discard = load_discard;
+	call->path = copy;
+	worker_submit(worker, &call->call);
+	enum worker_result result = worker_await(&call->call, &deadline);
+	if (result != WORKER_DONE)
+		return epp_status_prefix(worker_status(result, "dlopen"), "%s", path);
+	*plugin = call->plugin;
+	epp_status *status = call->status;
+	free(call->path);
+	free(call);
+	return status;
 }
 
 static epp_status *call_make(struct worker *worker, struct shared *shared, const struct plugin_kind *kind, bool *hangs)
@@ -149,31 +200,36 @@ static epp_status *probe_all(struct worker *worker, struct shared *shared, bool 
 	return epp_status_prefix(status, "%s", shared->plugin->file);
 }
 
-epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn told, void *user)
+epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn report, void *user)
 {
 	bool hangs = false;
 	if (!path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_probe: path is NULL");
-	epp_plugin *plugin;
-	EPP_TRY(plugin_library_open(path, &plugin));
 	struct shared *shared = calloc(1, sizeof(*shared));
 	struct worker *worker = shared ? worker_for(NULL) : NULL;
 	if (!worker) {
 		free(shared);
-		plugin_destroy(plugin);
 		return epp_status_no_memory();
 	}
-	*shared = (struct shared){ .lock = PTHREAD_MUTEX_INITIALIZER, .told = told, .user = user, .plugin = plugin };
-	epp_status *status = probe_all(worker, shared, &hangs);
+	epp_plugin *plugin = NULL;
+	epp_status *status = load(worker, path, &plugin);
+	if (status) {
+		worker_release(worker);
+		free(shared);
+		return status;
+	}
+	*shared = (struct shared){ .lock = PTHREAD_MUTEX_INITIALIZER, .report = report, .user = user, .plugin = plugin };
+	status = probe_all(worker, shared, &hangs);
 	if (hangs) {
 		/* No fact is reported after this. */
 		pthread_mutex_lock(&shared->lock);
-		shared->told = NULL;
+		shared->report = NULL;
 		pthread_mutex_unlock(&shared->lock);
+		worker_release(worker);
 	} else {
+		plugin->worker = worker;
 		plugin_destroy(plugin);
 		free(shared);
 	}
-	worker_release(worker);
 	return status;
 }

@@ -8,7 +8,7 @@
 #include "epprof/plugin.h"
 
 struct plugin_probe {
-	epp_plugin_fact_fn tell;
+	epp_plugin_fact_fn report;
 	void *user;
 	const char *kind;
 };

@@ -24,7 +24,7 @@ epp_status *epp_plugin_thread_create(epp_plugin_thread **thread)
 	return *thread ? NULL : epp_status_no_memory();
 }
 
-void epp_plugin_thread_release(epp_plugin_thread *thread)
+void epp_plugin_thread_destroy(epp_plugin_thread *thread)
 {
 	worker_release(worker_of(thread));
 }
@@ -67,9 +67,9 @@ uint64_t epp_plugin_timeout_ns(void)
 	return worker_timeout_ns();
 }
 
-epp_status *epp_plugin_thread_own(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler)
+epp_status *epp_plugin_thread_assign(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler)
 {
 	if (profiler_registry_own(profiler, NULL, worker_of(thread), NULL))
 		return NULL;
-	return epp_status_create(EPP_PLUGIN, "it gave the same profiler twice, or memory is out");
+	return epp_status_create(EPP_PLUGIN, "it returned the same profiler twice, or memory is exhausted");
 }

@@ -1,17 +1,115 @@
-/* The library in its process: load, fork, exit, and the default session. */
+/* The library in its process: load, fork, exit, the default session, the placeholders %pid%, %hostname% and %session%
+ * in paths of traces, and the description of the process in a trace.
+ *
+ * fork_child calls the handlers of record, storage and base. Files with a lock of their own register their handlers
+ * themselves: base/worker.c, ort_abi/profiler_registry.c, plugins/ort/ort_logger.c, plugins/pu1/pu1_library.c. */
+#include "record/process.h"
+
+#include <bsd/string.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/gate.h"
+#include "base/helper.h"
+#include "control/server.h"
 #include "epprof/epprof.h"
-#include "record/describe.h"
-#include "record/process.h"
 #include "record/session.h"
 #include "record/share.h"
-#include "storage/helper.h"
+
+/* ---- the description: everything except the pid, which a fork changes, is read once ---- */
+
+static uint8_t boot_id[16];
+static char hostname[64];
+static uint64_t start_ns;
+
+static uint64_t unix_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Reads what does not change. */
+static void describe_setup(void)
+{
+	start_ns = unix_ns();
+	if (gethostname(hostname, sizeof(hostname)))
+		strlcpy(hostname, "unknown", sizeof(hostname));
+	hostname[sizeof(hostname) - 1] = 0;
+	char text[64] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	/* "8-4-4-4-12" hexadecimal digits. */
+	for (unsigned digits = 0, i = 0; text[i] && digits < 32; i++) {
+		const char *at = strchr("0123456789abcdef", text[i]);
+		if (at)
+			boot_id[digits / 2] |= (uint8_t)((unsigned)(at - "0123456789abcdef") << (digits % 2 ? 0 : 4)),
+			    digits++;
+	}
+}
+
+void process_describe(struct epf_header *header, const char *label)
+{
+	struct epf_source *source = &header->source;
+	header->created_unix_ns = unix_ns();
+	if (getrandom(header->file_id, sizeof(header->file_id), GRND_NONBLOCK) != (ssize_t)sizeof(header->file_id)) {
+		uint64_t words[2] = { header->created_unix_ns, clock_ticks() ^ (uint64_t)getpid() << 40 };
+		memcpy(header->file_id, words, sizeof(words));
+	}
+	source->pid = (uint32_t)getpid();
+	source->clock = clock_kind;
+	source->ticks_per_second = clock_ticks_per_second();
+	source->process_start_ns = start_ns;
+	memcpy(source->boot_id, boot_id, sizeof(boot_id));
+	strlcpy(source->hostname, hostname, sizeof(source->hostname));
+	strlcpy(source->program, program_invocation_short_name, sizeof(source->program));
+	strlcpy(source->label, label ? label : program_invocation_short_name, sizeof(source->label));
+}
+
+char *process_expand_path(const char *path)
+{
+	static uint32_t sessions_count;
+	char *expanded = NULL;
+	size_t bytes;
+	uint32_t number = 0; /* of this session */
+	FILE *out = open_memstream(&expanded, &bytes);
+	if (!out)
+		return NULL;
+	while (*path) {
+		if (!strncmp(path, "%pid%", 5)) {
+			fprintf(out, "%d", (int)getpid());
+			path += 5;
+		} else if (!strncmp(path, "%hostname%", 10)) {
+			fputs(hostname, out);
+			path += 10;
+		} else if (!strncmp(path, "%session%", 9)) {
+			if (!number)
+				number = __atomic_add_fetch(&sessions_count, 1, __ATOMIC_RELAXED);
+			fprintf(out, "%u", number);
+			path += 9;
+		} else if (!strncmp(path, "%%", 2)) {
+			fputc('%', out);
+			path += 2;
+		} else {
+			fputc(*path++, out);
+		}
+	}
+	return fclose(out) ? NULL : expanded;
+}
+
+/* ---- load, fork, exit ---- */
 
 const char *epp_version(void)
 {
@@ -35,22 +133,23 @@ static void fork_child(void)
 	session_fork_child();
 	share_fork_child();
 	recorder_fork_child();
+	control_fork_child();
 }
 
 /* Defined by a bridge that loads this library into a framework's process. The bridge requests its session when there is
  * something to record; a default session at load would leave an empty file if there never is. */
-extern const char epprof_carries[] __attribute__((weak, visibility("default")));
+extern const char epprof_bridge_variables[] __attribute__((weak, visibility("default")));
 
 /* Opens the default session of EPPROF_OUTPUT=file.epp. A library cannot report a failure here; epp_session_default then
  * returns NULL. */
 static void start_default(void)
 {
 	/* The epprof command reads traces: it must not overwrite the one that it is asked to read. */
-	if (!strcmp(program_invocation_short_name, "epprof") || epprof_carries)
+	if (!strcmp(program_invocation_short_name, "epprof") || epprof_bridge_variables)
 		return;
 	epp_session *session;
 	epp_status *status = share_default(&session);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	STORE_RELEASE(&session_default_handle, (uintptr_t)session);
 }
 
@@ -78,6 +177,7 @@ __attribute__((constructor)) static void load(void)
 /* The helper still runs here: exit ends threads only after destructors. */
 __attribute__((destructor)) static void unload(void)
 {
+	control_end();
 	STORE_RELEASE(&session_default_handle, 0);
 	share_end_all();
 }

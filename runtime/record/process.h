@@ -1,9 +1,18 @@
-/* Setup of the library in its process. */
+/* The library in its process: setup, placeholders in paths, and the description of process and machine in a trace. */
 #ifndef EPPROF_RUNTIME_RECORD_PROCESS_H
 #define EPPROF_RUNTIME_RECORD_PROCESS_H
+
+#include "format/format.h"
 
 /* Sets up the clock, the barrier, ids and fork handlers once: at load, or at the first session if another library's
  * constructor runs earlier. A reference to it also links the constructor from the static library. */
 void process_setup(void);
+
+/* Fills in the file id, the time, and the source: process, machine, clock.  `label` NULL: the program's name. */
+void process_describe(struct epf_header *header, const char *label);
+
+/* Replaces %pid%, %hostname%, %session% and %% (a percent sign) in a path. %session% is the number of paths of this
+ * process that contained it so far: 1, 2, ... The result is to be freed; NULL: no memory. */
+char *process_expand_path(const char *path);
 
 #endif

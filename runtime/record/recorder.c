@@ -1,10 +1,12 @@
-/* Recorders: created at a thread's first event in a session, found through a cache of one entry, given chunks and ids,
- * retired when the thread exits. */
+/* Recorders: created at a thread's first event in a session, found through a cache of one entry, given ids and regions
+ * (a new chunk when the last one is full: recorder_next_region), retired when the thread exits. */
 #include "record/recorder.h"
 
 #include <bsd/string.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,9 +16,7 @@
 
 #include "format/format_slot.h"
 #include "record/session.h"
-#include "record/tracks.h"
-#include "storage/helper.h"
-#include "storage/window/chunk_pool.h"
+#include "storage/drain.h"
 #include "storage/window/page_faults.h"
 
 /* A worker thread waits this long for a free chunk before an event is lost. */
@@ -83,23 +83,23 @@ static void make_resident(struct recorder *recorder, uintptr_t handle)
 	STORE_RELAXED(&recorder_hot.handle, clock_is_fast() ? handle : RECORDER_CACHE_EMPTY);
 }
 
+/* The thread is exiting. What the drain needs of the recorder is in its slot. */
 static void retire(struct recorder *recorder)
 {
 	struct session *session = recorder->session;
-	pthread_mutex_lock(&session->lock);
+	bool wake = false;
+	pthread_mutex_lock(&session->storage.lock);
 	if (recorder_cache.resident == recorder)
 		move_out();
-	bool listed = recorder->listed;
 	STORE_RELAXED(&recorder->closed, 1);
-	recorder->left_ticks = clock_ticks();
-	if (listed)
-		faults_end(recorder);
-	recorder->owner_gone = true;
-	bool wake = LOAD_RELAXED(&session->slots_free) < EPF_SLOT_COUNT / 2;
-	pthread_mutex_unlock(&session->lock);
-	if (!listed)
-		free(recorder);
-	else if (wake)
+	if (recorder->is_listed) {
+		LIST_REMOVE(recorder, session_link);
+		slots_leave(&session->storage.slots, recorder->slot_index);
+		wake = LOAD_RELAXED(&session->storage.slots.free) < EPF_SLOT_COUNT / 2;
+	}
+	pthread_mutex_unlock(&session->storage.lock);
+	free(recorder);
+	if (wake)
 		helper_wake();
 }
 
@@ -166,11 +166,11 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 /* Fills in a region's header; the last store makes it valid. */
 static void region_begin(struct recorder *recorder, struct epf_region *region, size_t region_bytes)
 {
-	struct session *session = recorder->session;
+	struct storage *storage = &recorder->session->storage;
 	struct epf_slot *slot = recorder->slot;
 	uint64_t sequence = region->sequence;
 	if (!sequence) {
-		sequence = ADD_RELAXED(&session->next_sequence, 1);
+		sequence = ADD_RELAXED(&storage->next_sequence, 1);
 		STORE_RELAXED(&region->sequence, sequence);
 	}
 	uint32_t depth = recorder_depth(recorder);
@@ -183,66 +183,98 @@ static void region_begin(struct recorder *recorder, struct epf_region *region, s
 	region->open_count = depth;
 	region->first_id = slot->next_id;
 	STORE_RELEASE(&region->sequence_used, sequence);
-	recorder->region = region;
+	storage->slots.uses[recorder->slot_index].region = region;
 	recorder->track_now = 0;
 	recorder->hot->at = (uint8_t *)(region + 1) + (depth + 3) / 4 * 32;
 	recorder->hot->limit = (uint8_t *)region + region_bytes;
-	recorder->hot->fast_limit = recorder->hot->calls ? NULL : recorder->hot->limit;
-}
-
-/* Passes the full region on to the drain. */
-static void region_leave(struct recorder *recorder)
-{
-	struct session *session = recorder->session;
-	if (!recorder->region)
-		return;
-	uint8_t *state = recorder->chunk == RECORDER_NO_CHUNK ? &session->slot_region_state[recorder->slot_index]
-	                                                      : &session->chunk_state[recorder->chunk];
-	recorder->region = NULL;
-	recorder->hot->at = recorder->hot->limit = recorder->hot->fast_limit = NULL;
-	if (recorder->chunk != RECORDER_NO_CHUNK)
-		STORE_RELAXED(&session->chunk_full_ticks[recorder->chunk], clock_ticks());
-	STORE_RELEASE(state, REGION_FULL);
 }
 
 bool recorder_next_region(struct recorder *recorder, size_t bytes)
 {
-	struct session *session = recorder->session;
-	region_leave(recorder);
-	uint32_t chunk = session->lossless ? chunks_take_lossless(session) : chunks_take(session);
-	for (int i = 0; chunk == RECORDER_NO_CHUNK && recorder->may_wait && i < WAIT_STEPS_MAX; i++) {
+	struct storage *storage = &recorder->session->storage;
+	struct slot_use *use = &storage->slots.uses[recorder->slot_index];
+	recorder->hot->at = recorder->hot->limit = NULL;
+	slots_fill_region(&storage->slots, &storage->chunks, recorder->slot_index);
+	uint32_t chunk = drain_take_chunk(storage);
+	for (int i = 0; chunk == CHUNK_NONE && recorder->may_wait && i < WAIT_STEPS_MAX; i++) {
 		helper_wake();
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_STEP_NS }, NULL);
-		chunk = chunks_take(session);
+		chunk = chunks_take(&storage->chunks);
 	}
-	if (chunk == RECORDER_NO_CHUNK) {
+	if (chunk == CHUNK_NONE) {
 		/* After one wait without success: no chunk is being freed. */
 		recorder->may_wait = false;
 		return false;
 	}
-	recorder->chunk = chunk;
-	if (!recorder->faults_counted)
-		faults_begin(recorder);
-	region_begin(recorder, (struct epf_region *)(void *)(session->window.chunks + (size_t)chunk * EPF_CHUNK_BYTES),
-	             EPF_CHUNK_BYTES);
+	use->chunk = chunk;
+	if (!use->faults_counted)
+		faults_begin(&storage->slots, recorder->slot_index);
+	region_begin(recorder, chunk_region(&storage->chunks, chunk), EPF_CHUNK_BYTES);
 	return (size_t)(recorder->hot->limit - recorder->hot->at) >= bytes;
 }
 
 /* ---- creating and finding ---- */
 
-/* Takes a free slot and initializes it; session->lock is held. */
+static char main_name[16]; /* of the main thread when the first session was created */
+
+/* Reads the name of a thread, or of the process, from a file of /proc. */
+static bool read_name(const char *path, char name[16])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t bytes = read(fd, name, 16);
+	name[bytes > 0 ? bytes - 1 : 0] = '\0';
+	close(fd);
+	return true;
+}
+
+static void read_main_name(void)
+{
+	read_name("/proc/self/comm", main_name);
+}
+
+void recorder_read_main_name(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, read_main_name);
+}
+
+/* Writes the label of the calling thread's track. A thread that was never named has the name of the thread that created
+ * it, in most programs the main thread; its number distinguishes it from the others. */
+static void label_thread(char label[RECORDER_LABEL_BYTES], const char *name, uint32_t thread_id)
+{
+	bool is_named = thread_id == (uint32_t)getpid() || (name[0] && strcmp(name, main_name) != 0);
+	snprintf(label, RECORDER_LABEL_BYTES, is_named ? "%s" : "%s/%u", name, thread_id);
+}
+
+bool recorder_label_thread(uint32_t thread_id, char label[RECORDER_LABEL_BYTES])
+{
+	char path[48], name[16];
+	int before;
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread_id);
+	/* The caller's thread must not be cancelled in its profiler. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	bool is_alive = read_name(path, name);
+	pthread_setcancelstate(before, NULL);
+	if (is_alive)
+		label_thread(label, name, thread_id);
+	return is_alive;
+}
+
+/* Takes a free slot and initializes it; the lock is held. */
 static bool slot_open(struct session *session, struct recorder *recorder)
 {
-	uint32_t index = 0;
-	while (index < EPF_SLOT_COUNT && session->slot_taken[index])
-		index++;
-	if (index == EPF_SLOT_COUNT)
+	struct storage *storage = &session->storage;
+	uint32_t index = slots_take(&storage->slots);
+	if (index == SLOT_NONE)
 		return false;
-	struct epf_slot *slot = &session->window.slots[index];
-	char name[32] = "";
+	struct epf_slot *slot = &storage->window.slots[index];
+	char name[sizeof(slot->thread_name)] = "", label[RECORDER_LABEL_BYTES];
 	prctl(PR_GET_NAME, name);
 	memcpy(slot->thread_name, name, sizeof(slot->thread_name));
 	slot->thread_id = (uint32_t)syscall(SYS_gettid);
+	label_thread(label, name, slot->thread_id);
 	struct epf_track track = {
 		.kind = EPF_TRACK_THREAD,
 		.thread_id = slot->thread_id,
@@ -250,23 +282,20 @@ static bool slot_open(struct session *session, struct recorder *recorder)
 		.producer = -1,
 		.run = 0,
 	};
-	slot->track = tracks_add_recorder(session, &track, name);
-	if (!slot->track)
+	slot->track = definitions_add_thread(&storage->definitions, &track, label);
+	if (!slot->track) {
+		slots_clear(&storage->slots, index);
 		return false;
-	session->slot_taken[index] = 1;
-	STORE_RELAXED(&session->slots_free, session->slots_free - 1);
-	if (index >= session->slots_used)
-		STORE_RELAXED(&session->slots_used, index + 1);
-	slot->run = LOAD_ACQUIRE(&session->window.live->run);
+	}
+	slot->run = LOAD_ACQUIRE(&storage->window.live->run);
 	slot->id_blocks = 0;
 	slot->id_block_end = 0;
 	recorder->slot = recorder->hot->slot = slot;
 	recorder->hot->top = slot->open;
-	recorder->hot->top_end = recorder->hot->calls ? NULL : slot->open + EPF_OPEN_MAX;
+	recorder->hot->top_end = recorder->hot->filter ? slot->open : slot->open + EPF_OPEN_MAX;
 	recorder->slot_index = index;
-	recorder->chunk = RECORDER_NO_CHUNK;
 	recorder_next_ids(recorder);
-	STORE_RELAXED(&session->slot_region_state[index], REGION_TAKEN);
+	STORE_RELAXED(&storage->slots.uses[index].region_state, REGION_TAKEN);
 	region_begin(recorder, (struct epf_region *)(void *)slot->region, EPF_SLOT_REGION_BYTES);
 	STORE_RELEASE(&slot->state, EPF_SLOT_IN_USE);
 	return true;
@@ -274,18 +303,18 @@ static bool slot_open(struct session *session, struct recorder *recorder)
 
 static bool accepts(const struct session *session, enum recorder_use use)
 {
-	return use == RECORDER_HANDOVER ? LOAD_ACQUIRE(&session->pushes) != 0
-	                                : LOAD_RELAXED(&session->state) == SESSION_RECORDING;
+	return use == RECORDER_SUBMISSIONS ? LOAD_ACQUIRE(&session->pushes) != 0
+	                                   : LOAD_RELAXED(&session->state) == SESSION_RECORDING;
 }
 
 static struct recorder *make(struct thread *thread, uintptr_t handle, enum recorder_use use)
 {
 	struct session *session = session_of(handle);
-	if (!session || !accepts(session, use) || LOAD_RELAXED(&session->slots_free) == 0)
+	if (!session || !accepts(session, use) || LOAD_RELAXED(&session->storage.slots.free) == 0)
 		return NULL;
 	struct recorder *recorder = calloc(1, sizeof(*recorder));
 	bool made = false;
-	pthread_mutex_lock(&session->lock);
+	pthread_mutex_lock(&session->storage.lock);
 	if (recorder && (uintptr_t)session_handle(session) == handle && accepts(session, use)) {
 		recorder->session = session;
 		recorder->session_handle = handle;
@@ -293,13 +322,14 @@ static struct recorder *make(struct thread *thread, uintptr_t handle, enum recor
 		recorder->hot = &recorder->kept;
 		recorder->kept.handle = RECORDER_CACHE_EMPTY;
 		recorder->kept.calls = use == RECORDER_EVENTS ? session->calls : NULL;
+		recorder->kept.filter = session->filter;
 		made = slot_open(session, recorder);
 		if (made) {
-			recorder->listed = true;
+			recorder->is_listed = true;
 			LIST_INSERT_HEAD(&session->recorders, recorder, session_link);
 		}
 	}
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 	if (!made) {
 		free(recorder);
 		return NULL;
@@ -317,10 +347,10 @@ static void sweep(struct thread *thread)
 		next = SLIST_NEXT(recorder, thread_link);
 		if (!recorder_is_closed(recorder))
 			continue;
-		pthread_mutex_lock(&recorder->session->lock);
-		bool listed = recorder->listed;
-		pthread_mutex_unlock(&recorder->session->lock);
-		if (!listed) {
+		pthread_mutex_lock(&recorder->session->storage.lock);
+		bool is_listed = recorder->is_listed;
+		pthread_mutex_unlock(&recorder->session->storage.lock);
+		if (!is_listed) {
 			SLIST_REMOVE(&thread->recorders, recorder, recorder, thread_link);
 			if (recorder_cache.resident == recorder)
 				forget();
@@ -380,12 +410,4 @@ struct recorder *recorder_enter_new(epp_session *session)
 	if (of && LOAD_RELAXED(&of->state) == SESSION_RECORDING)
 		session_lose(handle, EPP_LOSS_NO_SLOT, 1);
 	return NULL;
-}
-
-void recorder_unlist(struct recorder *recorder)
-{
-	LIST_REMOVE(recorder, session_link);
-	recorder->listed = false;
-	if (recorder->owner_gone)
-		free(recorder);
 }

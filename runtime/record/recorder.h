@@ -2,8 +2,9 @@
  *
  * A recorder belongs to its thread, and only the thread (or its exit) frees it, so that a pointer in the thread's cache
  * never dangles. The session lists it, closes it at the end of the run, and after that accesses only its mark. The
- * window memory that it points to is safe to use while `mark` is set and, after setting it, the recorder was seen not
- * to be closed (base/gate.h).
+ * drain does not use recorders, but their slots (storage/window/slots.h). The window memory
+ * that it points to is safe to use while `mark` is set and, after setting it, the recorder was seen not to be closed
+ * (base/gate.h).
  *
  * The fields that begin and end need are in thread-local memory for the thread's current (resident) recorder, one load
  * from the thread register: some processors read their clock only after earlier loads, so each pointer that is followed
@@ -17,32 +18,31 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "base/atomics.h"
 #include "base/clock.h"
 #include "epprof/session.h"
-#include "format/format.h"
-#include "record/atomics.h"
+#include "storage/storage.h"
 
+struct name_filter;
 struct session;
 struct profiler_calls;
 
 enum recorder_mark { MARK_OUT = 0, MARK_RECORDING = 1 };
-enum recorder_use { RECORDER_EVENTS = 0, RECORDER_HANDOVER = 1, RECORDER_USES = 2 };
-
-#define RECORDER_NO_CHUNK UINT32_MAX
+enum recorder_use { RECORDER_EVENTS = 0, RECORDER_SUBMISSIONS = 1, RECORDER_USES = 2 };
 
 /* State that the recording path reads and writes. */
 struct recorder_hot {
 	uintptr_t handle;         /* as the caller passed it, 0: default session; cleared by the closer */
 	uint32_t mark;            /* enum recorder_mark: stored by the owner, read by the closer */
 	struct epf_open *top;     /* position of the next open event */
-	struct epf_open *top_end; /* end of the stack for the fast path; NULL if profilers want events */
+	struct epf_open *top_end; /* the fast path of begin ends here: the end of the stack or, with a filter, its start */
 	uint64_t next_id;         /* the slot has a copy */
 	uint64_t id_end;
 	struct epf_slot *slot;
 	uint8_t *at;                        /* position of the next record */
-	uint8_t *limit;                     /* end of the region */
-	uint8_t *fast_limit;                /* as limit; NULL if profilers want events */
+	uint8_t *limit;                     /* end of the region; NULL: none, as `at` */
 	const struct profiler_calls *calls; /* profilers that want events, or NULL */
+	const struct name_filter *filter;   /* the session's, or NULL */
 };
 
 struct recorder {
@@ -54,18 +54,12 @@ struct recorder {
 	    watched_ticks; /* the callback that ran at the last check, and since when; under the session's lock */
 	struct epf_slot *slot;
 	struct session *session;
-	struct epf_region *region;
-	uint32_t chunk; /* the region's chunk; RECORDER_NO_CHUNK: the slot's own region */
 	uint32_t slot_index;
-	uint32_t track_now;  /* of the last track switch; 0: the recorder's own track */
-	uint64_t faults;     /* the thread's page faults at the last reading; under the session's lock */
-	bool faults_counted; /* it has taken its first chunk */
-	uint32_t use;        /* enum recorder_use */
-	bool may_wait;       /* a worker's: waits for a chunk instead of losing events */
-	bool owner_gone;     /* the thread has exited, so unlisting frees it; under the session's lock */
-	uint64_t left_ticks; /* time of the thread's exit */
+	uint32_t track_now; /* of the last track switch; 0: the recorder's own track */
+	uint32_t use;       /* enum recorder_use */
+	bool may_wait;      /* a worker's: waits for a chunk instead of losing events */
 	uintptr_t session_handle;
-	bool listed; /* in the session's list; under the session's lock */
+	bool is_listed; /* in the session's list; under the session's lock */
 	LIST_ENTRY(recorder) session_link;
 	SLIST_ENTRY(recorder) thread_link; /* list of the owner thread */
 	struct recorder_hot kept;
@@ -95,9 +89,6 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes);
 
 /* Gives the thread's recorder a new block of ids and returns the first. */
 uint64_t recorder_next_ids(struct recorder *recorder);
-
-/* Removes a closed or left recorder from its session's list, whose lock is held; frees it if its thread is gone. */
-void recorder_unlist(struct recorder *recorder);
 
 /* Returns the process's next block of ids; reseeded in a forked child. */
 #define RECORDER_ID_BLOCK 65536u
@@ -231,15 +222,31 @@ static inline void recorder_lose(struct recorder *recorder, epp_loss reason)
 	COUNT_OWNED(&recorder->slot->lost[reason], 1);
 }
 
-/* Makes room for a record with its args; NULL: the event is lost, and counted. */
-static inline struct epf_record *recorder_reserve(struct recorder *recorder, size_t bytes)
+/* As recorder_lose, for an event that takes no id. The store that adds it to the emitted events is first: a kill
+ * between the two leaves one event that was emitted and is nowhere, as after taking an id, which readers settle. */
+static inline void recorder_lose_idless(struct recorder *recorder, epp_loss reason)
+{
+	struct epf_slot *slot = recorder->slot;
+	COUNT_OWNED(&slot->lost_idless, 1);
+	STORE_RELEASE(&slot->lost[reason], slot->lost[reason] + 1);
+}
+
+/* Returns the place of the next record, behind which `bytes` fit, in a new region if necessary; NULL: there is none. */
+static inline struct epf_record *recorder_room(struct recorder *recorder, size_t bytes)
 {
 	struct recorder_hot *hot = recorder->hot;
-	if (__builtin_expect((size_t)(hot->limit - hot->at) < bytes, 0) && !recorder_next_region(recorder, bytes)) {
-		recorder_lose(recorder, EPP_LOSS_NO_BUFFER);
+	if (__builtin_expect((size_t)(hot->limit - hot->at) < bytes, 0) && !recorder_next_region(recorder, bytes))
 		return NULL;
-	}
 	return (struct epf_record *)(void *)hot->at;
+}
+
+/* As recorder_room; NULL: the event, which has an id, is lost and counted. */
+static inline struct epf_record *recorder_reserve(struct recorder *recorder, size_t bytes)
+{
+	struct epf_record *record = recorder_room(recorder, bytes);
+	if (!record)
+		recorder_lose(recorder, EPP_LOSS_NO_BUFFER);
+	return record;
 }
 
 /* The helper's core wrote the following cache lines last (it zeroed them). Prefetching hides the transfer. */
@@ -254,5 +261,15 @@ static inline void recorder_publish(struct recorder *recorder, struct epf_record
 	recorder->hot->at = (uint8_t *)record + EPF_RECORD_BYTES + (size_t)arg_slots * sizeof(struct epf_arg);
 	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
 }
+
+/* Reads the main thread's name, which threads that were never named share with it. Called before threads record, so
+ * that a thread's first event does not wait for a file. */
+void recorder_read_main_name(void);
+
+/* The kernel's 15 bytes, '/', the thread's number. */
+#define RECORDER_LABEL_BYTES 32
+
+/* Writes the label of a thread of this process; false: it has ended. */
+bool recorder_label_thread(uint32_t thread_id, char label[RECORDER_LABEL_BYTES]);
 
 #endif

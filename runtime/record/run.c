@@ -1,31 +1,38 @@
 /* Start, end and wait of a run, and the release of a session, which ends its run. States:
  *
- *   IDLE -start-> RECORDING -end-> ASKING (profilers, on a worker) -> DRAINING (the helper, or end itself) -> IDLE */
+ *   IDLE -> CHANGING (start) -> RECORDING -end-> ASKING (profilers, on a worker) -> DRAINING (the helper, or end itself)
+ *   -> IDLE -> CHANGING (session_stop finishes the file) -> IDLE */
 #include <errno.h>
 #include <sched.h>
 #include <time.h>
 
 #include "base/gate.h"
+#include "base/helper.h"
 #include "base/thread.h"
-#include "record/profilers/profilers.h"
+#include "record/profilers.h"
 #include "record/session.h"
 #include "record/share.h"
-#include "record/tracks.h"
 #include "storage/drain.h"
-#include "storage/helper.h"
 
 /* Without membarrier, a recorder that may not have seen `closed` yet gets this long to leave. */
 #define GRACE_NS 5000000
-#define LOG_POLL_NS 100000
 /* How long release waits for writing after the profilers have ended. */
 #define WRITE_TIMEOUT_NS 1000000000u
 
-static epp_status *not_a_session(const char *call)
+/* Finds the session of a call; NULL is the default session. */
+static epp_status *find_session(epp_session *handle, const char *call, struct session **session)
 {
-	return epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", call);
+	*session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (*session)
+		return NULL;
+	if (handle)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", call);
+	return epp_status_create(EPP_INVALID_ARGUMENT,
+	                         "%s: there is no default session; EPPROF_OUTPUT=FILE in the environment creates one",
+	                         call);
 }
 
-/* Closes the recorders of a use. Returns false if there was nothing to close. The lock is held. */
+/* Closes all recorders of one kind (`use`). Returns false if there was nothing to close. The lock is held. */
 static bool close_recorders(struct session *session, enum recorder_use use)
 {
 	struct recorder *recorder;
@@ -52,218 +59,349 @@ static bool any_marked(const struct session *session, enum recorder_use use)
 {
 	const struct recorder *recorder;
 	LIST_FOREACH(recorder, &session->recorders, session_link)
-		if (recorder->use == (uint32_t)use && !recorder->owner_gone && is_marked(recorder))
+		if (recorder->use == (uint32_t)use && is_marked(recorder))
 			return true;
 	return false;
 }
 
 void session_close_recorders(struct session *session, enum recorder_use use)
 {
-	pthread_mutex_lock(&session->lock);
+	pthread_mutex_lock(&session->storage.lock);
 	/* Repeated if a recorder entered before it was closed and then became resident. No other recorder can. */
 	while (close_recorders(session, use)) {
 		if (!gate_barrier()) {
-			session->unsafe_to_unmap = true;
+			session->storage.unsafe_to_unmap = true;
 			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
 		}
 		/* A record takes nanoseconds or, if a thread waits for a chunk, until the helper has got this lock. */
 		while (any_marked(session, use)) {
-			pthread_mutex_unlock(&session->lock);
+			pthread_mutex_unlock(&session->storage.lock);
 			sched_yield();
-			pthread_mutex_lock(&session->lock);
+			pthread_mutex_lock(&session->storage.lock);
 		}
 	}
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 }
 
 /* Waits for IDLE; the lock is held.  `deadline` NULL: no limit. Returns false on a timeout. */
 static bool wait_idle(struct session *session, const struct timespec *deadline)
 {
 	while (session->state != SESSION_IDLE) {
-		int error = deadline ? pthread_cond_timedwait(&session->changed, &session->lock, deadline)
-		                     : pthread_cond_wait(&session->changed, &session->lock);
+		int error = deadline ? pthread_cond_timedwait(&session->changed, &session->storage.lock, deadline)
+		                     : pthread_cond_wait(&session->changed, &session->storage.lock);
 		if (error == ETIMEDOUT)
 			return session->state == SESSION_IDLE;
 	}
 	return true;
 }
 
-epp_status *epp_session_start(epp_session *handle)
+/* Leaves SESSION_CHANGING. Returns true if a release was requested meanwhile, which the caller must then carry out. */
+static bool set_state(struct session *session, enum session_state state)
 {
-	struct session *session = session_of((uintptr_t)handle);
-	if (!session)
-		return not_a_session("start");
-	pthread_mutex_lock(&session->lock);
-	if (session->releasing || session->release_wanted) {
-		pthread_mutex_unlock(&session->lock);
-		return not_a_session("start");
+	pthread_mutex_lock(&session->storage.lock);
+	STORE_RELEASE(&session->state, state);
+	bool release = session->release_wanted;
+	pthread_cond_broadcast(&session->changed);
+	pthread_mutex_unlock(&session->storage.lock);
+	return release;
+}
+
+/* Waits until the session is idle, and makes it SESSION_CHANGING, unless it is stopped.  `resumes`: only if it is paused.
+ * The lock is held, and released. */
+static epp_status *prepare_start(struct session *session, bool resumes, bool *is_stopped)
+{
+	uint64_t generation = session->generation;
+	while (!session->releasing && (session->state == SESSION_ASKING || session->state == SESSION_DRAINING))
+		pthread_cond_wait(&session->changed, &session->storage.lock);
+	bool exists = session->generation == generation && !session->releasing && !session->release_wanted;
+	bool is_idle = session->state == SESSION_IDLE, may_start = session->is_paused || !resumes;
+	*is_stopped = session->is_stopped;
+	if (exists && is_idle && may_start && !session->is_stopped) {
+		session->is_paused = false;
+		STORE_RELEASE(&session->state, SESSION_CHANGING);
 	}
-	if (session->state == SESSION_RECORDING) {
-		pthread_mutex_unlock(&session->lock);
-		return epp_status_create(EPP_UNAVAILABLE, "start: the session records already");
-	}
-	wait_idle(session, NULL);
-	pthread_mutex_unlock(&session->lock);
-	EPP_TRY(helper_add(session));
+	pthread_mutex_unlock(&session->storage.lock);
+	if (!exists)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "start: no such session");
+	if (!may_start)
+		return epp_status_create(EPP_WRONG_STATE, "resume: the session is not paused");
+	/* A stopped session is not idle while its file is being finished. */
+	return is_idle || *is_stopped ? NULL
+	                              : epp_status_create(EPP_WRONG_STATE, "start: the session is already recording");
+}
+
+/* Starts a run. The state is SESSION_CHANGING. */
+static epp_status *start_run(struct session *session)
+{
+	EPP_TRY(helper_add(&session->helper));
 
 	struct epf_host_pair start;
 	clock_pair_read(&start);
 	session->run_first_id = recorder_id_block();
 	session->orphans_at = 0;
-	session->run_end_ticks = UINT64_MAX;
 	if (!calls_prepare(session, start.ticks)) {
-		helper_remove(session);
+		helper_remove(&session->helper);
 		return epp_status_create(EPP_OUT_OF_MEMORY, "start: out of memory");
 	}
-	pthread_mutex_lock(&session->drain_lock);
-	drain_begin_run(session, &start);
-	pthread_mutex_unlock(&session->drain_lock);
+	pthread_mutex_lock(&session->storage.drain_lock);
+	drain_begin_run(&session->storage, &start, session->run_first_id);
+	pthread_mutex_unlock(&session->storage.drain_lock);
 	STORE_RELEASE(&session->pushes, 1);
 	calls_start_profiling(session);
-	pthread_mutex_lock(&session->lock);
-	STORE_RELEASE(&session->state, SESSION_RECORDING);
-	pthread_mutex_unlock(&session->lock);
+	/* Before the state, because an end may follow at once. */
 	ADD_RELAXED(&epp_recording_count, 1);
-	session_tell(session);
+	return NULL;
+}
+
+/* The lock is held, and released. */
+static epp_status *start(struct session *session, bool resumes)
+{
+	bool is_stopped;
+	EPP_TRY(prepare_start(session, resumes, &is_stopped));
+	if (is_stopped)
+		return NULL;
+	epp_status *status = start_run(session);
+	/* Read before the state: from then on another thread may destroy the session. */
+	bool has_file = session->storage.window.fd >= 0;
+	set_state(session, status ? SESSION_IDLE : SESSION_RECORDING);
+	if (status)
+		return status;
+	run_error_tell(&session->storage.error);
 	/* A session in memory has no work before the first event, whose recorder wakes the helper. */
-	if (session->window.fd >= 0)
+	if (has_file)
 		helper_wake();
 	return NULL;
 }
 
-static void stop_handovers(struct session *session)
+epp_status *epp_session_start(epp_session *handle)
+{
+	struct session *session;
+	EPP_TRY(find_session(handle, "start", &session));
+	pthread_mutex_lock(&session->storage.lock);
+	return start(session, false);
+}
+
+epp_status *session_resume(epp_session *handle)
+{
+	struct session *session = session_lock((uintptr_t)handle);
+	return session ? start(session, true) : epp_status_create(EPP_WRONG_STATE, "resume: no such session");
+}
+
+static void stop_submissions(struct session *session)
 {
 	STORE_RELEASE(&session->pushes, 0);
-	session_close_recorders(session, RECORDER_HANDOVER);
-	pthread_mutex_lock(&session->lock);
+	session_close_recorders(session, RECORDER_SUBMISSIONS);
+	pthread_mutex_lock(&session->storage.lock);
 	STORE_RELEASE(&session->state, SESSION_DRAINING);
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 }
 
 static void *ask_profilers(void *argument)
 {
 	struct session *session = argument;
 	calls_end_profiling(session);
-	stop_handovers(session);
+	stop_submissions(session);
 	helper_wake();
 	return NULL;
 }
 
-bool session_finish_run(struct session *session)
+/* Takes the recorders off the list: their threads free them, and may have exited already. */
+static void unlist_recorders(struct session *session)
 {
-	drain_visit(session, true);
-	pthread_mutex_lock(&session->lock);
+	struct recorder *recorder;
+	while ((recorder = LIST_FIRST(&session->recorders))) {
+		LIST_REMOVE(recorder, session_link);
+		recorder->is_listed = false;
+	}
+}
+
+/* Drains the rest of an ended run and makes the session idle; the drain lock is held. Returns true if a release was
+ * requested meanwhile, which the caller must then carry out. */
+static bool finish_run(struct session *session)
+{
+	drain_finish_run(&session->storage, LOAD_ACQUIRE(&session->profilers_count));
+	pthread_mutex_lock(&session->storage.lock);
+	unlist_recorders(session);
 	STORE_RELEASE(&session->state, SESSION_IDLE);
 	bool release = session->release_wanted;
 	pthread_cond_broadcast(&session->changed);
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 	return release;
+}
+
+int64_t session_visit(struct helper_client *client)
+{
+	struct session *session = (struct session *)(void *)((char *)client - offsetof(struct session, helper));
+	int64_t next_ns = -1;
+	bool release = false;
+	pthread_mutex_lock(&session->storage.drain_lock);
+	uint32_t state = LOAD_ACQUIRE(&session->state);
+	if (state == SESSION_IDLE || state == SESSION_CHANGING || state == SESSION_FREE) {
+		pthread_mutex_unlock(&session->storage.drain_lock);
+		return -1;
+	}
+	if (state == SESSION_DRAINING) {
+		release = finish_run(session);
+	} else {
+		calls_watch(session);
+		next_ns = drain_and_grow(&session->storage);
+	}
+	pthread_mutex_unlock(&session->storage.drain_lock);
+	run_error_tell(&session->storage.error);
+	if (release)
+		session_free_by_helper(session);
+	return next_ns;
 }
 
 static void drain_here(struct session *session)
 {
-	pthread_mutex_lock(&session->drain_lock);
+	pthread_mutex_lock(&session->storage.drain_lock);
 	/* The helper may have done it already. */
 	if (LOAD_ACQUIRE(&session->state) == SESSION_DRAINING)
-		session_finish_run(session);
-	pthread_mutex_unlock(&session->drain_lock);
-	session_tell(session);
+		finish_run(session);
+	pthread_mutex_unlock(&session->storage.drain_lock);
+	run_error_tell(&session->storage.error);
+}
+
+/* Ends the run. Returns false if there is none. The lock is held, and released. */
+static bool end_run(struct session *session)
+{
+	bool profilers = profilers_any_driven(session);
+	if (session->state != SESSION_RECORDING) {
+		pthread_mutex_unlock(&session->storage.lock);
+		return false;
+	}
+	STORE_RELEASE(&session->state, SESSION_ASKING);
+	pthread_mutex_unlock(&session->storage.lock);
+	__atomic_sub_fetch(&epp_recording_count, 1, __ATOMIC_RELAXED);
+	session_close_recorders(session, RECORDER_EVENTS);
+	drain_end_run(&session->storage);
+	if (profilers) {
+		/* EndProfiling may take seconds. */
+		helper_apart(ask_profilers, session);
+		return true;
+	}
+	/* Read before the state changes: once the helper has drained the run, another thread may destroy the session. */
+	bool has_file = session->storage.window.fd >= 0;
+	stop_submissions(session);
+	if (has_file)
+		helper_wake();
+	else
+		drain_here(session);
+	return true;
+}
+
+static void wait_while_changing(struct session *session)
+{
+	while (session->state == SESSION_CHANGING)
+		pthread_cond_wait(&session->changed, &session->storage.lock);
 }
 
 epp_status *epp_session_end(epp_session *handle)
 {
-	struct session *session = session_of((uintptr_t)handle);
-	if (!session)
-		return not_a_session("end");
-	bool profilers = profilers_any_driven(session);
-	pthread_mutex_lock(&session->lock);
-	if (session->state != SESSION_RECORDING) {
-		pthread_mutex_unlock(&session->lock);
-		return NULL;
-	}
-	STORE_RELEASE(&session->state, SESSION_ASKING);
-	pthread_mutex_unlock(&session->lock);
-	__atomic_sub_fetch(&epp_recording_count, 1, __ATOMIC_RELAXED);
-	session_close_recorders(session, RECORDER_EVENTS);
-	STORE_RELEASE(&session->run_end_ticks, clock_ticks());
-	session->window.live->run_end_ticks = session->run_end_ticks;
-	if (profilers) {
-		/* EndProfiling may take seconds. */
-		helper_apart(ask_profilers, session);
-		return NULL;
-	}
-	stop_handovers(session);
-	if (session->window.fd < 0)
-		drain_here(session);
-	else
-		helper_wake();
+	struct session *session;
+	EPP_TRY(find_session(handle, "end", &session));
+	pthread_mutex_lock(&session->storage.lock);
+	session->is_paused = false;
+	wait_while_changing(session);
+	end_run(session);
 	return NULL;
+}
+
+bool session_pause(epp_session *handle)
+{
+	struct session *session = session_lock((uintptr_t)handle);
+	if (!session)
+		return false;
+	session->is_paused |= session->state == SESSION_RECORDING;
+	return end_run(session);
+}
+
+void session_await_resume(struct session *session)
+{
+	pthread_mutex_lock(&session->storage.lock);
+	session->is_paused |= session->state != SESSION_RECORDING;
+	pthread_mutex_unlock(&session->storage.lock);
 }
 
 epp_status *epp_session_wait(epp_session *handle, uint64_t timeout_ns)
 {
-	struct session *session = session_of((uintptr_t)handle);
-	if (!session)
-		return not_a_session("wait");
+	struct session *session;
+	EPP_TRY(find_session(handle, "wait", &session));
 	struct timespec deadline = thread_deadline(timeout_ns == UINT64_MAX ? 0 : timeout_ns);
-	pthread_mutex_lock(&session->lock);
+	pthread_mutex_lock(&session->storage.lock);
+	wait_while_changing(session);
 	bool recording = session->state == SESSION_RECORDING;
 	bool idle = !recording && wait_idle(session, timeout_ns == UINT64_MAX ? NULL : &deadline);
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 	if (recording)
-		return epp_status_create(EPP_UNAVAILABLE, "wait: the session still records");
+		return epp_status_create(EPP_WRONG_STATE, "wait: the session is still recording");
 	if (!idle)
 		return epp_status_create(EPP_TIMEOUT, "wait: the run was not written in time");
-	session_tell(session);
-	pthread_mutex_lock(&session->error_lock);
-	epp_status *status = session->first_error;
-	session->first_error = NULL;
-	pthread_mutex_unlock(&session->error_lock);
-	return status;
-}
-
-/* The host may free its log callback's data as soon as release has returned. */
-static void let_go_of_log(struct session *session)
-{
-	pthread_mutex_lock(&session->error_lock);
-	session->log = NULL;
-	while (session->telling) {
-		pthread_mutex_unlock(&session->error_lock);
-		nanosleep(&(struct timespec){ .tv_nsec = LOG_POLL_NS }, NULL);
-		pthread_mutex_lock(&session->error_lock);
-	}
-	pthread_mutex_unlock(&session->error_lock);
+	run_error_tell(&session->storage.error);
+	return run_error_take(&session->storage.error);
 }
 
 /* Leaves the rest of the release to the helper. Returns true if the run ended just now, so that the caller
  * continues. */
 static bool leave_to_helper(struct session *session)
 {
-	let_go_of_log(session);
-	pthread_mutex_lock(&session->lock);
+	/* The host may free its log callback's data as soon as release has returned. */
+	run_error_end_log(&session->storage.error);
+	pthread_mutex_lock(&session->storage.lock);
 	bool idle = session->state == SESSION_IDLE;
 	session->release_wanted = !idle;
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 	return idle;
+}
+
+epp_status *session_stop(epp_session *handle)
+{
+	struct session *session = session_lock((uintptr_t)handle);
+	if (!session)
+		return NULL;
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + WRITE_TIMEOUT_NS);
+	session->is_paused = false;
+	session->is_stopped = true;
+	wait_while_changing(session);
+	end_run(session);
+	/* The owner may have destroyed it meanwhile, which finishes the file, too. */
+	session = session_lock((uintptr_t)handle);
+	if (!session)
+		return NULL;
+	bool is_idle = wait_idle(session, &deadline), exists = session_handle(session) == handle && !session->releasing;
+	if (exists && is_idle)
+		STORE_RELEASE(&session->state, SESSION_CHANGING);
+	pthread_mutex_unlock(&session->storage.lock);
+	if (!exists)
+		return NULL;
+	if (!is_idle)
+		return epp_status_create(EPP_TIMEOUT, "stop: the run was not written in time");
+	epp_status *status = storage_finish(&session->storage);
+	if (set_state(session, SESSION_IDLE))
+		session_free_by_helper(session);
+	return status;
 }
 
 void session_release(struct session *session)
 {
-	epp_status_release(epp_session_end(session_handle(session)));
+	pthread_mutex_lock(&session->storage.lock);
+	session->releasing = true; /* no run starts after the end */
+	pthread_mutex_unlock(&session->storage.lock);
+	epp_status_destroy(epp_session_end(session_handle(session)));
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + WRITE_TIMEOUT_NS);
-	pthread_mutex_lock(&session->lock);
-	session->releasing = true;
+	pthread_mutex_lock(&session->storage.lock);
 	bool idle = wait_idle(session, &deadline);
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 	if (!idle) {
-		session_tell(session);
+		run_error_tell(&session->storage.error);
 		idle = leave_to_helper(session);
 	}
 	if (idle)
 		session_free(session);
 }
 
-void epp_session_release(epp_session *handle)
+void epp_session_destroy(epp_session *handle)
 {
 	if (share_give_back(handle))
 		return;
@@ -271,10 +409,10 @@ void epp_session_release(epp_session *handle)
 	if (!session)
 		return;
 	/* Another thread may be releasing it, or may have released it already. */
-	pthread_mutex_lock(&session->lock);
+	pthread_mutex_lock(&session->storage.lock);
 	bool first = session_handle(session) == handle && session->state != SESSION_FREE && !session->releasing;
 	session->releasing |= first;
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 	if (first)
 		session_release(session);
 }

@@ -1,25 +1,26 @@
 /* The table of sessions; their creation and release. */
 #include "record/session.h"
 #include "base/options.h"
+#include "record/recorder.h"
 
-#include <bsd/string.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/gate.h"
 #include "base/thread.h"
-#include "record/describe.h"
+#include "control/server.h"
+#include "record/filter/name_filter.h"
 #include "record/process.h"
-#include "record/profilers/profilers.h"
-#include "record/tracks.h"
-#include "storage/drain.h"
-#include "storage/helper.h"
-#include "storage/sync.h"
-#include "storage/window/chunk_pool.h"
+#include "record/profilers.h"
+#include "record/recorder.h"
 
 #define INDEX_BITS 10
-#define MEMORY_BYTES_DEFAULT (256ull << 20)
+
+/* A reader accepts 65,536 chunks. */
+#define BUFFER_BYTES_MIN (2ull << 20)
+#define BUFFER_BYTES_MAX (4ull << 30)
 
 _Static_assert(1u << INDEX_BITS == SESSION_COUNT_MAX, "an index fits");
 
@@ -45,11 +46,20 @@ struct session *session_lock(uintptr_t handle)
 	struct session *session = session_of(handle);
 	if (!session)
 		return NULL;
-	pthread_mutex_lock(&session->lock);
-	if ((uintptr_t)session_handle(session) == handle && !session->releasing && session->state != SESSION_FREE)
+	pthread_mutex_lock(&session->storage.lock);
+	/* entry_take changes the state without this lock. */
+	uint32_t state = LOAD_ACQUIRE(&session->state);
+	if ((uintptr_t)session_handle(session) == handle && !session->releasing && state != SESSION_FREE &&
+	    state != SESSION_NEW)
 		return session;
-	pthread_mutex_unlock(&session->lock);
+	pthread_mutex_unlock(&session->storage.lock);
 	return NULL;
+}
+
+struct session *session_lock_at(uint32_t index)
+{
+	const struct session *session = LOAD_ACQUIRE(&table[index]);
+	return session ? session_lock(LOAD_ACQUIRE(&session->generation) << (INDEX_BITS + 2) | index << 2 | 2) : NULL;
 }
 
 /* Takes an unused entry of the table; NULL: no memory, or 1,024 sessions exist. */
@@ -64,82 +74,67 @@ static struct session *entry_take(void)
 				break;
 			session->index = i;
 			session->generation = 1;
-			session->window.fd = session->window.mapped_fd = session->writer.fd = -1;
-			session->scratch = malloc(SESSION_SCRATCH_BYTES);
-			pthread_mutex_init(&session->drain_lock, NULL);
-			pthread_mutex_init(&session->lock, NULL);
-			pthread_mutex_init(&session->log_lock, NULL);
-			pthread_mutex_init(&session->error_lock, NULL);
+			session->helper.visit = session_visit;
+			storage_create(&session->storage);
 			thread_cond_init(&session->changed);
-			session->state = SESSION_IDLE;
+			session->state = SESSION_NEW;
 			STORE_RELEASE(&table[i], session);
 		} else if (LOAD_ACQUIRE(&table[i]->state) == SESSION_FREE) {
 			session = table[i];
-			STORE_RELAXED(&session->state, SESSION_IDLE);
+			STORE_RELAXED(&session->state, SESSION_NEW);
 		}
 	}
 	pthread_mutex_unlock(&table_lock);
-	if (session && !session->scratch && !(session->scratch = malloc(SESSION_SCRATCH_BYTES))) {
-		STORE_RELEASE(&session->state, SESSION_FREE);
-		return NULL;
-	}
 	return session;
 }
 
-/* Returns an entry to the table; stale handles stop matching. The members from `path` to `scratch` are zeroed. */
+/* Returns an entry to the table; stale handles stop matching. */
 static void entry_return(struct session *session)
 {
 	/* A thread with a stale handle checks the generation under one of these locks. */
-	pthread_mutex_lock(&session->lock);
-	pthread_mutex_lock(&session->error_lock);
+	pthread_mutex_lock(&session->storage.lock);
+	pthread_mutex_lock(&session->storage.error.lock);
 	STORE_RELEASE(&session->generation, session->generation + 1);
-	size_t first = offsetof(struct session, path);
-	memset((char *)session + first, 0, offsetof(struct session, scratch) - first);
-	session->window.fd = session->window.mapped_fd = session->writer.fd = -1;
-	pthread_mutex_unlock(&session->error_lock);
-	pthread_mutex_unlock(&session->lock);
+	size_t first = offsetof(struct session, is_output);
+	memset((char *)session + first, 0, sizeof(*session) - first);
+	/* Under the lock, because session_lock_at finds the entry by its new generation. */
 	STORE_RELEASE(&session->state, SESSION_FREE);
+	pthread_mutex_unlock(&session->storage.error.lock);
+	pthread_mutex_unlock(&session->storage.lock);
 }
 
 epp_status *session_check_options(const epp_session_options *options, epp_session_options *known)
 {
-	EPP_TRY(options_take(known, sizeof(*known), options, "session options"));
-	if (!options)
-		return NULL;
-	if (options->struct_size < offsetof(epp_session_options, policy))
-		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: struct_size %zu is too small",
-		                         options->struct_size);
+	EPP_TRY(options_take(known, sizeof(*known), options, "epp_session_options"));
 	if (known->policy > EPP_POLICY_STOP)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: policy %u is unknown", known->policy);
 	if (known->lossless > 1)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: lossless %u is neither 0 nor 1",
 		                         known->lossless);
-	/* A thread may be writing for a long time: without membarrier there is no way to know when it has left. */
+	/* A recording thread may write a block for a long time, and only membarrier shows reliably when it has left. */
 	if (known->lossless && !gate_barrier())
-		return epp_status_create(EPP_INCOMPATIBLE,
-		                         "session options: lossless needs membarrier(2), which is not to be had here");
+		return epp_status_create(
+		    EPP_INCOMPATIBLE, "session options: lossless needs membarrier(2), which this system does not provide");
 	if (known->sync_ms && !known->path)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: sync_ms is for a file");
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: sync_ms needs a file");
 	if (known->policy == EPP_POLICY_STOP && known->max_bytes < EPF_SEGMENT_BYTES)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: stop needs max_bytes of at least 1 MiB");
 	if (known->policy == EPP_POLICY_RING && known->max_bytes < BLOCK_WRITER_RING_BYTES_MIN)
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "session options: a ring needs max_bytes of at least %u MiB",
 		                         BLOCK_WRITER_RING_BYTES_MIN >> 20);
+	if (known->buffer_bytes && (known->buffer_bytes < BUFFER_BYTES_MIN || known->buffer_bytes > BUFFER_BYTES_MAX))
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "session options: buffer_bytes must be 0 or from 2 MiB to 4 GiB");
 	return NULL;
 }
 
-static bool begin_writer(struct session *session, const epp_session_options *options)
+/* The pointer is cleared first: the child of a fork frees the filter, too. */
+static void free_filter(struct session *session)
 {
-	uint64_t limit = options->max_bytes;
-	if (options->policy == EPP_POLICY_RING)
-		return block_writer_init_ring(&session->writer, session->window.fd, limit);
-	if (options->policy != EPP_POLICY_STOP)
-		limit = 0;
-	if (!options->path)
-		limit = options->memory_bytes ? options->memory_bytes : MEMORY_BYTES_DEFAULT;
-	block_writer_init(&session->writer, session->window.fd, limit);
-	return true;
+	struct name_filter *filter = session->filter;
+	session->filter = NULL;
+	name_filter_destroy(filter);
 }
 
 epp_status *session_make(const epp_session_options *options, char *path, epp_session **handle)
@@ -150,42 +145,28 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 		return epp_status_no_memory();
 	}
 	struct epf_header header = { 0 };
-	describe_process(&header, options->label);
+	process_describe(&header, options->label);
+	recorder_read_main_name();
 	header.policy = options->policy;
+	header.chunk_count = (uint32_t)((options->buffer_bytes + EPF_CHUNK_BYTES - 1) / EPF_CHUNK_BYTES);
 	header.features = options->policy == EPP_POLICY_RING ? EPF_FEATURE_RING : 0;
-	session->path = path;
-	epp_status *status = path ? window_open_file(path, options->overwrite, &header, &session->window)
-	                          : window_open_memory(&header, &session->window);
+	epp_status *status = name_filter_create(options->include, options->exclude, &session->filter);
+	if (status)
+		free(path);
+	else
+		status = storage_open(&session->storage, options, path, &header);
 	if (status) {
-		free(session->path);
+		free_filter(session);
 		entry_return(session);
 		return status;
 	}
-	if (options->sync_ms)
-		status = sync_begin(path, session->window.elsewhere, options->sync_ms, &session->sync);
-	if (!status && !begin_writer(session, options))
-		status = epp_status_no_memory();
-	if (status) {
-		sync_end(session->sync);
-		window_close(&session->window, 0, 0);
-		free(session->path);
-		entry_return(session);
-		return status;
-	}
-	session->policy = options->policy;
-	session->lossless = options->lossless;
-	session->log = options->log;
-	session->log_user = options->log_user;
 	session->plugin_timeout_ns = options->plugin_timeout_ns ? options->plugin_timeout_ns : worker_timeout_ns();
 	LIST_INIT(&session->recorders);
-	STORE_RELAXED(&session->slots_free, EPF_SLOT_COUNT);
-	STAILQ_INIT(&session->tracks_new);
-	session->tracks_end = 1;
-	session->names_written = 1;
-	session->next_sequence = 1;
-	chunks_init(session);
-	tracks_names_begin(session);
+	pthread_mutex_lock(&session->storage.lock);
+	STORE_RELEASE(&session->state, SESSION_IDLE);
+	pthread_mutex_unlock(&session->storage.lock);
 	*handle = session_handle(session);
+	control_start();
 	return NULL;
 }
 
@@ -195,7 +176,7 @@ epp_status *epp_session_create(const epp_session_options *given, epp_session **h
 	*handle = NULL;
 	process_setup();
 	EPP_TRY(session_check_options(given, &options));
-	char *path = options.path ? describe_path(options.path) : NULL;
+	char *path = options.path ? process_expand_path(options.path) : NULL;
 	if (options.path && !path)
 		return epp_status_no_memory();
 	return session_make(&options, path, handle);
@@ -206,51 +187,32 @@ struct session *session_shared_at(const char *path)
 	struct session *found = NULL;
 	pthread_mutex_lock(&table_lock);
 	for (uint32_t i = 0; i < SESSION_COUNT_MAX && table[i] && !found; i++)
-		if (LOAD_RELAXED(&table[i]->shares) && (!path || !strcmp(table[i]->path, path)))
+		if (LOAD_RELAXED(&table[i]->shares) && (!path || !strcmp(table[i]->storage.path, path)))
 			found = table[i];
 	pthread_mutex_unlock(&table_lock);
 	return found;
 }
 
-/* Finishes and closes the window. A window that a recorder may still write to is not unmapped; one with data that could
- * not be written is not marked as finished. */
-static void window_let_go(struct session *session)
+struct session *session_of_output(bool waits)
 {
-	bool all_written = !session->definitions_due && !session->accounts_due &&
-	                   LOAD_RELAXED(&session->slots_free) == EPF_SLOT_COUNT;
-	int error = all_written ? window_finish(&session->window) : 0;
-	if (error)
-		session_fail(session, EPP_BLAME_SYSTEM, epp_status_errno(error, "%s", session->path));
-	pthread_mutex_lock(&session->error_lock);
-	if (session->unsafe_to_unmap) {
-		window_abandon(&session->window);
-	} else {
-		if (all_written && !error)
-			window_shrink(&session->window, session->sync != NULL);
-		window_close(&session->window, session->slots_used, session->chunks_used);
-	}
-	pthread_mutex_unlock(&session->error_lock);
+	struct session *found = NULL;
+	pthread_mutex_lock(&table_lock);
+	for (uint32_t i = 0; i < SESSION_COUNT_MAX && table[i] && !found; i++)
+		if (LOAD_RELAXED(&table[i]->shares) && table[i]->is_output && (!waits || table[i]->waits))
+			found = table[i];
+	pthread_mutex_unlock(&table_lock);
+	return found;
 }
 
 /* Everything that foreign code cannot delay. */
 static void finish(struct session *session)
 {
-	helper_remove(session);
-	tracks_names_end(session);
+	helper_remove(&session->helper);
 	profilers_detach(session);
-	pthread_mutex_lock(&session->drain_lock);
-	drain_own_losses(session);
-	drain_without_run(session);
-	window_let_go(session);
-	sync_end(session->sync);
-	block_writer_deinit(&session->writer);
-	pthread_mutex_unlock(&session->drain_lock);
-	session_tell(session);
-	tracks_free(session);
+	storage_close(&session->storage);
+	free_filter(session);
 	if (!session->calls_stay)
 		free(session->calls);
-	free(session->path);
-	epp_status_release(session->first_error);
 }
 
 void session_free(struct session *session)
@@ -267,63 +229,25 @@ void session_free_by_helper(struct session *session)
 	entry_return(session);
 }
 
-/* A hung plugin is always reported, in addition to an earlier error. */
-static epp_status *with_both(epp_status *first, epp_status *second)
-{
-	epp_status *both = epp_status_create(epp_status_code(first), "%s; %s", epp_status_message(first),
-	                                     epp_status_message(second));
-	epp_status_release(first);
-	epp_status_release(second);
-	return both;
-}
-
-void session_fail(struct session *session, epp_blame blame, epp_status *status)
-{
-	pthread_mutex_lock(&session->error_lock);
-	if (!session->first_error) {
-		session->first_error = status;
-		session->first_blame = blame;
-		session->error_told = false;
-		status = NULL;
-	} else if (epp_status_code(status) == EPP_TIMEOUT) {
-		session->first_error = with_both(session->first_error, status);
-		session->error_told = false;
-		status = NULL;
-	}
-	pthread_mutex_unlock(&session->error_lock);
-	epp_status_release(status);
-}
-
-void session_tell(struct session *session)
-{
-	char text[512];
-	pthread_mutex_lock(&session->error_lock);
-	bool due = session->log && session->first_error && !session->error_told;
-	session->error_told |= due;
-	epp_blame blame = session->first_blame;
-	epp_log_fn log = session->log;
-	if (due)
-		strlcpy(text, epp_status_message(session->first_error), sizeof(text));
-	session->telling += due;
-	pthread_mutex_unlock(&session->error_lock);
-	if (!due)
-		return;
-	log(session->log_user, blame, text);
-	pthread_mutex_lock(&session->error_lock);
-	session->telling--;
-	pthread_mutex_unlock(&session->error_lock);
-}
-
 void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
 {
 	struct session *session = session_of(handle);
 	if (!session)
 		return;
 	/* The session may have been released meanwhile: it then has no window, or belongs to another user. */
-	pthread_mutex_lock(&session->error_lock);
-	if ((uintptr_t)session_handle(session) == handle && session->window.live)
-		ADD_RELAXED(&session->window.live->lost[reason], count);
-	pthread_mutex_unlock(&session->error_lock);
+	pthread_mutex_lock(&session->storage.error.lock);
+	if ((uintptr_t)session_handle(session) == handle && session->storage.window.live)
+		ADD_RELAXED(&session->storage.window.live->lost[reason], count);
+	pthread_mutex_unlock(&session->storage.error.lock);
+}
+
+uint64_t session_lost(const struct session *session, epp_loss reason)
+{
+	uint64_t lost = storage_lost(&session->storage, reason);
+	/* Losses of the drain are in both the slot's ledger and the profiler's, so they are counted once. */
+	for (uint32_t i = 0; i < session->profilers_count && reason != EPP_LOSS_DISK && reason != EPP_LOSS_POLICY; i++)
+		lost += LOAD_RELAXED(&session->storage.window.producers[i].lost[reason]);
+	return lost;
 }
 
 uint64_t epp_session_lost(epp_session *handle, epp_loss reason)
@@ -333,22 +257,16 @@ uint64_t epp_session_lost(epp_session *handle, epp_loss reason)
 	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
 	if (!session)
 		return 0;
-	uint64_t lost = session->lost_before[reason] + LOAD_RELAXED(&session->window.live->lost[reason]);
-	if (reason == EPP_LOSS_POLICY)
-		lost += block_writer_overwritten(&session->writer);
-	for (uint32_t i = 0; i < session->slots_used; i++) {
-		const struct epf_slot *slot = &session->window.slots[i];
-		lost += LOAD_RELAXED(&slot->lost[reason]);
-		if (reason == EPP_LOSS_DISK)
-			lost += LOAD_RELAXED(&slot->drain_lost_disk);
-		if (reason == EPP_LOSS_POLICY)
-			lost += LOAD_RELAXED(&slot->drain_lost_policy);
-	}
-	/* Losses of the drain are in both the slot's ledger and the profiler's, so they are counted once. */
-	for (uint32_t i = 0; i < session->profilers_count && reason != EPP_LOSS_DISK && reason != EPP_LOSS_POLICY; i++)
-		lost += LOAD_RELAXED(&session->window.producers[i].lost[reason]);
-	pthread_mutex_unlock(&session->lock);
+	uint64_t lost = session_lost(session, reason);
+	pthread_mutex_unlock(&session->storage.lock);
 	return lost;
+}
+
+size_t epp_session_read(epp_session *handle, uint64_t offset, void *buffer, size_t bytes)
+{
+	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	errno = 0;
+	return session ? storage_read(&session->storage, offset, buffer, bytes) : 0;
 }
 
 void session_fork_child(void)
@@ -358,21 +276,14 @@ void session_fork_child(void)
 		struct session *session = table[i];
 		if (!session)
 			continue;
-		/* The threads that held these locks, and the helper, exist only in the parent. */
-		pthread_mutex_init(&session->drain_lock, NULL);
-		pthread_mutex_init(&session->lock, NULL);
-		pthread_mutex_init(&session->log_lock, NULL);
-		pthread_mutex_init(&session->error_lock, NULL);
+		bool is_open = session->state != SESSION_FREE;
+		storage_fork_child(&session->storage, is_open);
 		thread_cond_init(&session->changed);
-		session->with_helper = false;
+		session->helper.added = false; /* the helper exists only in the parent */
 		session->shares = 0;
-		if (session->state == SESSION_FREE)
-			continue;
-		sync_fork_child(session->sync);
-		/* The file belongs to the parent. It is closed and unmapped here, so that the child cannot change it.
-		 * Heap memory of the session is not freed, because another thread may have been changing it at the
-		 * fork. */
-		window_drop(&session->window);
-		entry_return(session);
+		session->pushes = 0;
+		name_filter_fork_child(session->filter);
+		if (is_open)
+			entry_return(session);
 	}
 }

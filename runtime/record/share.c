@@ -1,16 +1,25 @@
-/* Sessions that several users of a process share, and the session that the environment requests.
+/* Sessions that several users of a process share, and the session that EPPROF_OUTPUT requests.
  *
  * A shared session has a count of shares: the first user creates and starts it, the last release ends and frees it. One
  * lock is held during all of that, so that no user finds a session that is being released or opens its file a second
  * time. The expanded paths are compared; if two spellings name the same file, the file's lock makes the second one
- * fail. */
+ * fail.
+ *
+ * EPPROF_FROM_NS and EPPROF_UNTIL_NS limit the recording into EPPROF_OUTPUT to a time range, which is the same in all
+ * processes of a program. A thread starts the sessions and ends them.
+ *
+ * With EPPROF_START_PAUSED, sessions that record into EPPROF_OUTPUT are paused from the beginning, until the first
+ * `epprof ctl resume`. */
 #include "record/share.h"
 
 #include <bsd/libutil.h>
 #include <bsd/stdlib.h>
+#include <errno.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "record/describe.h"
+#include "base/thread.h"
 #include "record/process.h"
 
 #define PER_SESSION "%session%"
@@ -25,18 +34,62 @@ static bool default_is_kept;
 static bool output_is_made;  /* a session has written to EPPROF_OUTPUT */
 static bool output_is_taken; /* by another process: files of this one have the pid in their names */
 
+/* The time range of the output; under share_lock, except for the times, which do not change while the thread runs. */
+static struct {
+	int64_t from_ns, until_ns; /* CLOCK_MONOTONIC; 0: no limit */
+	bool has_thread;
+	bool is_early; /* sessions are made idle, and the thread starts them */
+	bool is_over;  /* no session is made any more */
+} range;
+
+/* Whether sessions of the output begin paused; under share_lock. */
+static enum { START_UNKNOWN, START_PAUSED, START_AT_ONCE } start_mode;
+
+/* Defined by a bridge whose runs the framework ends: it delivers the events of a run after the time range, and the
+ * session lasts until then. */
+extern const char epprof_bridge_ends_runs[] __attribute__((weak, visibility("default")));
+
+/* share_lock is held. */
+static bool starts_paused(void)
+{
+	if (start_mode == START_UNKNOWN) {
+		const char *setting = secure_getenv("EPPROF_START_PAUSED");
+		start_mode = setting && strcmp(setting, "1") == 0 ? START_PAUSED : START_AT_ONCE;
+	}
+	return start_mode == START_PAUSED;
+}
+
+void share_resume(void)
+{
+	pthread_mutex_lock(&share_lock);
+	start_mode = START_AT_ONCE;
+	pthread_mutex_unlock(&share_lock);
+}
+
 /* ---- one session, several users ---- */
 
-static epp_status *make(const epp_session_options *options, char *path, epp_session **handle)
+/* Starts a session, or pauses it if sessions of the output begin paused. */
+static epp_status *start(struct session *session)
+{
+	if (!session->is_output || !starts_paused())
+		return epp_session_start(session_handle(session));
+	session_await_resume(session);
+	return NULL;
+}
+
+static epp_status *make(const epp_session_options *options, char *path, bool is_output, epp_session **handle)
 {
 	EPP_TRY(session_make(options, path, handle));
-	epp_status *status = epp_session_start(*handle);
+	struct session *session = session_of((uintptr_t)*handle);
+	session->is_output = is_output;
+	session->waits = is_output && range.is_early;
+	epp_status *status = session->waits ? NULL : start(session);
 	if (status) {
-		epp_session_release(*handle);
+		epp_session_destroy(*handle);
 		*handle = NULL;
 		return status;
 	}
-	STORE_RELAXED(&session_of((uintptr_t)*handle)->shares, 1);
+	STORE_RELAXED(&session->shares, 1);
 	return NULL;
 }
 
@@ -46,13 +99,13 @@ static bool is_only_kept(const struct session *session)
 	       (uintptr_t)session_handle(session) == LOAD_RELAXED(&session_default_handle);
 }
 
-static epp_status *start_again(const struct session *session)
+static epp_status *start_again(struct session *session)
 {
-	return is_only_kept(session) ? epp_session_start(session_handle(session)) : NULL;
+	return is_only_kept(session) && !session->waits ? start(session) : NULL;
 }
 
-/* `*made`: the session did not exist before. */
-static epp_status *share(const epp_session_options *given, epp_session **handle, bool *made)
+/* `*made`: the session did not exist before.  An output has no session after its time range. */
+static epp_status *share(const epp_session_options *given, bool is_output, epp_session **handle, bool *made)
 {
 	epp_session_options options;
 	*handle = NULL;
@@ -60,15 +113,16 @@ static epp_status *share(const epp_session_options *given, epp_session **handle,
 	process_setup();
 	EPP_TRY(session_check_options(given, &options));
 	if (!options.path)
-		return epp_status_create(EPP_INVALID_ARGUMENT,
-		                         "session options: a session is shared by its path, there is none");
-	char *path = describe_path(options.path);
+		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: a shared session needs a path");
+	char *path = process_expand_path(options.path);
 	if (!path)
 		return epp_status_no_memory();
 	epp_status *status = NULL;
 	pthread_mutex_lock(&share_lock);
 	struct session *session = session_shared_at(path);
-	if (session) {
+	if (is_output && range.is_over) {
+		free(path);
+	} else if (session) {
 		status = start_again(session);
 		if (!status) {
 			STORE_RELAXED(&session->shares, session->shares + 1);
@@ -76,7 +130,7 @@ static epp_status *share(const epp_session_options *given, epp_session **handle,
 		}
 		free(path);
 	} else {
-		status = make(&options, path, handle);
+		status = make(&options, path, is_output, handle);
 		*made = !status;
 	}
 	pthread_mutex_unlock(&share_lock);
@@ -86,7 +140,7 @@ static epp_status *share(const epp_session_options *given, epp_session **handle,
 epp_status *epp_session_share(const epp_session_options *options, epp_session **handle)
 {
 	bool made;
-	return share(options, handle, &made);
+	return share(options, false, handle, &made);
 }
 
 bool share_give_back(epp_session *handle)
@@ -99,10 +153,12 @@ bool share_give_back(epp_session *handle)
 	session = session_of((uintptr_t)handle);
 	if (session && session->shares) {
 		STORE_RELAXED(&session->shares, session->shares - 1);
+		if (range.is_over && is_only_kept(session))
+			STORE_RELAXED(&session->shares, 0);
 		if (!session->shares)
 			session_release(session);
 		else if (is_only_kept(session))
-			epp_status_release(epp_session_end(handle));
+			epp_status_destroy(epp_session_end(handle));
 	}
 	pthread_mutex_unlock(&share_lock);
 	return true;
@@ -124,6 +180,79 @@ void share_fork_child(void)
 	pthread_mutex_init(&share_lock, NULL);
 	default_is_free = default_is_kept = false;
 	output_is_taken |= output_is_made;
+	range.has_thread = false;
+}
+
+/* ---- the time range ---- */
+
+static void sleep_until(int64_t ns)
+{
+	const struct timespec at = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+static void begin_range(void)
+{
+	struct session *session;
+	pthread_mutex_lock(&share_lock);
+	range.is_early = false;
+	while ((session = session_of_output(true))) {
+		session->waits = false;
+		if (!is_only_kept(session))
+			epp_status_destroy(start(session));
+	}
+	pthread_mutex_unlock(&share_lock);
+}
+
+static void end_range(void)
+{
+	struct session *session;
+	pthread_mutex_lock(&share_lock);
+	range.is_over = true;
+	if (!epprof_bridge_ends_runs)
+		STORE_RELEASE(&session_default_handle, 0);
+	while (!epprof_bridge_ends_runs && (session = session_of_output(false))) {
+		STORE_RELAXED(&session->shares, 0);
+		session_release(session);
+	}
+	pthread_mutex_unlock(&share_lock);
+}
+
+static void *keep_range(void *unused)
+{
+	if (range.from_ns) {
+		sleep_until(range.from_ns);
+		begin_range();
+	}
+	if (range.until_ns) {
+		sleep_until(range.until_ns);
+		end_range();
+	}
+	return unused;
+}
+
+static epp_status *read_time(const char *variable, int64_t *ns)
+{
+	const char *text = secure_getenv(variable), *problem = NULL;
+	*ns = text && *text ? strtonum(text, 1, INT64_MAX, &problem) : 0;
+	return problem ? epp_status_create(EPP_INVALID_ARGUMENT, "%s=%s: %s", variable, text, problem) : NULL;
+}
+
+/* Reads the variables and starts the thread if there is something to wait for.  share_lock is held. */
+static epp_status *set_up_range(void)
+{
+	pthread_t thread;
+	if (range.has_thread)
+		return NULL;
+	EPP_TRY(read_time("EPPROF_FROM_NS", &range.from_ns));
+	EPP_TRY(read_time("EPPROF_UNTIL_NS", &range.until_ns));
+	range.is_early = thread_now_ns() < range.from_ns;
+	range.is_over = range.until_ns && thread_now_ns() >= range.until_ns;
+	range.has_thread = range.is_early || (range.until_ns && !range.is_over);
+	int error = range.has_thread ? thread_start("epprof-range", keep_range, NULL, &thread) : 0;
+	range.has_thread &= !error;
+	return error ? epp_status_errno(error, "starting epprof's thread") : NULL;
 }
 
 /* ---- settings from the environment ---- */
@@ -146,7 +275,7 @@ static epp_status *read_policy(const char *text, epp_session_options *options)
 		policy++;
 	bool limited = policy == EPP_POLICY_RING || policy == EPP_POLICY_STOP;
 	if (policy == 3 || limited != (*colon != 0) || (limited && !read_bytes(colon + 1, &options->max_bytes)))
-		return epp_status_create(EPP_INVALID_ARGUMENT, "not stream, stop:64M or ring:64M");
+		return epp_status_create(EPP_INVALID_ARGUMENT, "must be of the form stream, stop:64M or ring:64M");
 	options->policy = policy;
 	return session_check_options(options, &(epp_session_options){ 0 });
 }
@@ -166,7 +295,7 @@ static epp_status *share_with_pid(epp_session_options options, epp_session **ses
 	if (!path)
 		return epp_status_no_memory();
 	options.path = path;
-	epp_status *status = share(&options, session, made);
+	epp_status *status = share(&options, true, session, made);
 	free(path);
 	return status;
 }
@@ -175,9 +304,9 @@ static epp_status *share_with_pid(epp_session_options options, epp_session **ses
 static epp_status *share_file(const epp_session_options *options, epp_session **session, bool *made)
 {
 	bool is_taken = LOAD_RELAXED(&output_is_taken);
-	epp_status *status = is_taken ? NULL : share(options, session, made);
+	epp_status *status = is_taken ? NULL : share(options, true, session, made);
 	if (epp_status_code(status) == EPP_BUSY) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		is_taken = true;
 		STORE_RELAXED(&output_is_taken, true);
 	}
@@ -191,6 +320,10 @@ static epp_status *share_file(const epp_session_options *options, epp_session **
 static epp_status *share_output(const char *path, epp_session **session, bool *made)
 {
 	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1 };
+	pthread_mutex_lock(&share_lock);
+	epp_status *status = set_up_range();
+	pthread_mutex_unlock(&share_lock);
+	EPP_TRY(status);
 	const char *policy = secure_getenv("EPPROF_POLICY");
 	if (policy && *policy)
 		EPP_TRY(epp_status_prefix(read_policy(policy, &options), "EPPROF_POLICY=%s", policy));
@@ -204,14 +337,57 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 		options.lossless = (uint32_t)strtonum(lossless, 0, 1, &problem);
 	if (problem)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_LOSSLESS=%s: %s", lossless, problem);
+	const char *buffer = secure_getenv("EPPROF_BUFFER_BYTES");
+	if (buffer && *buffer) {
+		if (!read_bytes(buffer, &options.buffer_bytes))
+			return epp_status_create(EPP_INVALID_ARGUMENT,
+			                         "EPPROF_BUFFER_BYTES=%s: must be of the form 256M", buffer);
+		EPP_TRY(epp_status_prefix(session_check_options(&options, &(epp_session_options){ 0 }),
+		                          "EPPROF_BUFFER_BYTES=%s", buffer));
+	}
+	options.include = secure_getenv("EPPROF_INCLUDE");
+	options.exclude = secure_getenv("EPPROF_EXCLUDE");
 	return share_file(&options, session, made);
+}
+
+/* The rank of this process in a job; NULL: it has none. */
+static const char *find_rank(void)
+{
+	static const char *const variables[] = { "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK", "SLURM_PROCID" };
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		const char *rank = secure_getenv(variables[i]);
+		if (rank && *rank && strspn(rank, "0123456789") == strlen(rank))
+			return rank;
+	}
+	return NULL;
+}
+
+/* Returns true if a list such as "0,7" has the number. */
+static bool list_has(const char *list, const char *number)
+{
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strtoull(at, NULL, 10) == strtoull(number, NULL, 10))
+			return true;
+	}
+	return false;
+}
+
+/* EPPROF_ONLY_PID and EPPROF_RANKS name the processes that are recorded. */
+static bool is_recorded(void)
+{
+	const char *pid = secure_getenv("EPPROF_ONLY_PID"), *ranks = secure_getenv("EPPROF_RANKS");
+	if (pid && *pid && strtoull(pid, NULL, 10) != (unsigned long long)getpid())
+		return false;
+	const char *rank = ranks && *ranks ? find_rank() : NULL;
+	return !ranks || !*ranks || (rank && list_has(ranks, rank));
 }
 
 static const char *output(void)
 {
 	/* secure_getenv: ignored in a program that runs with more rights than its user. */
 	const char *path = secure_getenv("EPPROF_OUTPUT");
-	return path && *path ? path : NULL;
+	return path && *path && is_recorded() ? path : NULL;
 }
 
 static void keep_as_default(epp_session *session)

@@ -1,4 +1,5 @@
-/* Shared sessions: the internal interface. */
+/* Sessions that several users of a process share, and the session that EPPROF_OUTPUT requests: the internal interface;
+ * epp_session_share in epprof/session.h is the public one. */
 #ifndef EPPROF_RUNTIME_RECORD_SHARE_H
 #define EPPROF_RUNTIME_RECORD_SHARE_H
 
@@ -12,6 +13,10 @@ void share_end_all(void);
 
 /* Opens the process's default session as EPPROF_OUTPUT requests; NULL without it. */
 epp_status *share_default(epp_session **session);
+
+/* `epprof ctl resume`: sessions of EPPROF_OUTPUT that are created from now on record, whatever EPPROF_START_PAUSED is.
+ * Thread: [any-thread]. */
+void share_resume(void);
 
 void share_fork_child(void);
 

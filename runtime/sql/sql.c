@@ -1,6 +1,7 @@
-/* The connection: an in-memory database whose large tables are virtual.  The small tables are filled when a statement
- * that reads them is prepared.  SQLite's authorizer callback reports the tables that a statement reads, and any other
- * action. */
+/* Opens connections for SQL over a trace, and runs queries.  A connection is an in-memory database whose large tables
+ * are virtual. The small tables (names under the trace's own numbers, tracks, runs, clock pairs, ledger) are filled
+ * when a statement that reads them is prepared.  SQLite's authorizer callback reports the tables that a statement
+ * reads, and any other action. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@ int sql_fail(struct epp_sql *sql, epp_status *status)
 	if (!status)
 		return SQLITE_OK;
 	int code = epp_status_code(status) == EPP_OUT_OF_MEMORY ? SQLITE_NOMEM
-	           : epp_status_code(status) == EPP_UNAVAILABLE ? SQLITE_INTERRUPT
+	           : epp_status_code(status) == EPP_CANCELLED   ? SQLITE_INTERRUPT
 	                                                        : SQLITE_ERROR;
 	status_keep(&sql->status, status);
 	return code;
@@ -121,13 +122,13 @@ static epp_status *with_timeline(struct export_run *run, sqlite3 *db, bool whole
 	if (whole) {
 		while (!export_is_cancelled(run) && epp_timeline_next(timeline, &event))
 			;
-		status = export_is_cancelled(run) ? epp_status_create(EPP_UNAVAILABLE, "cancelled")
+		status = export_is_cancelled(run) ? epp_status_create(EPP_CANCELLED, "cancelled")
 		                                  : epp_timeline_status(timeline);
 	}
 	if (!status)
 		status = fill(run, db);
 	run->timeline = NULL;
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	return status;
 }
 
@@ -164,7 +165,7 @@ static epp_status *fill_table(struct epp_sql *sql, size_t index)
 		sql->filled |= BIT(index);
 		return NULL;
 	}
-	epp_status_release(sqlite_run(sql->db, "ROLLBACK TO filling; RELEASE filling"));
+	epp_status_destroy(sqlite_run(sql->db, "ROLLBACK TO filling; RELEASE filling"));
 	return status;
 }
 
@@ -265,21 +266,21 @@ epp_status *sql_open(const struct export_run *run, struct filter *filter, struct
 	return make_tables(sql);
 }
 
-epp_status *epp_sql_open(epp_trace *trace, epp_sql **opened)
+epp_status *epp_sql_create(epp_trace *trace, epp_sql **opened)
 {
 	struct epp_sql *sql;
 
 	if (!opened)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_sql_open: sql is NULL");
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_sql_create: sql is NULL");
 	*opened = NULL;
 	if (!trace)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_sql_open: trace is NULL");
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_sql_create: trace is NULL");
 	const struct export_run run = {
 		.trace = trace, .info = epp_trace_get_info(trace), .from_ns = INT64_MIN, .to_ns = INT64_MAX
 	};
 	epp_status *status = sql_open(&run, NULL, &sql);
 	if (status) {
-		epp_sql_close(sql);
+		epp_sql_destroy(sql);
 		return status;
 	}
 	sql->trusted = false;
@@ -289,15 +290,15 @@ epp_status *epp_sql_open(epp_trace *trace, epp_sql **opened)
 	return NULL;
 }
 
-void epp_sql_close(epp_sql *sql)
+void epp_sql_destroy(epp_sql *sql)
 {
 	if (!sql)
 		return;
 	sqlite3_close(sql->db);
 	sql_memory_deinit(&sql->memory);
-	sql_kept_args_deinit(&sql->args);
+	sql_stored_args_deinit(&sql->args);
 	free(sql->marks.marks);
-	epp_status_release(sql->status);
+	epp_status_destroy(sql->status);
 	free(sql);
 }
 
@@ -345,7 +346,7 @@ static epp_status *failure(struct epp_sql *sql)
 	if (code == SQLITE_NOMEM)
 		return epp_status_no_memory();
 	if (code == SQLITE_INTERRUPT)
-		return epp_status_create(EPP_UNAVAILABLE, "interrupted");
+		return epp_status_create(EPP_CANCELLED, "interrupted");
 	if (code == SQLITE_AUTH)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "a trace can only be read: %s", sqlite3_errmsg(sql->db));
 	return epp_status_create(code == SQLITE_FULL || code == SQLITE_IOERR ? EPP_IO : EPP_INVALID_ARGUMENT, "%s",
@@ -363,10 +364,11 @@ epp_status *epp_sql_query(epp_sql *sql, const char *text, const char **rest, epp
 	*rows = NULL;
 	if (rest)
 		*rest = text + strlen(text);
-	epp_status_release(sql->status);
+	epp_status_destroy(sql->status);
 	sql->status = NULL;
 	sql->interrupted = 0;
 	sql->wanted = 0;
+	sql->queries = 0;
 	if (sqlite3_prepare_v2(sql->db, text, -1, &statement, &end) != SQLITE_OK)
 		return failure(sql);
 	if (rest)
@@ -387,12 +389,12 @@ epp_status *epp_sql_query(epp_sql *sql, const char *text, const char **rest, epp
 	return NULL;
 }
 
-size_t epp_sql_columns_count(const epp_sql_rows *rows)
+size_t epp_sql_rows_columns_count(const epp_sql_rows *rows)
 {
 	return rows->columns_count;
 }
 
-const char *epp_sql_column_name(const epp_sql_rows *rows, size_t index)
+const char *epp_sql_rows_column_name(const epp_sql_rows *rows, size_t index)
 {
 	return index < rows->columns_count ? sqlite3_column_name(rows->statement, (int)index) : NULL;
 }
@@ -419,7 +421,7 @@ static void take_value(sqlite3_stmt *statement, int index, epp_sql_value *value)
 	}
 }
 
-epp_status *epp_sql_next(epp_sql_rows *rows, const epp_sql_value **values)
+epp_status *epp_sql_rows_next(epp_sql_rows *rows, const epp_sql_value **values)
 {
 	int code;
 
@@ -438,7 +440,7 @@ epp_status *epp_sql_next(epp_sql_rows *rows, const epp_sql_value **values)
 	return NULL;
 }
 
-void epp_sql_rows_release(epp_sql_rows *rows)
+void epp_sql_rows_destroy(epp_sql_rows *rows)
 {
 	if (!rows)
 		return;

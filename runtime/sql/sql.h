@@ -3,16 +3,20 @@
  *   sql.c          the connection: authorization, the small tables, queries
  *   sql_scan.c     reads the timeline from any position, with each event's number in the order of start
  *   sql_memory.c   all events in memory, for repeated reads
- *   sql_kept_args.c   all args in memory, for repeated reads
  *   sql_events.c, sql_cursor.c, sql_values.c   the tables events, timeline and flows
- *   sql_args.c     the table args */
+ *   sql_args.c     the table args
+ *   sql_tables.c   the columns of the tables; fills the small tables
+ *   sqlite.c       writes the tables into an SQLite file */
 #ifndef EPPROF_RUNTIME_SQL_SQL_H
 #define EPPROF_RUNTIME_SQL_SQL_H
 
+#include "encoding/json.h"
 #include "epprof/sql.h"
 #include "epprof/timeline.h"
 #include "export/filter.h"
-#include "sql/sqlite.h"
+#include "export/writer.h"
+
+#include <sqlite3.h>
 
 /* A timeline and the current position in it. */
 struct sql_scan {
@@ -43,18 +47,19 @@ struct sql_event {
 	uint32_t name_number, run, depth, lane;
 	uint32_t kind : 4, category : 4, placement : 8, flags : 16;
 	uint32_t next_of_id; /* in the hash chain of its id: index + 1 */
+	uint32_t next_of_parent;
 };
 
 struct sql_memory {
 	struct sql_event *events; /* in order of start */
 	size_t count, room;
-	uint32_t *buckets; /* by id: index + 1 */
+	uint32_t *ids, *parents; /* hash buckets: index + 1 */
 	size_t buckets_count;
 	bool complete;
 };
 
 /* The args of all events. */
-struct sql_kept_args {
+struct sql_stored_args {
 	epp_trace_arg *args; /* while they are collected, `value.u64` of a text is its offset in `texts` */
 	size_t count, room;
 	uint32_t *first_of; /* index of the first arg of event `number`; one more entry at the end */
@@ -68,6 +73,7 @@ struct epp_sql {
 	struct export_run run; /* for the functions that fill tables; in an export, with its options */
 	struct filter *filter; /* for an export; NULL: all events pass */
 	epp_trace *trace;
+	unsigned queries;        /* of cursors of the event tables, in this statement */
 	uint64_t wanted, filled; /* tables: one bit each, by position in the list of sql.c */
 	bool trusted;            /* whether the library's own statement runs */
 	_Atomic int interrupted; /* may be set by any thread, or by a signal handler */
@@ -75,7 +81,7 @@ struct epp_sql {
 	struct sql_scan *scans;
 	struct sql_marks marks;
 	struct sql_memory memory;
-	struct sql_kept_args args;
+	struct sql_stored_args args;
 };
 
 struct sql_vtab {
@@ -85,7 +91,7 @@ struct sql_vtab {
 };
 
 /* Opens the tables of an export: the events in its window that pass its filter, which may be NULL.  Any statement is
- * allowed.  Ownership: free with epp_sql_close, also after a failure.  Errors: EPP_OUT_OF_MEMORY. */
+ * allowed.  Ownership: free with epp_sql_destroy, also after a failure.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *sql_open(const struct export_run *run, struct filter *filter, struct epp_sql **sql) EPP_MUST_CHECK;
 /* Fills all small tables at once; otherwise a query that needs them fills them.  sql->run.filtered has the number of
  * events that the filter left out in the scan before. */
@@ -108,7 +114,7 @@ bool sql_bound(sqlite3_value *value, int64_t *bound);
 
 /* Starts a scan with the first event that starts at `from_ns` or later and before `to_ns`. INT64_MIN, INT64_MAX: all.
  * Without `numbers`, an event's number is known only if all events are read.  Errors, here and below: as those of the
- * timeline; EPP_UNAVAILABLE: interrupted. */
+ * timeline; EPP_CANCELLED: interrupted. */
 epp_status *sql_scan_start(struct epp_sql *sql, struct sql_scan *scan, int64_t from_ns, int64_t to_ns, bool numbers)
     EPP_MUST_CHECK;
 /* Moves to the event with that number, if it exists. */
@@ -126,17 +132,20 @@ void sql_memory_deinit(struct sql_memory *memory);
 /* Return the index of the first event with that id, and of the next one; SIZE_MAX: none. */
 size_t sql_memory_of_id(const struct sql_memory *memory, uint64_t id);
 size_t sql_memory_next_of_id(const struct sql_memory *memory, size_t index);
+/* The same for the children of an event. */
+size_t sql_memory_of_parent(const struct sql_memory *memory, uint64_t parent);
+size_t sql_memory_next_of_parent(const struct sql_memory *memory, size_t index);
 /* Returns the index of the first event that starts at `start_ns` or later. */
 size_t sql_memory_from(const struct sql_memory *memory, int64_t start_ns);
 /* Builds an event from the fields in memory. */
 void sql_memory_event(const struct epp_sql *sql, size_t index, epp_event *event);
 
-/* ---- sql_kept_args.c ---- */
+/* ---- sql_args.c ---- */
 
-epp_status *sql_kept_args_fill(struct epp_sql *sql) EPP_MUST_CHECK;
-void sql_kept_args_deinit(struct sql_kept_args *args);
+epp_status *sql_stored_args_fill(struct epp_sql *sql) EPP_MUST_CHECK;
+void sql_stored_args_deinit(struct sql_stored_args *args);
 /* Returns the args of the event with that number, `*count` of them. */
-const epp_trace_arg *sql_kept_args_of(const struct sql_kept_args *args, int64_t number, size_t *count);
+const epp_trace_arg *sql_stored_args_of(const struct sql_stored_args *args, int64_t number, size_t *count);
 
 /* ---- sql_events.c, sql_args.c ---- */
 
@@ -149,5 +158,43 @@ epp_status *sql_args_register(struct epp_sql *sql) EPP_MUST_CHECK;
  * copy. */
 void sql_result_text(sqlite3_context *context, const char *text, size_t bytes);
 void sql_result_copy(sqlite3_context *context, const char *text, size_t bytes);
+
+/* ---- sql_tables.c ---- */
+
+/* Errors, here and below: EPP_IO with SQLite's message, EPP_OUT_OF_MEMORY. */
+epp_status *sqlite_run(sqlite3 *db, const char *sql) EPP_MUST_CHECK;
+epp_status *sqlite_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement) EPP_MUST_CHECK;
+/* Binds a text of any bytes; invalid UTF-8 is replaced. */
+epp_status *sqlite_bind_text(sqlite3 *db, sqlite3_stmt *statement, int index, const char *text, size_t bytes)
+    EPP_MUST_CHECK;
+/* Runs a statement that returns no rows, and resets it for the next run; bound values are kept. */
+epp_status *sqlite_step(sqlite3 *db, sqlite3_stmt *statement) EPP_MUST_CHECK;
+
+/* The value of an arg as an SQLite value.  Nothing is rounded: integers beyond SQLite's range, and values that are not
+ * a number, become text.  Ownership: `text` belongs to the arg, or is in `number`. */
+struct sqlite_value {
+	int type; /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT */
+	int64_t integer;
+	double real;
+	const char *text;
+	size_t bytes;
+	char number[JSON_NUMBER_BYTES];
+};
+void sqlite_value_of(const epp_trace_arg *arg, struct sqlite_value *value);
+
+/* A table: its name, and its columns as in CREATE TABLE.  The name of the last table in the list is NULL. */
+struct sqlite_table {
+	const char *name, *columns;
+};
+extern const struct sqlite_table sqlite_tables[];
+epp_status *sqlite_table_create(sqlite3 *db, const struct sqlite_table *table) EPP_MUST_CHECK;
+
+/* These functions fill existing, empty tables.  Facts count the events that the run's timeline has returned so far. */
+epp_status *sqlite_insert_words(sqlite3 *db) EPP_MUST_CHECK;
+epp_status *sqlite_insert_runs(struct export_run *run, sqlite3 *db) EPP_MUST_CHECK;
+epp_status *sqlite_insert_tracks(struct export_run *run, sqlite3 *db) EPP_MUST_CHECK;
+epp_status *sqlite_insert_pairs(struct export_run *run, sqlite3 *db) EPP_MUST_CHECK;
+epp_status *sqlite_insert_ledger(struct export_run *run, sqlite3 *db) EPP_MUST_CHECK;
+epp_status *sqlite_insert_facts(struct export_run *run, sqlite3 *db) EPP_MUST_CHECK;
 
 #endif

@@ -1,11 +1,16 @@
 /* The cursor of the event tables.  On its first query a cursor reads the timeline.  A cursor that is queried again is
- * the inner loop of a join, and reads from memory.  A query for the current event of another cursor takes the event
- * from there. */
+ * the inner loop of a join, and reads from memory; so do the cursors of a subquery, which SQLite opens for each row.  A
+ * query for the current event of another cursor takes the event from there. */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "sql/sql_events.h"
-#include "timeline/events/work.h"
+#include "timeline/events/work_kind.h"
+
+/* A statement with more queries than this has a subquery that is repeated. A query of an id or of a parent reads the
+ * whole timeline for a few rows, so the second one is worth the memory. */
+#define QUERIES_MAX 16u
+#define QUERIES_OF_ID_MAX 2u
 
 enum source { FROM_NOTHING, FROM_SCAN, FROM_MEMORY, FROM_ANOTHER };
 
@@ -14,7 +19,7 @@ struct cursor {
 	unsigned asked; /* number of queries in this statement */
 	enum source source;
 	int comparisons;
-	int64_t from_ns, to_ns, track, name, id, number; /* constraints; the last four only if their bit is set */
+	int64_t from_ns, to_ns, track, name, id, parent, number; /* constraints; from `track` on only if their bit is set */
 	struct sql_scan scan;
 	size_t index;           /* position in memory */
 	int64_t flow;           /* number of arrows so far */
@@ -85,6 +90,9 @@ static void narrow(struct cursor *cursor, int comparison, sqlite3_value *value)
 	case SQL_OF_ID:
 		cursor->id = bound;
 		break;
+	case SQL_OF_PARENT:
+		cursor->parent = bound;
+		break;
 	default:
 		cursor->number = bound;
 		break;
@@ -98,6 +106,8 @@ static bool fits(const struct cursor *cursor, const epp_event *event)
 	if (cursor->comparisons & SQL_OF_NAME && event->name_number != cursor->name)
 		return false;
 	if (cursor->comparisons & SQL_OF_ID && (int64_t)event->id != cursor->id)
+		return false;
+	if (cursor->comparisons & SQL_OF_PARENT && (!event->parent || (int64_t)event->parent != cursor->parent))
 		return false;
 	return !face_of(cursor)->flows || event->kind == EPP_EVENT_FLOW ||
 	       (event->track->kind == EPP_TRACK_DEVICE && event->parent);
@@ -116,13 +126,20 @@ static epp_status *settle_on_scan(struct cursor *cursor)
 	return NULL;
 }
 
+static size_t next_in_memory(const struct cursor *cursor)
+{
+	const struct sql_memory *memory = &sql_of(cursor)->memory;
+
+	return cursor->comparisons & SQL_OF_ID       ? sql_memory_next_of_id(memory, cursor->index)
+	       : cursor->comparisons & SQL_OF_PARENT ? sql_memory_next_of_parent(memory, cursor->index)
+	                                             : cursor->index + 1;
+}
+
 static void settle_in_memory(struct cursor *cursor)
 {
 	const struct sql_memory *memory = &sql_of(cursor)->memory;
 
-	for (; cursor->index < memory->count; cursor->index = cursor->comparisons & SQL_OF_ID
-	                                                          ? sql_memory_next_of_id(memory, cursor->index)
-	                                                          : cursor->index + 1) {
+	for (; cursor->index < memory->count; cursor->index = next_in_memory(cursor)) {
 		if (memory->events[cursor->index].start_ns >= cursor->to_ns)
 			break;
 		sql_memory_event(sql_of(cursor), cursor->index, &cursor->copy);
@@ -141,6 +158,8 @@ static void begin_in_memory(struct cursor *cursor)
 	cursor->source = FROM_MEMORY;
 	if (cursor->comparisons & SQL_OF_ID)
 		cursor->index = sql_memory_of_id(memory, (uint64_t)cursor->id);
+	else if (cursor->comparisons & SQL_OF_PARENT)
+		cursor->index = sql_memory_of_parent(memory, (uint64_t)cursor->parent);
 	else if (cursor->comparisons & SQL_OF_NUMBER)
 		cursor->index = cursor->number > 0 ? (size_t)cursor->number - 1 : SIZE_MAX;
 	else
@@ -173,11 +192,12 @@ static epp_status *begin_by_number(struct cursor *cursor)
 static epp_status *begin(struct cursor *cursor)
 {
 	bool by_number = cursor->comparisons & SQL_OF_NUMBER;
+	unsigned queries_max = cursor->comparisons & (SQL_OF_ID | SQL_OF_PARENT) ? QUERIES_OF_ID_MAX : QUERIES_MAX;
 
 	sql_scan_end(&cursor->scan);
 	if (by_number && sql_scan_on(sql_of(cursor), cursor->number))
 		return begin_by_number(cursor);
-	if (cursor->asked++ || sql_of(cursor)->memory.complete) {
+	if (cursor->asked++ || ++sql_of(cursor)->queries > queries_max || sql_of(cursor)->memory.complete) {
 		EPP_TRY(sql_memory_fill(sql_of(cursor)));
 		begin_in_memory(cursor);
 		return NULL;
@@ -223,9 +243,7 @@ int sql_cursor_next(sqlite3_vtab_cursor *base)
 		if (!status)
 			status = settle_on_scan(cursor);
 	} else if (cursor->source == FROM_MEMORY) {
-		cursor->index = cursor->comparisons & SQL_OF_ID
-		                    ? sql_memory_next_of_id(&sql_of(cursor)->memory, cursor->index)
-		                    : cursor->index + 1;
+		cursor->index = next_in_memory(cursor);
 		settle_in_memory(cursor);
 	} else {
 		cursor->ended = true;
@@ -253,8 +271,8 @@ static epp_status *take_args(const struct cursor *cursor, epp_event *event, cons
 	*timeline = cursor->source == FROM_SCAN ? cursor->scan.timeline : NULL;
 	if (*timeline)
 		return NULL;
-	EPP_TRY(sql_kept_args_fill(sql));
-	event->args = sql_kept_args_of(&sql->args, cursor->row, &count);
+	EPP_TRY(sql_stored_args_fill(sql));
+	event->args = sql_stored_args_of(&sql->args, cursor->row, &count);
 	event->args_count = (uint8_t)count;
 	return NULL;
 }
@@ -280,7 +298,7 @@ static epp_status *result_of_args(const struct cursor *cursor, sqlite3_context *
 	uint64_t correlation;
 	epp_event event;
 
-	if (field == SQL_OP_TYPE ? !is_node : !work_is_told(cursor->event))
+	if (field == SQL_OP_TYPE ? !is_node : !work_is_classified(cursor->event))
 		return NULL;
 	EPP_TRY(take_args(cursor, &event, &timeline));
 	if (field == SQL_OP_TYPE)

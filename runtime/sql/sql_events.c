@@ -1,6 +1,6 @@
-/* The tables events, timeline and flows as SQLite modules.  Comparisons that exclude many rows are passed to the
- * cursor: a range of starts, one track, name, id or number.  The cursor may return more rows than match, because SQLite
- * checks each row again. */
+/* The tables events, timeline and flows as SQLite modules, and the columns of timeline.  Comparisons that exclude many
+ * rows are passed to the cursor: a range of starts, one track, name, id, parent or number.  The cursor may return more
+ * rows than match, because SQLite checks each row again. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -62,9 +62,13 @@ static int comparison_of(const struct sql_face *face, const struct sqlite3_index
 	return field == SQL_TRACK    ? SQL_OF_TRACK
 	       : field == SQL_NAME   ? SQL_OF_NAME
 	       : field == SQL_ID     ? SQL_OF_ID
+	       : field == SQL_PARENT ? SQL_OF_PARENT
 	       : field == SQL_NUMBER ? SQL_OF_NUMBER
 	                             : 0;
 }
+
+/* An event has one parent and may have several children. */
+#define CHILDREN_ESTIMATE 4
 
 /* Only a cheap lookup may get a low cost, or SQLite would repeat an expensive one in an inner loop. */
 static void estimate(const struct sql_vtab *table, int comparisons, sqlite3_index_info *info)
@@ -77,6 +81,8 @@ static void estimate(const struct sql_vtab *table, int comparisons, sqlite3_inde
 		rows /= 8;
 	if (comparisons & (SQL_AT_START | SQL_OF_ID | SQL_OF_NUMBER))
 		rows = 1;
+	else if (comparisons & SQL_OF_PARENT)
+		rows = CHILDREN_ESTIMATE;
 	info->estimatedCost = rows + 20;
 	if (comparisons & (SQL_OF_TRACK | SQL_OF_NAME))
 		rows /= 16;

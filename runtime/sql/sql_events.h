@@ -57,9 +57,10 @@ enum {
 	SQL_OF_TRACK = 32,
 	SQL_OF_NAME = 64,
 	SQL_OF_ID = 128,
-	SQL_OF_NUMBER = 256,
-	SQL_COMPARISONS_COUNT = 9,
-	SQL_WITH_NUMBERS = 512
+	SQL_OF_PARENT = 256,
+	SQL_OF_NUMBER = 512,
+	SQL_COMPARISONS_COUNT = 10,
+	SQL_WITH_NUMBERS = 1024
 };
 
 /* sql_cursor.c: the cursor functions of the module, called by SQLite. */

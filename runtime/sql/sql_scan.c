@@ -15,8 +15,8 @@
 static epp_status *check_interrupt(const struct epp_sql *sql)
 {
 	if (export_is_cancelled(&sql->run))
-		return epp_status_create(EPP_UNAVAILABLE, "cancelled");
-	return sql->interrupted ? epp_status_create(EPP_UNAVAILABLE, "interrupted") : NULL;
+		return epp_status_create(EPP_CANCELLED, "cancelled");
+	return sql->interrupted ? epp_status_create(EPP_CANCELLED, "interrupted") : NULL;
 }
 
 /* ---- marks ---- */
@@ -57,7 +57,7 @@ static epp_status *make_marks(struct epp_sql *sql)
 	sql->marks.count = 0;
 	EPP_TRY(epp_timeline_create(sql->trace, NULL, &timeline));
 	epp_status *status = mark_all(sql, timeline);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	sql->marks.complete = !status;
 	return status;
 }
@@ -173,7 +173,7 @@ void sql_scan_end(struct sql_scan *scan)
 			break;
 		}
 	}
-	epp_timeline_release(scan->timeline);
+	epp_timeline_destroy(scan->timeline);
 	scan->timeline = NULL;
 }
 

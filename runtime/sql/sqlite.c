@@ -1,4 +1,5 @@
-/* Writes an SQLite database: copies the tables of SQL over a trace into a file (docs/formats.md describes them).
+/* Writes an SQLite database: copies the tables of SQL over a trace (sql_tables.c) into a file.  docs/formats.md
+ * describes them.
  *
  * SQLite needs a file with random access, so it writes a temporary one, whose bytes go to the sink at the end.  It
  * needs no journal: no other process opens the file, and after a failure it is discarded. */
@@ -13,7 +14,7 @@
 #include "files/temp_file.h"
 #include "sql/sql.h"
 
-/* One event in so many is in start_index. */
+/* start_index has one of this many events. */
 #define START_STEP "1024"
 
 struct sqlite {
@@ -55,7 +56,7 @@ static epp_status *run_statement(struct epp_sql *sql, const char *text)
 	epp_status *status = sqlite_run(sql->db, text);
 
 	if (status && sql->status) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		status = sql->status;
 		sql->status = NULL;
 	}
@@ -79,7 +80,7 @@ static epp_status *run_format(struct epp_sql *sql, const char *format, ...)
 /* ATTACH opens the file; after that the file needs no name. */
 static epp_status *attach_file(struct sqlite *sqlite)
 {
-	const char *directory = getenv("TMPDIR");
+	const char *directory = secure_getenv("TMPDIR");
 	epp_status *status;
 	char *path;
 
@@ -151,13 +152,13 @@ static void sqlite_deinit(struct export_run *run)
 {
 	struct sqlite *sqlite = run->state;
 
-	epp_sql_close(sqlite->sql);
+	epp_sql_destroy(sqlite->sql);
 	if (sqlite->has_fd)
 		close(sqlite->fd);
 }
 
 const struct export_writer export_sqlite = {
-	.format = { "sqlite", ".sqlite", "an SQLite database: events, args, tracks, flows, clock pairs, the ledger" },
+	.format = { "sqlite", ".sqlite", "an SQLite database with events, args, tracks, flows, clock pairs and the ledger" },
 	.state_bytes = sizeof(struct sqlite),
 	.write = sqlite_write,
 	.deinit = sqlite_deinit,

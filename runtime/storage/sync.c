@@ -82,17 +82,17 @@ static int pass(struct sync *sync)
 static void *loop(void *argument)
 {
 	struct sync *sync = argument;
-	struct timespec begun;
+	struct timespec started;
 	bool last = false;
-	clock_gettime(CLOCK_MONOTONIC, &begun);
+	clock_gettime(CLOCK_MONOTONIC, &started);
 	pthread_mutex_lock(&sync->lock);
 	while (!last) {
-		struct timespec due = time_after(begun, sync->interval_ms);
+		struct timespec due = time_after(started, sync->interval_ms);
 		while (!sync->ended && pthread_cond_timedwait(&sync->changed, &sync->lock, &due) != ETIMEDOUT)
 			;
 		last = sync->ended;
 		pthread_mutex_unlock(&sync->lock);
-		clock_gettime(CLOCK_MONOTONIC, &begun);
+		clock_gettime(CLOCK_MONOTONIC, &started);
 		int error = pass(sync);
 		pthread_mutex_lock(&sync->lock);
 		if (error && !sync->error)
@@ -110,7 +110,7 @@ static int open_directory(const char *path)
 	return fd;
 }
 
-epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interval_ms, struct sync **sync)
+epp_status *sync_begin(const char *path, const char *external_path, uint32_t interval_ms, struct sync **sync)
 {
 	struct sync *made = calloc(1, sizeof(*made));
 	*sync = NULL;
@@ -123,8 +123,8 @@ epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interva
 	made->fds[0] = open_directory(path);
 	/* Opened again: a duplicate of the writer's descriptor would hold its flock until the last pass ends. */
 	made->fds[1] = open(path, O_RDONLY | O_CLOEXEC);
-	made->fds[2] = elsewhere ? open(elsewhere, O_RDONLY | O_CLOEXEC) : -1;
-	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !elsewhere);
+	made->fds[2] = external_path ? open(external_path, O_RDONLY | O_CLOEXEC) : -1;
+	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !external_path);
 	pthread_t thread;
 	int error = opened ? thread_start("epprof sync", loop, made, &thread) : errno;
 	if (error) {

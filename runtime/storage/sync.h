@@ -12,9 +12,10 @@
 
 struct sync;
 
-/* Starts a pass every `interval_ms` for the existing file at `path` and for its external window file `elsewhere` (NULL:
- * none). `*sync` is NULL on failure. */
-epp_status *sync_begin(const char *path, const char *elsewhere, uint32_t interval_ms, struct sync **sync) EPP_MUST_CHECK;
+/* Starts a pass every `interval_ms` for the existing file at `path` and for its external window file at
+ * `external_path` (NULL: none). `*sync` is NULL on failure. */
+epp_status *sync_begin(const char *path, const char *external_path, uint32_t interval_ms, struct sync **sync)
+    EPP_MUST_CHECK;
 
 /* Returns and clears the first errno of a pass since the last call; 0: none. `sync` may be NULL. */
 int sync_take_error(struct sync *sync);

@@ -57,18 +57,18 @@ static struct item_class class_of(uint16_t bits)
 /* Applies a separately recorded end to its event. */
 static void join_end(struct item *item, const struct end *end)
 {
-	item->is.flags = (uint8_t)((item->is.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ELSEWHERE | end->flags);
+	item->is.flags = (uint8_t)((item->is.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ON_OTHER_THREAD | end->flags);
 	if (end->name) {
 		item->name = end->name;
 		item->is.category = end->category;
 	}
 	if (end->args_count) {
 		item->sequence = (item->sequence & ~(uint64_t)255) | end->args_count;
-		item->args_offset = ITEM_ARGS_ELSEWHERE;
+		item->args_offset = ITEM_ARGS_SEPARATE;
 	}
 }
 
-/* The item of an asynchronous event comes from its begin record; its end record provides the rest. */
+/* Fills the merge item of an asynchronous event from its begin record, and the rest from its end record. */
 static void load_async(const struct epp_timeline *timeline, const struct reader_block *block, struct item *item)
 {
 	const struct end *end = ends_find(&timeline->ends, block->source, item->id);
@@ -80,12 +80,12 @@ static void load_async(const struct epp_timeline *timeline, const struct reader_
 		item->end_ns = timeline->last_ns > item->start_ns ? timeline->last_ns : item->start_ns;
 		return;
 	}
-	bool elsewhere = timeline->reader->blocks[end->block].track != block->track;
+	bool other_track = timeline->reader->blocks[end->block].track != block->track;
 	item->end_ticks = end->ticks > item->start_ticks ? end->ticks : item->start_ticks;
 	item->end_ns = host_clock_ns(&timeline->host, &hint, item->end_ticks);
 	join_end(item, end);
-	if (!elsewhere)
-		item->is.flags &= (uint8_t)~EPP_FLAG_ENDED_ELSEWHERE;
+	if (!other_track)
+		item->is.flags &= (uint8_t)~EPP_FLAG_ENDED_ON_OTHER_THREAD;
 }
 
 /* Moves the parent that a record names from the args to extra->parent. */
@@ -175,7 +175,7 @@ static epp_status *load_other(struct loading *loading, const struct codec_record
 	if (!class_of(record->bits).kind || (kind == EPF_FLOW && block_names_parent(record)))
 		return NULL;
 	if (!(loading->decoded.block->kinds >> kind & 1))
-		return corrupt(loading->decoded.block, "holds a kind of record that its header does not name");
+		return corrupt(loading->decoded.block, "contains a kind of record that its header does not list");
 	if (extra)
 		*extra = (struct item_extra){ 0 };
 	fill_item(loading, record, rank, index, codec_end(record->start_ticks, record->duration_ticks), item);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "ep_kit/clock_fit.h"
 #include "timeline/timeline.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
@@ -35,7 +36,7 @@ static void set_args(struct epp_timeline *timeline, const struct run *run, const
 	*args = (struct event_args){ .payload = run->payload,
 		                     .payload_bytes = run->payload_bytes,
 		                     .offset = item->args_offset };
-	if (item->args_offset != ITEM_ARGS_ELSEWHERE)
+	if (item->args_offset != ITEM_ARGS_SEPARATE)
 		return;
 	const struct end *end = ends_find(&timeline->ends, lines_of_key(&timeline->lines, item->line)->source, item->id);
 	if (end)
@@ -88,6 +89,7 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->parent_start_ns = INT64_MIN;
 	event->parent_end_ns = INT64_MIN;
 	event->launch_ns = INT64_MIN;
+	event->queue_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
 	memcpy(&event->kind, &item->is, sizeof(item->is)); /* copies category and placement too */
 	event->flags = item->is.flags;
@@ -112,7 +114,7 @@ static epp_status *mark_referred(struct epp_timeline *timeline, struct line *lin
 
 	if (number == REFERENCES_NONE)
 		return NULL;
-	event->flags |= (references_so(references, number, event->id, REFERENCES_AS_PARENT) ? EPP_FLAG_REFERRED : 0) |
+	event->flags |= (references_so(references, number, event->id, REFERENCES_AS_PARENT) ? EPP_FLAG_REFERENCED : 0) |
 	                (references_so(references, number, event->id, REFERENCES_BY_FLOW) ? EPP_FLAG_FLOW : 0);
 	if (!references->has_table)
 		return NULL;
@@ -147,13 +149,42 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 	return NULL;
 }
 
+/* `ns` before a time; INT64_MIN: out of range. */
+static int64_t before(int64_t at_ns, uint64_t ns)
+{
+	int64_t result;
+
+	return __builtin_sub_overflow(at_ns, ns, &result) ? INT64_MIN : result;
+}
+
+/* Sets the times of a device event's submission, which are its first args. */
+static void set_submission(struct epp_timeline *timeline, const struct line *line, epp_event *event)
+{
+	const struct event_args *args = event->args;
+	uint32_t at = args->offset;
+	struct codec_arg arg;
+
+	for (uint32_t i = 0; i < event->args_count && args->payload; i++) {
+		at = codec_arg(args->payload, args->payload_bytes, at, &arg);
+		if (!at || (arg.key != EPF_NAME_SUBMIT && arg.key != EPF_NAME_QUEUE))
+			return;
+		if (arg.key == EPF_NAME_SUBMIT)
+			event->launch_ns = host_clock_ns(&timeline->host, &timeline->submit_hint, arg.value);
+		else
+			event->queue_ns = before(event->start_ns,
+			                         clock_fit_scale(arg.value, 1000000000, line->ticks_per_second));
+	}
+}
+
 /* Nests a slice that is not on a thread's stack: a slice of a device, or of a track that the host created. */
 static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *line, const struct item *item,
                                     epp_event *event)
 {
 	if (timeline->is_measuring && line->is_device)
 		return NULL;
-	EPP_TRY(correlate_event(timeline, line, event));
+	EPP_TRY(parent_set(timeline, line, event));
+	if (event->args_count && line->is_device)
+		set_submission(timeline, line, event);
 	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
 	if (event->placement != EPP_PLACED_DURATION && error_ns > timeline->counts.largest_error_ns)
 		timeline->counts.largest_error_ns = error_ns;
@@ -237,11 +268,9 @@ static void end_with(struct epp_timeline *timeline, epp_status *status)
 	timeline->status = status;
 }
 
-size_t timeline_next_some(struct epp_timeline *timeline, epp_event *events, size_t most)
+bool timeline_next(struct epp_timeline *timeline, epp_event *event)
 {
-	size_t count = 0;
-
-	while (count < most && likely(!timeline->ended)) {
+	while (likely(!timeline->ended)) {
 		const struct item *item;
 		const struct merge_source *source;
 		epp_status *status = merge_next(timeline, &timeline->merge, &item, &source);
@@ -251,21 +280,20 @@ size_t timeline_next_some(struct epp_timeline *timeline, epp_event *events, size
 		}
 		if (unlikely(item->end_ns < timeline->options.from_ns))
 			continue;
-		status = emit(timeline, source, item, &events[count]);
+		status = emit(timeline, source, item, event);
 		if (unlikely(status)) {
 			end_with(timeline, status);
 			break;
 		}
-		if (unlikely(events[count++].args_count))
-			break;
+		timeline->counts.events++;
+		return true;
 	}
-	timeline->counts.events += count;
-	return count;
+	return false;
 }
 
 int epp_timeline_next(epp_timeline *timeline, const epp_event **event)
 {
-	bool any = timeline_next_some(timeline, &timeline->event, 1);
+	bool any = timeline_next(timeline, &timeline->event);
 
 	*event = any ? &timeline->event : NULL;
 	return any;

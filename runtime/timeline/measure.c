@@ -3,7 +3,7 @@
  * First, a second timeline merges the host's events without device events.  For each event that is named as a parent
  * it notes the end of the outermost session event around it.  Then the blocks with events of such clocks are
  * decoded, and each event with a recorded parent adds its limits to the clock.  For a clock without such events,
- * run_coverage.h only checks whether the clock can be right.
+ * run_coverage (causal_clock.h) only checks whether the clock can be right.
  * Memory: a second timeline, which is released afterwards, and the points of the clocks, which are bounded.
  * A trace whose clocks all have several clock samples skips this step.
  */
@@ -90,7 +90,7 @@ static epp_status *find_clocks(struct epp_timeline *timeline)
  * Events come in order of their start, so the sessions around an event have been seen before it. */
 static epp_status *note_session(struct epp_timeline *host, struct host_runs *runs, const epp_event *event)
 {
-	bool is_session = event->category == EPP_SESSION, is_parent = event->flags & EPP_FLAG_REFERRED;
+	bool is_session = event->category == EPP_SESSION, is_parent = event->flags & EPP_FLAG_REFERENCED;
 	struct referenced_event *noted;
 	uint32_t index;
 
@@ -115,8 +115,7 @@ static epp_status *note_session(struct epp_timeline *host, struct host_runs *run
 static epp_status *note_host_events(const struct epp_timeline *timeline, struct host_runs *runs, struct epp_timeline **made)
 {
 	epp_timeline_options options = timeline->options;
-	epp_event events[16];
-	size_t count;
+	epp_event event;
 
 	options.struct_size = sizeof(options);
 	options.from_ns = options.to_ns = 0;
@@ -125,10 +124,8 @@ static epp_status *note_host_events(const struct epp_timeline *timeline, struct 
 	EPP_TRY(timeline_create_measuring(timeline, &options, made));
 	for (uint32_t i = 0; i < (*made)->lines.count; i++)
 		(*made)->lines.lines[i].session_end_ns = INT64_MIN;
-	while ((count = timeline_next_some(*made, events, sizeof(events) / sizeof(*events)))) {
-		for (size_t i = 0; i < count; i++)
-			EPP_TRY(note_session(*made, runs, &events[i]));
-	}
+	while (timeline_next(*made, &event))
+		EPP_TRY(note_session(*made, runs, &event));
 	host_runs_settle(runs);
 	return epp_timeline_status(*made);
 }
@@ -150,7 +147,7 @@ static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline 
 	if (!found || found->start_ns == INT64_MIN || lines_of_key(&host->lines, found->line)->is_device)
 		return NULL;
 	const struct referenced_event parent = *found;
-	EPP_TRY(correlate_wait_end(host, host_line, record->id, &parent, &wait_end_ns));
+	EPP_TRY(parent_wait_end(host, host_line, record->id, &parent, &wait_end_ns));
 	place_complete(timeline, line, record, 0, true, &placed);
 	const struct causal_event event = {
 		.start_ns = placed.start_ns,
@@ -259,6 +256,6 @@ epp_status *measure_clocks(struct epp_timeline *timeline)
 	for (size_t i = 0; i < timeline->causal_count; i++)
 		run_coverage_deinit(&timeline->causal[i]->coverage);
 	host_runs_deinit(&runs);
-	epp_timeline_release(host);
+	epp_timeline_destroy(host);
 	return status;
 }

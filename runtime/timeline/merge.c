@@ -3,12 +3,15 @@
  * has a successor. */
 #include "timeline/merge.h"
 
+#include <bsd/sys/tree.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "containers/array.h"
 #include "timeline/timeline.h"
+
+/* ---- merge ---- */
 
 /* Target number of events in a batch: it then fits in the L1 cache. */
 #define BATCH_ITEMS 512u
@@ -37,7 +40,8 @@ void merge_deinit(struct merge *merge)
 	*merge = (struct merge){ 0 };
 }
 
-struct run *merge_run_take(struct merge *merge)
+/* Returns a run for the caller to fill, reused if possible.  NULL: no memory. */
+static struct run *merge_run_take(struct merge *merge)
 {
 	struct run *run = SLIST_FIRST(&merge->pool);
 	if (!run)
@@ -47,7 +51,7 @@ struct run *merge_run_take(struct merge *merge)
 	return run;
 }
 
-void merge_run_give_back(struct merge *merge, struct run *run)
+static void merge_run_give_back(struct merge *merge, struct run *run)
 {
 	if (run)
 		SLIST_INSERT_HEAD(&merge->pool, run, link);
@@ -63,7 +67,8 @@ static struct merge_source source_of(struct run *run)
 		                      run };
 }
 
-epp_status *merge_add(struct merge *merge, struct run *run)
+/* Adds a run that is sorted by start.  Ownership: takes the run, also on failure. */
+static epp_status *merge_add(struct merge *merge, struct run *run)
 {
 	epp_status *status = NULL;
 	if (run->at < run->end)
@@ -79,6 +84,411 @@ epp_status *merge_add(struct merge *merge, struct run *run)
 	if (merge->sources_count > merge->active_most)
 		merge->active_most = merge->sources_count;
 	return NULL;
+}
+
+/* ---- schedule ---- */
+
+/* Schedules when blocks are decoded: each block is activated when the merge front reaches its earliest start.
+ *
+ * Blocks of one thread follow each other in time, so about one block per thread is in memory at once.  Blocks of
+ * devices may come in any order and span any time.  Where the active blocks would exceed
+ * timeline->active_bytes_most, the blocks that stay active longest are sorted through a temporary file (spill.h)
+ * instead.  Blocks whose events must be placed exactly once (placement.c) take the same way.
+ */
+
+/* ---- the order in which blocks were recorded ---- */
+
+/* Orders blocks of one thread by their latest end: no event of a later block ended before it. */
+static int by_last_ticks(const void *a, const void *b, void *user)
+{
+	const struct reader_block *blocks = user;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	if (blocks[left].last_ticks != blocks[right].last_ticks)
+		return blocks[left].last_ticks < blocks[right].last_ticks ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static epp_status *rank(struct epp_timeline *timeline)
+{
+	const struct reader *reader = timeline->reader;
+	size_t count = reader->blocks_count;
+
+	timeline->rank_of_block = reallocarray(NULL, count + 1, sizeof(uint32_t));
+	timeline->block_of_rank = reallocarray(NULL, count + 1, sizeof(uint32_t));
+	if (!timeline->rank_of_block || !timeline->block_of_rank)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < count; i++)
+		timeline->block_of_rank[i] = i;
+	qsort_r(timeline->block_of_rank, count, sizeof(uint32_t), by_last_ticks, reader->blocks);
+	for (uint32_t i = 0; i < count; i++)
+		timeline->rank_of_block[timeline->block_of_rank[i]] = i;
+	if (count && !reader->open_count)
+		timeline->only_run = reader->blocks[0].run;
+	for (uint32_t i = 0; i < count; i++) {
+		if (reader->blocks[i].run != reader->blocks[0].run)
+			timeline->only_run = 0;
+	}
+	return NULL;
+}
+
+/* ---- how much is in memory at once ---- */
+
+struct active {
+	RB_ENTRY(active) link;
+	int64_t from_ns, to_ns;
+	size_t bytes;
+	uint32_t block;
+};
+RB_HEAD(active_tree, active);
+
+static int compare_active(const struct active *a, const struct active *b)
+{
+	if (a->to_ns != b->to_ns)
+		return a->to_ns < b->to_ns ? -1 : 1;
+	return a->block < b->block ? -1 : a->block > b->block;
+}
+
+RB_GENERATE_INTERNAL(active_tree, active, link, compare_active, __attribute__((unused)) static)
+
+static int by_from(const void *a, const void *b)
+{
+	const struct active *left = a, *right = b;
+	if (left->from_ns != right->from_ns)
+		return left->from_ns < right->from_ns ? -1 : 1;
+	return left->block < right->block ? -1 : left->block > right->block;
+}
+
+/* Returns the memory that a block needs while it is active, and the time range in which it is active. */
+static struct active activity_of(const struct epp_timeline *timeline, uint32_t index, size_t *hint)
+{
+	const struct reader_block *block = &timeline->reader->blocks[index];
+	const struct scan_pass_block *surveyed = &timeline->surveyed[index];
+	bool complete = block->kinds & 1u << EPF_COMPLETE;
+	size_t item_bytes = sizeof(struct item) + sizeof(int64_t) + (complete ? sizeof(struct item_extra) : 0);
+	struct active active = { .from_ns = surveyed->first_ns,
+		                 .to_ns = surveyed->last_ns,
+		                 .block = index,
+		                 .bytes = block->record_count * item_bytes + block->args_bytes };
+
+	if (!complete && block->own_first_ticks != UINT64_MAX)
+		active.from_ns = host_clock_ns(&timeline->host, hint, block->own_first_ticks);
+	return active;
+}
+
+/* Walks the blocks in order of their start; where the active blocks exceed the limit, the one that ends last is
+ * spilled. */
+static void spill_excess(struct epp_timeline *timeline, struct active *blocks, size_t count)
+{
+	struct active_tree tree = RB_INITIALIZER(&tree);
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct active *first;
+		while ((first = RB_MIN(active_tree, &tree)) && first->to_ns < blocks[i].from_ns) {
+			RB_REMOVE(active_tree, &tree, first);
+			bytes -= first->bytes;
+		}
+		RB_INSERT(active_tree, &tree, &blocks[i]);
+		bytes += blocks[i].bytes;
+		while (bytes > timeline->active_bytes_most) {
+			struct active *last = RB_MAX(active_tree, &tree);
+			RB_REMOVE(active_tree, &tree, last);
+			bytes -= last->bytes;
+			timeline->surveyed[last->block].spill = true;
+		}
+	}
+}
+
+static epp_status *find_excess(struct epp_timeline *timeline)
+{
+	size_t count = 0, bytes = 0, hint = 0;
+	struct active *blocks = reallocarray(NULL, timeline->reader->blocks_count + 1, sizeof(*blocks));
+
+	if (!blocks)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
+		const struct scan_pass_block *surveyed = &timeline->surveyed[i];
+		if (surveyed->spill || surveyed->first_ns == INT64_MAX)
+			continue;
+		blocks[count] = activity_of(timeline, i, &hint);
+		bytes += blocks[count++].bytes;
+	}
+	if (bytes > timeline->active_bytes_most) {
+		qsort(blocks, count, sizeof(*blocks), by_from);
+		spill_excess(timeline, blocks, count);
+	}
+	free(blocks);
+	return NULL;
+}
+
+static epp_status *spill_blocks(struct epp_timeline *timeline)
+{
+	if (timeline->placement_needs_parents)
+		EPP_TRY(resolve_parents(timeline));
+	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
+		if (!timeline->surveyed[i].spill)
+			continue;
+		struct run *run = merge_run_take(&timeline->merge);
+		epp_status *status = run ? block_load(timeline, i, run) : epp_status_no_memory();
+		if (!status)
+			status = epp_timeline_status(timeline);
+		if (!status)
+			status = spill_add(&timeline->spill, run);
+		merge_run_give_back(&timeline->merge, run);
+		EPP_TRY(status);
+	}
+	return spill_finish(&timeline->spill);
+}
+
+/* ---- blocks that wait for the merge front ---- */
+
+/* A block's header does not include ends that are recorded in other blocks. */
+static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
+{
+	const struct reader_block *block = &timeline->reader->blocks[index];
+	const struct reader_summary *summary = timeline->reader->summaries;
+
+	if (block->kinds & 1u << EPF_ASYNC_BEGIN)
+		return true;
+	if (!timeline->ends.count || !summary)
+		return timeline->ends.count;
+	return time_range_meets_block(&timeline->ended_on_other_thread, block->source, &summary[index]);
+}
+
+bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index)
+{
+	const struct reader_block *block = &timeline->reader->blocks[index];
+	const struct scan_pass_block *surveyed = &timeline->surveyed[index];
+	const epp_timeline_options *options = &timeline->options;
+
+	if ((options->run && block->run != options->run) || !block_is_wanted(timeline, block))
+		return true;
+	if (surveyed->spill)
+		return false;
+	if (surveyed->first_ns >= options->to_ns)
+		return true;
+	return surveyed->end_ns < options->from_ns && !may_end_later(timeline, index);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct merge_waiting *left = a, *right = b;
+	if (left->ns != right->ns)
+		return left->ns < right->ns ? -1 : 1;
+	return left->block < right->block ? -1 : left->block > right->block;
+}
+
+static epp_status *fill_waiting(struct epp_timeline *timeline)
+{
+	struct merge *merge = &timeline->merge;
+	uint32_t blocks_count = (uint32_t)timeline->reader->blocks_count;
+	size_t count = 0;
+
+	merge->waiting = reallocarray(NULL, (size_t)blocks_count + timeline->spill.runs_count + 1,
+	                              sizeof(*merge->waiting));
+	if (!merge->waiting)
+		return epp_status_no_memory();
+	for (uint32_t i = 0; i < blocks_count; i++) {
+		if (!timeline->surveyed[i].spill && timeline->surveyed[i].first_ns != INT64_MAX)
+			merge->waiting[count++] = (struct merge_waiting){ timeline->surveyed[i].first_ns, i };
+	}
+	for (uint32_t i = 0; i < timeline->spill.runs_count; i++)
+		merge->waiting[count++] = (struct merge_waiting){ timeline->spill.runs[i].first_ns, blocks_count + i };
+	qsort(merge->waiting, count, sizeof(*merge->waiting), by_ns);
+	merge->waiting_count = count;
+	return NULL;
+}
+
+static epp_status *add_open(struct epp_timeline *timeline)
+{
+	size_t count = timeline->reader->open_count;
+	uint32_t run_number = timeline->options.run;
+
+	if (run_number && run_number != timeline->reader->live.run)
+		return NULL;
+	/* Only a trace of a single process has open events. */
+	if (timeline->options.sources && !(timeline->options.sources_count && timeline->options.sources[0]))
+		return NULL;
+	for (size_t from = 0, step; from < count; from += step) {
+		step = count - from < RUN_ITEMS_MAX ? count - from : RUN_ITEMS_MAX;
+		struct run *run = merge_run_take(&timeline->merge);
+		epp_status *status = run ? block_load_open(timeline, from, (uint32_t)step, run) : epp_status_no_memory();
+		if (status) {
+			merge_run_give_back(&timeline->merge, run);
+			return status;
+		}
+		EPP_TRY(merge_add(&timeline->merge, run));
+	}
+	return NULL;
+}
+
+epp_status *plan_merge(struct epp_timeline *timeline)
+{
+	EPP_TRY(rank(timeline));
+	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
+		if (plan_leaves_out(timeline, i))
+			timeline->surveyed[i] = (struct scan_pass_block){ .first_ns = INT64_MAX };
+	}
+	EPP_TRY(find_excess(timeline));
+	EPP_TRY(spill_blocks(timeline));
+	EPP_TRY(fill_waiting(timeline));
+	free(timeline->surveyed);
+	timeline->surveyed = NULL;
+	return add_open(timeline);
+}
+
+/* ---- block activation ---- */
+
+/* Turns blocks into sources of the merge when its front reaches them: a block as a whole, or first the items that
+ * were open when it began and later its body. */
+
+/* A block is divided only if more than this many other blocks, plus the number of sources, come before its body. */
+#define NEAR_BLOCKS 64u
+
+/* Returns the number of a thread's items that were open when the block began. */
+static uint32_t count_open_before(const struct run *run, uint64_t own_first_ticks)
+{
+	uint32_t count = run->at;
+	while (count < run->end && run->items[count].start_ticks < own_first_ticks)
+		count++;
+	return count - run->at;
+}
+
+static epp_status *check_begin(const struct run *run, const struct epp_timeline *timeline, uint32_t block, int64_t ns)
+{
+	if (run->at == run->end || run->items[run->at].start_ns >= ns)
+		return NULL;
+	return epp_status_create(EPP_CORRUPT, "block at %llu: an event starts before the block's start in its header",
+	                         (unsigned long long)timeline->reader->blocks[block].offset);
+}
+
+/* Copies the first items of a run into a run of their own. */
+static epp_status *add_open_before(struct merge *merge, const struct run *run, uint32_t count)
+{
+	struct run *made = merge_run_take(merge);
+	epp_status *status = made ? run_reserve(made, count, run->has_extras) : epp_status_no_memory();
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		bytes += run_args_bytes(run, &run->items[run->at + i]);
+	if (!status)
+		status = run_reserve_bytes(made, bytes + 1);
+	if (status) {
+		merge_run_give_back(merge, made);
+		return status;
+	}
+	made->payload = made->bytes;
+	made->payload_bytes = 0;
+	for (uint32_t i = 0; i < count; i++)
+		run_append(made, i, run, run->at + i);
+	made->end = count;
+	return merge_add(merge, made);
+}
+
+/* Returns true if the body of a thread's block is to wait, until `*own_ns`. */
+static bool is_divided(const struct epp_timeline *timeline, const struct reader_block *block, int64_t *own_ns)
+{
+	const struct merge *merge = &timeline->merge;
+	size_t hint = 0, left = merge->waiting_count - merge->waiting_at, near = NEAR_BLOCKS + merge->sources_count;
+
+	if (block->kinds & 1u << EPF_COMPLETE || block->own_first_ticks <= block->first_ticks ||
+	    block->own_first_ticks == UINT64_MAX || !left)
+		return false;
+	*own_ns = host_clock_ns(&timeline->host, &hint, block->own_first_ticks);
+	return *own_ns > merge->waiting[merge->waiting_at + (left < near ? left : near) - 1].ns;
+}
+
+static epp_status *load(struct epp_timeline *timeline, uint32_t block, int64_t ns, struct run *run)
+{
+	EPP_TRY(block_load(timeline, block, run));
+	return check_begin(run, timeline, block, ns);
+}
+
+/* Activates the run of a block, or only the items that were open when the block began. */
+static epp_status *activate_block(struct epp_timeline *timeline, const struct merge_waiting *waiting)
+{
+	struct merge *merge = &timeline->merge;
+	const struct reader_block *block = &timeline->reader->blocks[waiting->block];
+	struct run *run = merge_run_take(merge);
+	epp_status *status = run ? load(timeline, waiting->block, waiting->ns, run) : epp_status_no_memory();
+	int64_t own_ns;
+
+	if (status)
+		goto out;
+	if (!is_divided(timeline, block, &own_ns))
+		return merge_add(merge, run);
+	uint32_t open = count_open_before(run, block->own_first_ticks);
+	if (!array_reserve(&merge->bodies, &merge->bodies_room, merge->bodies_count + 1, sizeof(*merge->bodies)))
+		status = epp_status_no_memory();
+	if (!status && open > EPF_OPEN_MAX)
+		status = epp_status_create(EPP_CORRUPT, "block at %llu: %u events were open at its start",
+		                           (unsigned long long)block->offset, open);
+	if (!status && open)
+		status = add_open_before(merge, run, open);
+	if (!status)
+		merge->bodies[merge->bodies_count++] = (struct merge_waiting){ own_ns, waiting->block };
+out:
+	merge_run_give_back(merge, run);
+	return status;
+}
+
+static epp_status *activate_body(struct epp_timeline *timeline, const struct merge_waiting *body)
+{
+	struct merge *merge = &timeline->merge;
+	struct run *run = merge_run_take(merge);
+	epp_status *status = run ? block_load(timeline, body->block, run) : epp_status_no_memory();
+
+	if (!status) {
+		run->at += count_open_before(run, timeline->reader->blocks[body->block].own_first_ticks);
+		status = check_begin(run, timeline, body->block, body->ns);
+	}
+	if (!status)
+		return merge_add(merge, run);
+	merge_run_give_back(merge, run);
+	return status;
+}
+
+static epp_status *activate_spilled(struct epp_timeline *timeline, size_t index)
+{
+	struct merge *merge = &timeline->merge;
+	struct run *run = merge_run_take(merge);
+	epp_status *status = run ? spill_begin(&timeline->spill, index, run) : epp_status_no_memory();
+
+	if (!status)
+		return merge_add(merge, run);
+	merge_run_give_back(merge, run);
+	return status;
+}
+
+/* Returns the time at which the next block must be active, INT64_MAX if there is none.  `*body` is the index of the
+ * body to activate, SIZE_MAX if the next one is no body; pass it to merge_activate. */
+static int64_t merge_next_activation(const struct merge *merge, size_t *body)
+{
+	int64_t ns = merge->waiting_at < merge->waiting_count ? merge->waiting[merge->waiting_at].ns : INT64_MAX;
+
+	*body = SIZE_MAX;
+	for (size_t i = 0; i < merge->bodies_count; i++) {
+		if (merge->bodies[i].ns < ns) {
+			ns = merge->bodies[i].ns;
+			*body = i;
+		}
+	}
+	return ns;
+}
+
+static epp_status *merge_activate(struct epp_timeline *timeline, size_t body)
+{
+	struct merge *merge = &timeline->merge;
+
+	if (body != SIZE_MAX) {
+		struct merge_waiting taken = merge->bodies[body];
+		merge->bodies[body] = merge->bodies[--merge->bodies_count];
+		return activate_body(timeline, &taken);
+	}
+	struct merge_waiting waiting = merge->waiting[merge->waiting_at++];
+	if (waiting.block < timeline->reader->blocks_count)
+		return activate_block(timeline, &waiting);
+	return activate_spilled(timeline, waiting.block - timeline->reader->blocks_count);
 }
 
 /* ---- one time range ---- */

@@ -60,18 +60,6 @@ struct merge {
 void merge_init(struct merge *merge);
 void merge_deinit(struct merge *merge);
 
-/* Returns a run for the caller to fill, reused if possible.  NULL: no memory. */
-struct run *merge_run_take(struct merge *merge);
-void merge_run_give_back(struct merge *merge, struct run *run);
-
-/* Adds a run that is sorted by start.  Ownership: takes the run, also on failure. */
-epp_status *merge_add(struct merge *merge, struct run *run) EPP_MUST_CHECK;
-
-/* block_activation.c: returns the time at which the next block must be active, INT64_MAX if there is none.  `*body`
- * is the index of the body to activate, SIZE_MAX if the next one is no body; pass it to merge_activate. */
-int64_t merge_next_activation(const struct merge *merge, size_t *body);
-epp_status *merge_activate(struct epp_timeline *timeline, size_t body) EPP_MUST_CHECK;
-
 /* Fills the batch with the next time range; the batch is empty at the end of the timeline. */
 epp_status *merge_refill(struct epp_timeline *timeline) EPP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* Computes the host time of complete events, depending on the clock of their track.
+/* Computes the host time of complete events, and its error bound, depending on the clock of their track.
  *
  * A duration-only event has no time of its own: it begins where its parent begins or where the parent's previous
  * duration-only event ended; without a parent, at the start of the run.  The only certainty is that it is inside
@@ -16,13 +16,13 @@ static int64_t clip(int64_t ns)
 	return ns > ITEM_NS_MAX ? ITEM_NS_MAX : ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns;
 }
 
-/* Keeps the first failure in timeline->status until schedule.c checks it. */
+/* Keeps the first failure in timeline->status until merge.c checks it. */
 static bool succeeded(struct epp_timeline *timeline, epp_status *status)
 {
 	if (!status)
 		return true;
 	if (timeline->status)
-		epp_status_release(status);
+		epp_status_destroy(status);
 	else
 		timeline->status = status;
 	return false;
@@ -206,7 +206,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 		by_causes(timeline, line, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
 	if (line->causal && line->causal->is_adrift)
 		by_run(timeline, line, placed);
-	/* The record's placement bits tell how its parent was found. */
+	/* The record's placement bits contain how its parent was found. */
 	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&
 	    placed->placement != EPP_PLACED_DURATION)
 		placed->placement = parent_id ? EPP_PLACED_INFERRED : EPP_PLACED_AMBIGUOUS;

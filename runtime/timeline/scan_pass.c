@@ -1,4 +1,5 @@
-/* The first pass: collects what the merge needs to know in advance and the block headers do not contain.
+/* The first pass over the blocks: collects the data that the merge needs in advance and that block headers do not
+ * contain.
  *
  * Each block that holds more than a thread's own events is decoded once to collect clock samples, referenced ids,
  * ends that were recorded separately from their events, and the span in ticks of each line's complete events (the
@@ -290,9 +291,9 @@ static epp_status *note_ended(struct epp_timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->ends.count && timeline->reader->summaries; i++) {
 		const struct end *end = &timeline->ends.ends[i];
-		EPP_TRY(time_range_add(&timeline->ended_elsewhere, end->source, end->id, end->id));
+		EPP_TRY(time_range_add(&timeline->ended_on_other_thread, end->source, end->id, end->id));
 	}
-	time_range_sort(&timeline->ended_elsewhere);
+	time_range_sort(&timeline->ended_on_other_thread);
 	return NULL;
 }
 

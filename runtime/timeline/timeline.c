@@ -19,7 +19,7 @@ static epp_status *take_options(struct epp_timeline *timeline, const epp_timelin
 		own->to_ns = INT64_MAX;
 	}
 	if (own->from_ns > own->to_ns)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "timeline options: from_ns lies behind to_ns");
+		return epp_status_create(EPP_INVALID_ARGUMENT, "timeline options: from_ns is later than to_ns");
 	return NULL;
 }
 
@@ -50,7 +50,7 @@ static epp_status *create(struct reader *reader, const epp_timeline_options *opt
 	made->references.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERENCES_BYTES_MOST;
 	epp_status *status = prepare(made, options);
 	if (status) {
-		epp_timeline_release(made);
+		epp_timeline_destroy(made);
 		return status;
 	}
 	*timeline = made;
@@ -79,7 +79,7 @@ epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *op
 	return timeline_create(trace->reader, options, ACTIVE_BYTES_MOST, SPILL_BYTES_MOST, timeline);
 }
 
-void epp_timeline_release(epp_timeline *timeline)
+void epp_timeline_destroy(epp_timeline *timeline)
 {
 	if (!timeline)
 		return;
@@ -95,7 +95,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	host_clock_deinit(&timeline->host);
 	references_deinit(&timeline->references);
 	ends_deinit(&timeline->ends);
-	time_range_deinit(&timeline->ended_elsewhere);
+	time_range_deinit(&timeline->ended_on_other_thread);
 	free(timeline->flows);
 	free(timeline->waits);
 	parents_deinit(&timeline->parents_apart);
@@ -109,7 +109,7 @@ void epp_timeline_release(epp_timeline *timeline)
 	free(timeline->order.stack);
 	free(timeline->buffer);
 	free(timeline->ends_buffer);
-	epp_status_release(timeline->status);
+	epp_status_destroy(timeline->status);
 	free(timeline);
 }
 
@@ -162,6 +162,12 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 		arg->value.text = (const char *)decoded.text;
 	} else {
 		arg->value.u64 = decoded.value;
+	}
+	if (decoded.key == EPF_NAME_SUBMIT || decoded.key == EPF_NAME_QUEUE) {
+		int64_t at_ns = decoded.key == EPF_NAME_SUBMIT ? event->launch_ns : event->queue_ns;
+		arg->type = EPP_ARG_I64;
+		if (__builtin_sub_overflow(event->start_ns, at_ns, &arg->value.i64))
+			arg->value.i64 = 0;
 	}
 	return 1;
 }

@@ -7,19 +7,20 @@
  *   measure.c              only for device clocks with a single comparison with the host clock: merges the host's
  *                          events, then derives the limits that they set for the clock (causal_clock.h)
  *   resolve.c              finds the referenced events: a pass over all blocks, only if they are needed early
- *   schedule.c             computes when each block must be decoded, and which blocks go through a temporary file
- *                          because too many would be in memory at once
- *   block_activation.c, merge.c  activate blocks as the merge front reaches them, and merge them
- *   build_event.c, correlate.c   turn an item into an event: nesting, parents
+ *   merge.c                computes when each block must be decoded, and which blocks go through a temporary file
+ *                          because too many would be in memory at once; activates blocks as the merge front reaches
+ *                          them, and merges them
+ *   build_event.c          turns an item into an event, with its depth and lane
+ *   find_parent.c          finds the parent of a device event, by the id in its record or by the launching thread
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_TIMELINE_H
 #define EPPROF_RUNTIME_TIMELINE_TIMELINE_H
 
 #include "epprof/timeline.h"
+#include "timeline/late_parents.h"
 #include "timeline/merge.h"
 #include "timeline/merging/separate_ends.h"
 #include "timeline/merging/spill.h"
-#include "timeline/parents.h"
 #include "timeline/time_range.h"
 #include "timeline/tracks/track_state.h"
 #include "trace/reader.h"
@@ -59,6 +60,7 @@ struct epp_timeline {
 	struct reader *reader;
 	epp_timeline_options options; /* from_ns and to_ns are always valid */
 	struct host_clock host;
+	size_t submit_hint; /* of `host`, for times of submissions */
 	struct device_clocks clocks;
 	struct lines lines;
 	struct causal_clock **causal; /* of the lines whose clock has a single comparison with the host clock */
@@ -71,7 +73,7 @@ struct epp_timeline {
 	struct parents parents_apart;
 	struct ends ends;
 	/* ids of the events in `ends`; filled only if the file has an index, which maps ids to blocks */
-	struct time_range ended_elsewhere;
+	struct time_range ended_on_other_thread;
 	bool parents;              /* some record names a parent, so `references` has a table */
 	bool resolved;             /* resolve_parents has run */
 	int64_t resolved_until_ns; /* resolve_ahead has covered all starts up to this time */
@@ -114,9 +116,8 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* Writes the next events, at most `most`, into the caller's memory; returns 0 at the end.  An event with args is
- * always the last one of a call, because its args point to memory that the timeline reuses in the next call. */
-size_t timeline_next_some(struct epp_timeline *timeline, epp_event *events, size_t most);
+/* As epp_timeline_next, with the event in the caller's memory. */
+bool timeline_next(struct epp_timeline *timeline, epp_event *event);
 
 /* ---- block_load.c ---- */
 
@@ -192,7 +193,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
  * loaded once, before the merge. */
 bool place_depends(const struct epp_timeline *timeline, const struct line *line);
 
-/* ---- scan_pass.c, resolve.c, schedule.c ---- */
+/* ---- scan_pass.c, resolve.c, merge.c ---- */
 
 epp_status *scan_pass_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Finds the line of the records that follow a track switch. */
@@ -212,15 +213,15 @@ bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
  * only. */
 epp_status *measure_clocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 
-/* ---- correlate.c ---- */
+/* ---- find_parent.c ---- */
 
 /* Computes the end of a wait that certainly covered the event `id`, wherever its clock places the event;
  * INT64_MAX: none did.  Requires that all host events have been noted. */
-epp_status *correlate_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
-                               const struct referenced_event *parent, int64_t *end_ns) EPP_MUST_CHECK;
+epp_status *parent_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
+                            const struct referenced_event *parent, int64_t *end_ns) EPP_MUST_CHECK;
 
 /* Sets the event's parent: the event that its record names or, for a device event without one, the innermost event
  * of the launching thread. */
-epp_status *correlate_event(struct epp_timeline *timeline, struct line *line, epp_event *event) EPP_MUST_CHECK;
+epp_status *parent_set(struct epp_timeline *timeline, struct line *line, epp_event *event) EPP_MUST_CHECK;
 
 #endif

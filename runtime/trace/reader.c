@@ -19,6 +19,71 @@
 #include "trace/reader_private.h"
 #include "trace/reader_process.h"
 
+/* ---- names that were lost ---- */
+
+/* Names that were lost in a kill: the log was full, and the helper had not emptied it yet (EPF_LIVE_LOG_FULL).  Only
+ * the records show which names these are, so all records are read once.  These names become "(name lost)" for every
+ * reader of the trace, including writers that copy it. */
+
+struct losing {
+	struct reader_impl *impl;
+	uint64_t lost;
+};
+
+static epp_status *note(struct losing *losing, uint32_t name)
+{
+	struct reader_impl *impl = losing->impl;
+	struct reader *reader = &impl->reader;
+
+	if (!name || name >= READER_NAMES_MAX || (name < reader->names_count && reader->names[name].text))
+		return NULL;
+	if (!array_reserve_zeroed(&reader->names, &impl->names_capacity, name + 1, sizeof(*reader->names)))
+		return epp_status_no_memory();
+	if (name >= reader->names_count)
+		reader->names_count = name + 1;
+	reader->names[name] = reader->names[EPF_NAME_LOST];
+	losing->lost++;
+	return NULL;
+}
+
+static epp_status *note_record(struct losing *losing, const struct reader_decoded *decoded,
+                               const struct codec_record *record)
+{
+	struct codec_arg arg;
+	uint32_t at = record->args_offset;
+
+	EPP_TRY(note(losing, record->name));
+	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(decoded->args, decoded->args_bytes, at, &arg)); i++)
+		EPP_TRY(note(losing, arg.key));
+	return NULL;
+}
+
+epp_status *reader_names_lost(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	struct losing losing = { .impl = impl };
+	struct reader_decoded decoded = { 0 };
+	epp_status *status = NULL;
+
+	if (!(reader->live.flags & EPF_LIVE_LOG_FULL))
+		return NULL;
+	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
+		status = reader_block_decode(reader, &reader->blocks[i], &decoded);
+		for (uint32_t r = 0; r < decoded.count && !status; r++)
+			status = note_record(&losing, &decoded, &decoded.records[r]);
+	}
+	for (size_t i = 0; i < reader->open_count && !status; i++)
+		status = note(&losing, reader->open[i].open.name);
+	reader_decoded_deinit(&decoded);
+	if (losing.lost)
+		reader_find(impl, EPP_NOTE, reader->header.log_offset,
+		            "the log of names was full: %llu names are lost, their events are not",
+		            (unsigned long long)losing.lost);
+	return status;
+}
+
+/* ---- opening ---- */
+
 #define TEXTS_BYTES (1u << 16)
 
 epp_status *reader_read(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes, size_t *got)
@@ -109,7 +174,7 @@ static epp_status *take_header(struct reader_impl *impl)
 	impl->whole_bytes = header->state == EPF_FINISHED ? header_file_bytes(page) : 0;
 	if (!got)
 		return epp_status_create(EPP_CORRUPT, "the file is empty");
-	if (got < sizeof(header->magic) || memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)))
+	if (got < sizeof(header->magic) || memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)) != 0)
 		return epp_status_create(EPP_CORRUPT, "not an .epp file");
 	if (got >= offsetof(struct epf_header, header_bytes)) {
 		if (header->byte_order == __builtin_bswap32(EPF_BYTE_ORDER))
@@ -119,9 +184,10 @@ static epp_status *take_header(struct reader_impl *impl)
 			    __builtin_bswap32(header->version), header->byte_order, EPF_BYTE_ORDER);
 		if (header->byte_order != EPF_BYTE_ORDER)
 			return epp_status_create(EPP_CORRUPT, "the header's byte order is %08x", header->byte_order);
-		if (header->version != EPF_VERSION)
-			return epp_status_create(EPP_INCOMPATIBLE, "version %u of the format; version %u can be read",
-			                         header->version, EPF_VERSION);
+		if (header->version < EPF_VERSION_MIN || header->version > EPF_VERSION)
+			return epp_status_create(EPP_INCOMPATIBLE,
+			                         "version %u of the format; versions %u to %u can be read",
+			                         header->version, EPF_VERSION_MIN, EPF_VERSION);
 	}
 	if (got < sizeof(page))
 		return epp_status_create(EPP_CORRUPT, "the file ends inside its header, after %zu bytes", got);
@@ -131,9 +197,9 @@ static epp_status *take_header(struct reader_impl *impl)
 	if (checksum_crc32c(0, &zeroed, offsetof(struct epf_header, checksum)) != header->checksum)
 		return epp_status_create(EPP_CORRUPT, "the header's checksum is wrong");
 	uint64_t unknown = header->features & UINT32_MAX &
-	                   ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_WINDOW_ELSEWHERE | EPF_FEATURE_MERGED);
+	                   ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_EXTERNAL_WINDOW | EPF_FEATURE_MERGED);
 	if (unknown)
-		return epp_status_create(EPP_INCOMPATIBLE, "it needs features %llx, which cannot be read",
+		return epp_status_create(EPP_INCOMPATIBLE, "it needs features %llx, which this version cannot read",
 		                         (unsigned long long)unknown);
 	if (!geometry_is_sound(header))
 		return epp_status_create(EPP_CORRUPT, "the header's offsets and sizes contradict each other");
@@ -197,48 +263,6 @@ static epp_status *fill_info(struct reader_impl *impl, const char *path)
 	return NULL;
 }
 
-/* ---- a finished file that was cut ---- */
-
-/* Finds the end of the file if it is shorter than it should be; reads move reader.file_bytes there. */
-static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
-{
-	uint64_t high = impl->whole_bytes;
-	uint8_t byte;
-	size_t got = 1;
-
-	if (high)
-		EPP_TRY(reader_read(impl, high - 1, &byte, 1, &got));
-	*is_cut = !got;
-	for (uint64_t low = impl->reader.file_bytes; *is_cut && low < high;) {
-		uint64_t middle = low + (high - low) / 2;
-		EPP_TRY(reader_read(impl, middle, &byte, 1, &got));
-		if (got)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
-/* Detects a cut of a finished file: by its recorded size, or by an ending that a finished file cannot have. */
-static epp_status *judge_end(struct reader_impl *impl)
-{
-	struct reader *reader = &impl->reader;
-	bool is_cut;
-
-	EPP_TRY(find_end(impl, &is_cut));
-	if (is_cut)
-		reader_find(impl, EPP_ERROR, reader->file_bytes, "the file was cut off: it ends after %llu of %llu bytes",
-		            (unsigned long long)reader->file_bytes, (unsigned long long)impl->whole_bytes);
-	bool has_run = reader->runs_count || impl->never_started;
-	if (is_cut || !has_run || (impl->stop.text && strncmp(impl->stop.text, "the file ends", 13) == 0)) {
-		reader->info.state = EPP_TRACE_CUT_OFF;
-		reader->info.is_truncated = 1;
-		reader->info.missing_bytes = is_cut ? impl->whole_bytes - reader->file_bytes : 0;
-	}
-	return NULL;
-}
-
 static epp_status *open_parts(struct reader_impl *impl, const char *path, bool by_index)
 {
 	struct reader *reader = &impl->reader;
@@ -269,16 +293,9 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 	if (impl->stop.text) {
 		bool is_damage = finished || impl->stop.severity == EPP_ERROR;
 		reader_find(impl, is_damage ? EPP_ERROR : EPP_NOTE, impl->stop.offset, "%s: %s", impl->stop.text,
-		            is_damage ? "the rest of its segment is not read" : "where the writer was cut off");
+		            is_damage ? "the rest of its segment is not read" : "where the writer was interrupted");
 	}
-	if (reader->file_bytes < reader->header.segments_offset &&
-	    (finished || (!reader->blocks_count && !impl->has_elsewhere)))
-		reader_find(impl, finished ? EPP_ERROR : EPP_WARNING, reader->file_bytes,
-		            "the file ends inside its window, before any segment");
-	else if (finished && !reader->runs_count && !impl->never_started)
-		reader_find(impl, EPP_ERROR, reader->file_bytes, "the file is finished, but no run is in it: it was cut");
-	if (finished)
-		EPP_TRY(judge_end(impl));
+	EPP_TRY(reader_check_end(impl, finished));
 	for (size_t i = 1; i < reader->sources_count; i++)
 		end_strings(&reader->sources[i]);
 	EPP_TRY(reader_define_end(impl));
@@ -338,14 +355,14 @@ void reader_close(struct reader *reader)
 		free(impl->args[i].slots);
 	free(impl->args);
 	free(impl->accounts);
-	free(impl->said);
+	free(impl->item_offsets);
 	free(impl->stop.text);
 	free(impl->segment);
 	free(impl->slots);
 	free(impl->places);
 	free(impl->overwritten);
 	free(impl->entries);
-	free(impl->kept);
+	free(impl->retained);
 	free(impl->origins);
 	free(impl->packed);
 	columns_decoder_deinit(&impl->columns);

@@ -150,6 +150,9 @@ struct reader_decoded {
 epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
     EPP_MUST_CHECK;
 
+/* Decodes the block of rows in decoded->bytes, whose header is also in decoded->header; decoded->records has room. */
+epp_status *reader_decode_rows(struct reader_decoded *decoded) EPP_MUST_CHECK;
+
 /* Returns true for call tracks in host ticks, such as waits: their events nest exactly, so they are shown on their
  * thread's row. */
 static inline bool reader_is_on_thread(const epp_trace_track *track)

@@ -5,11 +5,350 @@
  * end.
  */
 #include <bsd/stdlib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "containers/array.h"
 #include "trace/reader_private.h"
+
+/* ---- file offsets of definitions ---- */
+
+/* File offsets of data that is stored without its offset, so that findings can name where it is. */
+
+bool reader_note_offset(struct reader_impl *impl, enum reader_item kind, uint64_t of, uint64_t offset)
+{
+	if (!array_reserve_zeroed(&impl->item_offsets, &impl->item_offsets_capacity, impl->item_offsets_count + 1,
+	                          sizeof(*impl->item_offsets)))
+		return false;
+	impl->item_offsets[impl->item_offsets_count++] = (struct reader_item_offset){ .kind = kind,
+		                                                                      .of = of,
+		                                                                      .offset = offset };
+	return true;
+}
+
+static bool reader_note_pair_offsets(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+{
+	struct epf_host_pair pair;
+
+	for (size_t at = 0; bytes - at >= sizeof(pair); at += sizeof(pair)) {
+		memcpy(&pair, payload + at, sizeof(pair));
+		if (!reader_note_offset(impl, READER_ITEM_PAIR, pair.ticks, offset + at))
+			return false;
+	}
+	return true;
+}
+
+static bool reader_note_account_offsets(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+{
+	struct epf_ledger_entry entry;
+
+	for (size_t at = 0; bytes - at >= sizeof(entry); at += sizeof(entry)) {
+		memcpy(&entry, payload + at, sizeof(entry));
+		if (!reader_note_offset(impl, READER_ITEM_ACCOUNT, entry.track, offset + at))
+			return false;
+	}
+	return true;
+}
+
+bool reader_note_producer_offsets(struct reader_impl *impl, uint32_t first, size_t count, uint64_t offset)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!reader_note_offset(impl, READER_ITEM_PRODUCER, first + i, offset + i * sizeof(struct epf_producer)))
+			return false;
+	return true;
+}
+
+uint64_t reader_find_offset(const struct reader_impl *impl, enum reader_item kind, uint64_t of)
+{
+	/* The last definition is the valid one. */
+	for (size_t i = impl->item_offsets_count; i-- > 0;)
+		if (impl->item_offsets[i].kind == kind && impl->item_offsets[i].of == of)
+			return impl->item_offsets[i].offset;
+	return UINT64_MAX;
+}
+
+/* ---- shared args ---- */
+
+/* Shared args that records of the window reference by a number.  They are defined before they are referenced, so the
+ * log and earlier blocks contain them.  Blocks contain the args themselves, so only an unfinished file needs this. */
+
+/* Reads an EPF_DEFINE_ARGS. */
+static epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset)
+{
+	uint32_t number = 0;
+	size_t slots_bytes = bytes - sizeof(number);
+
+	if (bytes >= sizeof(number))
+		memcpy(&number, body, sizeof(number));
+	if (!number || slots_bytes % sizeof(struct epf_arg) ||
+	    slots_bytes > EPF_DEFINED_SLOTS_MAX * sizeof(struct epf_arg)) {
+		reader_find(impl, EPP_ERROR, offset, "args %u: invalid size of %zu bytes", number, bytes);
+		return NULL;
+	}
+	struct epf_arg *slots = malloc(slots_bytes + 1);
+	if (!slots || !array_reserve_zeroed(&impl->args, &impl->args_capacity, impl->args_count + 1, sizeof(*impl->args))) {
+		free(slots);
+		return epp_status_no_memory();
+	}
+	memcpy(slots, body + sizeof(number), slots_bytes);
+	impl->args[impl->args_count++] = (struct reader_args){ number, (uint32_t)(slots_bytes / sizeof(*slots)), slots };
+	return NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct reader_args *x = a, *y = b;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+epp_status *reader_order_args(struct reader_impl *impl)
+{
+	/* mergesort is stable: it keeps the file order of equal numbers. */
+	if (impl->args_count && mergesort(impl->args, impl->args_count, sizeof(*impl->args), by_number))
+		return epp_status_no_memory();
+	return NULL;
+}
+
+/* Returns the index of the first definition of a number, or its insertion index. */
+static size_t place_of(const struct reader_impl *impl, uint32_t number)
+{
+	size_t low = 0, high = impl->args_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (impl->args[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct epf_arg *reader_defined_args(const void *user, uint32_t number, uint32_t *slots)
+{
+	const struct reader_impl *impl = user;
+	size_t place = place_of(impl, number);
+
+	if (place == impl->args_count || impl->args[place].number != number)
+		return NULL;
+	*slots = impl->args[place].slots_count;
+	return impl->args[place].slots;
+}
+
+/* ---- kinds of tracks ---- */
+
+/* Classifies tracks: a thread, a device's stream, or the calls of a thread that a plugin reports.
+ *
+ * Only this file decides the kind; all other code compares epp_trace_track.kind.  In the file, a plugin's host calls
+ * are on a device track without a device, or on a custom track with a producer:
+ *
+ *   device, with a clock of the plugin's, device -1   the plugin's calls; `stream` is the thread
+ *   device, ONNX Runtime's microseconds, device -1-n  a stream of device n (ONNX Runtime's process number of a device)
+ *   custom, with a producer                           the plugin's calls; `stream` is the thread, unless a device is set.
+ *                                                     ONNX Runtime's process -1 may be device 0 or none: there it is a
+ *                                                     thread only if one of that number has recorded
+ *
+ * A thread has one track for each run and each way of recording.  Each stores the number of the first; viewers show all
+ * their events in the first track's row.  A device's group includes its plugin's name if another plugin has a device of
+ * the same name. */
+
+/* Room for a track's name and a producer's label; the format limits both. */
+#define TEXT_BYTES_MAX 384u
+
+static bool is_calls(const struct reader *reader, const epp_trace_track *track)
+{
+	if (track->producer < 0 || (uint32_t)track->producer >= reader->producers_count)
+		return false;
+	if (track->kind == EPP_TRACK_CUSTOM)
+		return track->stream != EPF_STREAM_PROPERTIES;
+	return track->kind == EPP_TRACK_DEVICE && track->device < 0 && track->stream >= 0 &&
+	       track->clock_kind != EPF_TRACK_CLOCK_OFFSET_US;
+}
+
+static void classify(const struct reader *reader, epp_trace_track *track)
+{
+	if (is_calls(reader, track)) {
+		track->kind = EPP_TRACK_CALLS;
+		bool names_thread = track->device < 0 && track->stream > 0 && track->stream <= UINT32_MAX;
+		track->thread_id = names_thread ? (uint32_t)track->stream : 0;
+	} else if (track->kind == EPP_TRACK_DEVICE && track->clock_kind == EPF_TRACK_CLOCK_OFFSET_US && track->device < 0) {
+		track->device = -1 - track->device;
+	}
+}
+
+/* ---- threads ---- */
+
+static int by_thread(const void *a, const void *b)
+{
+	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	if (left->thread_id != right->thread_id)
+		return left->thread_id < right->thread_id ? -1 : 1;
+	if ((left->kind != EPP_TRACK_THREAD) != (right->kind != EPP_TRACK_THREAD))
+		return left->kind == EPP_TRACK_THREAD ? -1 : 1;
+	int order = left->kind == EPP_TRACK_THREAD ? strcmp(left->name, right->name) : 0;
+	return order ? order : (left->track > right->track) - (left->track < right->track);
+}
+
+static bool is_same_thread(const epp_trace_track *track, const epp_trace_track *thread)
+{
+	return thread && track->thread_id && track->source == thread->source && track->thread_id == thread->thread_id &&
+	       (track->kind == EPP_TRACK_CALLS || strcmp(track->name, thread->name) == 0);
+}
+
+/* Sets epp_trace_track.thread; `tracks` are the threads and calls, sorted by thread. */
+static void find_threads(epp_trace_track **tracks, size_t count)
+{
+	epp_trace_track *thread = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		epp_trace_track *track = tracks[i];
+		if (!is_same_thread(track, thread) && track->kind == EPP_TRACK_THREAD)
+			thread = track;
+		track->thread = is_same_thread(track, thread) ? thread : track->kind == EPP_TRACK_THREAD ? track : NULL;
+		if (!track->thread && track->clock_kind == EPF_TRACK_CLOCK_OFFSET_US)
+			track->thread_id = 0;
+	}
+}
+
+/* ---- names ---- */
+
+/* A thread without a name is labelled with its number in all outputs. */
+static epp_status *name_thread(struct reader_impl *impl, epp_trace_track *track)
+{
+	char text[24];
+
+	if (track->kind != EPP_TRACK_THREAD || *track->name || !track->thread_id)
+		return NULL;
+	track->name = reader_text(impl, text, (size_t)snprintf(text, sizeof(text), "thread %u", track->thread_id));
+	return track->name ? NULL : epp_status_no_memory();
+}
+
+static epp_status *name_calls(struct reader_impl *impl, epp_trace_track *track)
+{
+	static const char calls[] = ": calls of ";
+	const char *plugin = impl->reader.producers[track->producer].label;
+	char text[TEXT_BYTES_MAX];
+
+	track->group = track->thread ? track->thread->group : "";
+	/* A trace that was made from another trace has the text already. */
+	if (strstr(track->name, calls))
+		return NULL;
+	int bytes = snprintf(text, sizeof(text), "%s%s%s", track->thread ? track->thread->name : track->name, calls,
+	                     plugin);
+	track->name = reader_text(impl, text, (size_t)bytes < sizeof(text) ? (size_t)bytes : sizeof(text) - 1);
+	return track->name ? NULL : epp_status_no_memory();
+}
+
+static int by_group(const void *a, const void *b)
+{
+	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;
+	if (left->source != right->source)
+		return left->source < right->source ? -1 : 1;
+	int order = strcmp(left->group, right->group);
+	return order ? order : (left->producer > right->producer) - (left->producer < right->producer);
+}
+
+static epp_status *make_labels_unique(struct reader_impl *impl, epp_trace_track **tracks, size_t count)
+{
+	const char *group = tracks[0]->group;
+	char text[TEXT_BYTES_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *label = impl->reader.producers[tracks[i]->producer].label;
+		if (strstr(group, label))
+			continue;
+		if (i && tracks[i]->producer == tracks[i - 1]->producer) {
+			tracks[i]->group = tracks[i - 1]->group;
+			continue;
+		}
+		int bytes = snprintf(text, sizeof(text), "%s (%s)", group, label);
+		tracks[i]->group = reader_text(impl, text, (size_t)bytes < sizeof(text) ? (size_t)bytes : sizeof(text) - 1);
+		if (!tracks[i]->group)
+			return epp_status_no_memory();
+	}
+	return NULL;
+}
+
+/* Appends the plugin's name to devices of different plugins that have the same name. */
+static epp_status *name_devices(struct reader_impl *impl, epp_trace_track **tracks)
+{
+	struct reader *reader = &impl->reader;
+	size_t count = 0, end;
+	epp_status *status = NULL;
+
+	for (size_t i = 0; i < reader->tracks_count; i++) {
+		epp_trace_track *track = &reader->tracks[i];
+		if (track->kind == EPP_TRACK_DEVICE && *track->group && track->producer >= 0 &&
+		    (size_t)track->producer < reader->producers_count)
+			tracks[count++] = track;
+	}
+	qsort(tracks, count, sizeof(*tracks), by_group);
+	for (size_t i = 0; i < count && !status; i = end) {
+		bool several = false;
+		for (end = i + 1; end < count && tracks[end]->source == tracks[i]->source &&
+		                  !strcmp(tracks[end]->group, tracks[i]->group);
+		     end++)
+			several |= strcmp(reader->producers[tracks[end]->producer].label,
+			                  reader->producers[tracks[i]->producer].label) != 0;
+		if (several)
+			status = make_labels_unique(impl, tracks + i, end - i);
+	}
+	return status;
+}
+
+static epp_status *set_group(struct reader_impl *impl, epp_trace_track *track)
+{
+	const struct reader *reader = &impl->reader;
+	const struct epf_source *source = track->source < reader->sources_count ? &reader->sources[track->source] : NULL;
+
+	track->pid = source ? source->pid : 0;
+	/* Threads are grouped under their program. */
+	if (!source || *track->group || (track->kind != EPP_TRACK_THREAD && track->kind != EPP_TRACK_CALLS))
+		return NULL;
+	track->group = reader_text(impl, source->program, strnlen(source->program, sizeof(source->program)));
+	return track->group ? NULL : epp_status_no_memory();
+}
+
+/* Classifies the sorted tracks, names those of devices and threads, and sets their groups. */
+static epp_status *reader_tracks_end(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	epp_trace_track **threads = reallocarray(NULL, reader->tracks_count + 1, sizeof(epp_trace_track *));
+	epp_status *status = NULL;
+	size_t count = 0;
+
+	if (!threads)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < reader->tracks_count; i++) {
+		epp_trace_track *track = &reader->tracks[i];
+		classify(reader, track);
+		if (track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS)
+			threads[count++] = track;
+	}
+	qsort(threads, count, sizeof(*threads), by_thread);
+	find_threads(threads, count);
+	status = name_devices(impl, threads);
+	free(threads);
+	for (size_t i = 0; i < reader->tracks_count && !status; i++) {
+		status = name_thread(impl, &reader->tracks[i]);
+		if (!status && reader->tracks[i].kind != EPP_TRACK_CALLS)
+			status = set_group(impl, &reader->tracks[i]);
+	}
+	for (size_t i = 0; i < reader->tracks_count && !status; i++) {
+		epp_trace_track *track = &reader->tracks[i];
+		if (track->kind != EPP_TRACK_CALLS)
+			continue;
+		status = name_calls(impl, track);
+		if (!status)
+			status = set_group(impl, track);
+	}
+	return status;
+}
+
+/* ---- definitions ---- */
 
 /* ---- names and tracks ---- */
 
@@ -19,7 +358,7 @@ static epp_status *define_name(struct reader_impl *impl, const uint8_t *body, si
 	uint32_t number;
 
 	if (bytes < sizeof(number) || bytes - sizeof(number) > EPF_NAME_BYTES_MAX) {
-		reader_find(impl, EPP_ERROR, offset, "a name of %zu bytes", bytes);
+		reader_find(impl, EPP_ERROR, offset, "a name has an invalid size of %zu bytes", bytes);
 		return NULL;
 	}
 	memcpy(&number, body, sizeof(number));
@@ -77,18 +416,19 @@ static epp_status *define_track(struct reader_impl *impl, const uint8_t *body, s
 	struct epf_track definition;
 
 	if (bytes < sizeof(definition)) {
-		reader_find(impl, EPP_ERROR, offset, "a track of %zu bytes", bytes);
+		reader_find(impl, EPP_ERROR, offset, "a track has an invalid size of %zu bytes", bytes);
 		return NULL;
 	}
 	memcpy(&definition, body, sizeof(definition));
 	if (!definition.track || definition.name_bytes > bytes - sizeof(definition) ||
 	    definition.group_bytes > bytes - sizeof(definition) - definition.name_bytes) {
-		reader_find(impl, EPP_ERROR, offset, "track %u: its name or group does not fit", definition.track);
+		reader_find(impl, EPP_ERROR, offset, "track %u: its name or group extends beyond the definition",
+		            definition.track);
 		return NULL;
 	}
 	if (definition.kind < EPF_TRACK_THREAD || definition.kind > EPF_TRACK_CUSTOM ||
 	    definition.clock_kind > EPF_TRACK_CLOCK_OFFSET_US)
-		reader_find(impl, EPP_ERROR, offset, "track %u: kind %u, clock kind %u", definition.track,
+		reader_find(impl, EPP_ERROR, offset, "track %u: invalid kind %u or clock kind %u", definition.track,
 		            definition.kind, definition.clock_kind);
 	/* A track may be defined again: by the log and a block made from it, or in a file read while it is written. */
 	for (size_t i = impl->reader.tracks_count; i-- > 0;)
@@ -119,7 +459,7 @@ epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, 
 		memcpy(&head, definitions + at, sizeof(head));
 		const uint8_t *body = definitions + at + sizeof(head);
 		if (head.bytes > bytes - at - sizeof(head)) {
-			reader_find(impl, EPP_WARNING, offset + at, "a definition reaches beyond its block or the log");
+			reader_find(impl, EPP_WARNING, offset + at, "a definition extends beyond its block or the log");
 			return NULL;
 		}
 		if (head.type == EPF_DEFINE_NAME)
@@ -129,7 +469,7 @@ epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, 
 		else if (head.type == EPF_DEFINE_ARGS)
 			EPP_TRY(reader_define_args(impl, body, head.bytes, offset + at));
 		else
-			reader_find(impl, EPP_WARNING, offset + at, "a definition of type %u, which is unknown", head.type);
+			reader_find(impl, EPP_WARNING, offset + at, "a definition has the unknown type %u", head.type);
 		size_t step = sizeof(head) + (((size_t)head.bytes + 7) & ~(size_t)7);
 		if (step > bytes - at)
 			break;
@@ -160,7 +500,7 @@ static epp_status *define_run(struct reader_impl *impl, const struct epf_run *ru
 	impl->never_started |= !run->run;
 	if (!run->run)
 		return NULL;
-	if (!reader_said(impl, READER_SAID_RUN, run->run, offset))
+	if (!reader_note_offset(impl, READER_ITEM_RUN, run->run, offset))
 		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		if (reader->runs[i].run == run->run) {
@@ -186,7 +526,7 @@ static epp_status *define_producers(struct reader_impl *impl, uint32_t first, co
 		return NULL;
 	}
 	if (!array_reserve_zeroed(&reader->producers, &impl->producers_capacity, first + count, sizeof(*reader->producers)) ||
-	    !reader_said_producers(impl, first, count, offset + sizeof(struct epf_block)))
+	    !reader_note_producer_offsets(impl, first, count, offset + sizeof(struct epf_block)))
 		return epp_status_no_memory();
 	if (count)
 		memcpy(&reader->producers[first], payload, count * sizeof(*reader->producers));
@@ -207,12 +547,12 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		if (!block->source)
 			memory = append(&reader->pairs, &reader->pairs_count, &impl->pairs_capacity, payload, bytes,
 			                sizeof(*reader->pairs)) &&
-			         reader_said_pairs(impl, payload, bytes, offset + sizeof(*block));
+			         reader_note_pair_offsets(impl, payload, bytes, offset + sizeof(*block));
 		break;
 	case EPF_BLOCK_LEDGER:
 		memory = append(&reader->ledger, &reader->ledger_count, &impl->ledger_capacity, payload, bytes,
 		                sizeof(*reader->ledger)) &&
-		         reader_said_accounts(impl, payload, bytes, offset + sizeof(*block));
+		         reader_note_account_offsets(impl, payload, bytes, offset + sizeof(*block));
 		if (memory)
 			return reader_ring_entries(impl, bytes / sizeof(*reader->ledger));
 		break;
@@ -228,12 +568,12 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 			memcpy(&run, payload, sizeof(run));
 			return define_run(impl, &run, offset);
 		}
-		reader_find(impl, EPP_ERROR, offset, "a run of %zu bytes", bytes);
+		reader_find(impl, EPP_ERROR, offset, "a run has an invalid size of %zu bytes", bytes);
 		break;
 	case EPF_BLOCK_OVERWRITTEN:
 		return reader_ring_define(impl, payload, bytes, offset);
-	case EPF_BLOCK_KEPT:
-		return reader_ring_keep(impl, payload, bytes, offset);
+	case EPF_BLOCK_RETAINED:
+		return reader_ring_retained(impl, payload, bytes, offset);
 	case EPF_BLOCK_SOURCES:
 		for (size_t at = 0; bytes - at >= sizeof(struct epf_source) && reader->sources_count < UINT16_MAX;
 		     at += sizeof(struct epf_source)) {
@@ -246,7 +586,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		}
 		break;
 	default:
-		reader_find(impl, EPP_WARNING, offset, "a block of type %u, which is unknown", block->type);
+		reader_find(impl, EPP_WARNING, offset, "a block has the unknown type %u", block->type);
 		break;
 	}
 	return memory ? NULL : epp_status_no_memory();

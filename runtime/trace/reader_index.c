@@ -28,7 +28,7 @@ static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct 
 	const struct epf_header *header = &impl->reader.header;
 	size_t got, room;
 
-	*flaw = "it does not lie in a segment";
+	*flaw = "it is not inside a segment";
 	if (offset < header->segments_offset || offset % 8 || offset >= UINT64_MAX / 2)
 		return NULL;
 	room = header->segment_bytes - (offset - header->segments_offset) % header->segment_bytes;
@@ -45,7 +45,7 @@ static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct 
 	}
 	*flaw = reader_block_flaw(impl->segment, 0, got, room);
 	if (!*flaw)
-		*flaw = "nothing was ever written there";
+		*flaw = "nothing was written there";
 	return NULL;
 }
 
@@ -71,7 +71,7 @@ static epp_status *take_part(struct reader_impl *impl, const struct epf_index *h
 {
 	const uint8_t *at = impl->segment + sizeof(struct epf_block) + sizeof(*head);
 
-	*flaw = parts->entries_count > ENTRIES_MAX ? "more blocks than a file has" : NULL;
+	*flaw = parts->entries_count > ENTRIES_MAX ? "it has more blocks than a file can contain" : NULL;
 	if (*flaw ||
 	    (put_in_front(&parts->entries, &parts->entries_count, &at, head->entries_count, sizeof(*parts->entries)) &&
 	     put_in_front(&parts->spans, &parts->spans_count, &at, head->spans_count, sizeof(*parts->spans)) &&
@@ -91,7 +91,7 @@ static epp_status *read_parts(struct reader_impl *impl, struct parts *parts, con
 		EPP_TRY(read_block(impl, offset, &block, flaw));
 		if (**flaw)
 			return NULL;
-		*flaw = "a part of it is something else";
+		*flaw = "a part of it is another block";
 		if (block.type != EPF_BLOCK_INDEX || block.payload_bytes < sizeof(head))
 			return NULL;
 		memcpy(&head, impl->segment + sizeof(block), sizeof(head));
@@ -127,19 +127,19 @@ static const char *entries_flaw(const struct reader_impl *impl, const struct par
 		const struct epf_index_entry *entry = &parts->entries[i];
 		const struct epf_block *block = &entry->block;
 		if (entry->offset < end || entry->offset % 8 || entry->offset >= impl->index_place.offset)
-			return "it lists blocks that cannot be";
+			return "it lists impossible blocks";
 		uint64_t at = (entry->offset - header->segments_offset) % header->segment_bytes;
 		if (at < EPF_SEGMENT_HEADER_BYTES || sizeof(*block) + block->payload_bytes > header->segment_bytes - at)
-			return "it lists blocks that reach beyond their segment";
+			return "it lists blocks that extend beyond their segment";
 		end = entry->offset + sizeof(*block) + block->payload_bytes;
 		spans += entry->spans_count;
 		references += (uint64_t)entry->ids_count + entry->references_count;
 		if (entry->args_bytes > READER_ARGS_BYTES_MAX)
-			return "it lists blocks with more args than there can be";
+			return "it lists blocks with an impossible number of args";
 	}
 	for (size_t i = 0; i < parts->spans_count; i++)
 		if (!span_is_sound(&parts->spans[i]))
-			return "it lists spans that cannot be";
+			return "it lists impossible ranges";
 	return spans == parts->spans_count && references == parts->references_count ? NULL
 	                                                                            : "its parts contradict each other";
 }
@@ -169,10 +169,10 @@ static epp_status *take_entry(struct reader_impl *impl, const struct epf_index_e
 	}
 	EPP_TRY(read_block(impl, entry->offset, &block, &flaw));
 	if (!*flaw && memcmp(&block, &entry->block, sizeof(block)) != 0)
-		flaw = "it is not the block that the index lists";
+		flaw = "it differs from the block in the index";
 	if (!*flaw)
 		return reader_define_block(impl, &block, impl->segment + sizeof(block), entry->offset);
-	reader_find(impl, EPP_ERROR, entry->offset, "%s: what it said of the trace is lost", flaw);
+	reader_find(impl, EPP_ERROR, entry->offset, "%s: its definitions are lost", flaw);
 	return NULL;
 }
 
@@ -205,7 +205,7 @@ epp_status *reader_index(struct reader_impl *impl)
 	struct epf_index_place *place = &impl->index_place;
 	uint32_t checksum = place->checksum;
 	struct parts parts = { 0 };
-	const char *flaw = "the header does not say where it is";
+	const char *flaw = "the header has no offset for it";
 	epp_status *status = NULL;
 
 	place->checksum = 0;
@@ -218,7 +218,7 @@ epp_status *reader_index(struct reader_impl *impl)
 		status = take_parts(impl, &parts);
 	else if (!status)
 		reader_find(impl, EPP_WARNING, EPF_INDEX_PLACE_OFFSET,
-		            "the index is of no use (%s): every block was looked at", flaw);
+		            "the index cannot be used (%s): every block was read instead", flaw);
 	free(parts.entries);
 	free(parts.spans);
 	free(parts.references);

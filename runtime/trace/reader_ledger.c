@@ -70,7 +70,7 @@ static char *label_of(const struct reader *reader, uint32_t number)
 	int length;
 
 	if (number == EPF_TRACK_GONE)
-		length = asprintf(&label, "threads that are gone");
+		length = asprintf(&label, "ended threads");
 	else if (track && track->kind == EPP_TRACK_THREAD)
 		length = asprintf(&label, "thread %s (%u)", track->name, track->thread_id);
 	else if (track)
@@ -81,7 +81,7 @@ static char *label_of(const struct reader *reader, uint32_t number)
 }
 
 /* Ownership: takes the label.  There is room for all counted lines. */
-static bool add_line(struct reader_impl *impl, const epp_trace_account *account, char *label)
+static bool add_line(struct reader_impl *impl, const epp_trace_ledger_entry *account, char *label)
 {
 	if (!label)
 		return false;
@@ -97,7 +97,7 @@ static bool add_line(struct reader_impl *impl, const epp_trace_account *account,
 static bool add_sessions(struct reader_impl *impl)
 {
 	const struct reader *reader = &impl->reader;
-	bool memory = add_line(impl, &(epp_trace_account){ 0 }, strdup("session"));
+	bool memory = add_line(impl, &(epp_trace_ledger_entry){ 0 }, strdup("session"));
 
 	for (size_t i = 0; i < reader->ledger_count && !reader->ledger[i].track && memory; i++) {
 		uint32_t source = source_of_run(reader, reader->ledger[i].run);
@@ -105,7 +105,7 @@ static bool add_sessions(struct reader_impl *impl)
 		for (size_t line = 0; line < impl->accounts_count && !known; line++)
 			known = impl->accounts[line].account.source == source;
 		if (!known)
-			memory = add_line(impl, &(epp_trace_account){ .source = source }, strdup("session"));
+			memory = add_line(impl, &(epp_trace_ledger_entry){ .source = source }, strdup("session"));
 	}
 	impl->accounts_sessions = impl->accounts_count;
 	return memory;
@@ -117,7 +117,8 @@ static bool add_threads(struct reader_impl *impl, const uint32_t *tracks, size_t
 
 	for (size_t i = 0; i < count && memory; i++) {
 		const epp_trace_track *track = reader_track(&impl->reader, tracks[i]);
-		memory = add_line(impl, &(epp_trace_account){ .track = tracks[i], .source = track ? track->source : 0 },
+		memory = add_line(impl,
+		                  &(epp_trace_ledger_entry){ .track = tracks[i], .source = track ? track->source : 0 },
 		                  label_of(&impl->reader, tracks[i]));
 	}
 	impl->accounts_threads = impl->accounts_count;
@@ -134,7 +135,7 @@ static bool add_producers(struct reader_impl *impl)
 	for (size_t i = 0; i < reader->producers_count && memory; i++) {
 		if (!reader->producers[i].label[0])
 			continue;
-		memory = add_line(impl, &(epp_trace_account){ .is_plugin = 1 }, strdup(reader->producers[i].label));
+		memory = add_line(impl, &(epp_trace_ledger_entry){ .is_plugin = 1 }, strdup(reader->producers[i].label));
 		if (memory)
 			impl->accounts[impl->accounts_count - 1].producer_index = (int32_t)i;
 	}
@@ -154,7 +155,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 
 	if (impl->accounts)
 		return NULL;
-	/* Once epp_trace_accounts_count has reported the failure, it is permanent. */
+	/* Once epp_trace_ledger_count has reported the failure, it is permanent. */
 	if (impl->accounts_missing)
 		return epp_status_no_memory();
 	impl->accounts_missing = true;
@@ -174,7 +175,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 }
 
 /* Returns the line of a thread's track; NULL: none. */
-static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
+static epp_trace_ledger_entry *line_of(struct reader_impl *impl, uint32_t track)
 {
 	size_t low = impl->accounts_sessions, high = impl->accounts_threads;
 
@@ -190,7 +191,7 @@ static epp_trace_account *line_of(struct reader_impl *impl, uint32_t track)
 }
 
 /* Returns the line that a ledger entry belongs to. */
-static epp_trace_account *line_of_entry(struct reader_impl *impl, const struct epf_ledger_entry *entry)
+static epp_trace_ledger_entry *line_of_entry(struct reader_impl *impl, const struct epf_ledger_entry *entry)
 {
 	if (entry->track)
 		return line_of(impl, entry->track);
@@ -219,7 +220,7 @@ static struct reader_account *find_producer(struct reader_impl *impl, int32_t nu
 }
 
 /* Returns the line of the profiler that owns the track; NULL: none. */
-static epp_trace_account *line_of_producer(struct reader_impl *impl, uint32_t track)
+static epp_trace_ledger_entry *line_of_producer(struct reader_impl *impl, uint32_t track)
 {
 	const epp_trace_track *known = reader_track(&impl->reader, track);
 	struct reader_account *line = known ? find_producer(impl, known->producer) : NULL;
@@ -232,8 +233,8 @@ static epp_trace_account *line_of_producer(struct reader_impl *impl, uint32_t tr
 void reader_account_count(struct reader_impl *impl, const struct reader_block *block,
                           const struct codec_record *records, uint32_t count)
 {
-	epp_trace_account *thread = line_of(impl, block->track);
-	epp_trace_account *producer = line_of_producer(impl, block->track);
+	epp_trace_ledger_entry *thread = line_of(impl, block->track);
+	epp_trace_ledger_entry *producer = line_of_producer(impl, block->track);
 
 	for (uint32_t i = 0; i < count; i++) {
 		unsigned kind = EPF_BITS_KIND(records[i].bits);
@@ -249,11 +250,11 @@ void reader_account_count(struct reader_impl *impl, const struct reader_block *b
 bool reader_account_header(struct reader_impl *impl, const struct reader_block *block)
 {
 	bool all_own = !(block->kinds & ~READER_OWN_ID_KINDS), no_complete = !(block->kinds & COMPLETE);
-	epp_trace_account *thread = line_of(impl, block->track);
+	epp_trace_ledger_entry *thread = line_of(impl, block->track);
 
 	if (!all_own || !(no_complete || block->kinds == COMPLETE))
 		return false;
-	epp_trace_account *producer = no_complete ? NULL : line_of_producer(impl, block->track);
+	epp_trace_ledger_entry *producer = no_complete ? NULL : line_of_producer(impl, block->track);
 	if (thread)
 		thread->written += block->record_count;
 	if (producer)
@@ -287,7 +288,7 @@ static void count_overwritten(struct reader_impl *impl)
 		struct reader_account *plugin = NULL;
 		if (row->of & EPF_OVERWRITTEN_PRODUCER)
 			plugin = find_producer(impl, (int32_t)(row->of & ~EPF_OVERWRITTEN_PRODUCER));
-		epp_trace_account *line = plugin ? &plugin->account : line_of(impl, row->of);
+		epp_trace_ledger_entry *line = plugin ? &plugin->account : line_of(impl, row->of);
 		if (line)
 			line->lost[EPP_LOSS_POLICY] += row->events;
 	}
@@ -299,13 +300,13 @@ void reader_account_begin(struct reader_impl *impl)
 
 	impl->accounts_counted = false;
 	for (size_t i = 0; i < impl->accounts_count; i++) {
-		epp_trace_account *line = &impl->accounts[i].account;
+		epp_trace_ledger_entry *line = &impl->accounts[i].account;
 		line->written = line->emitted = line->open = line->lost_total = line->errors = 0;
 		memset(line->lost, 0, sizeof(line->lost));
 	}
 	for (size_t i = 0; i < reader->ledger_count; i++) {
 		const struct epf_ledger_entry *entry = &reader->ledger[i];
-		epp_trace_account *line = line_of_entry(impl, entry);
+		epp_trace_ledger_entry *line = line_of_entry(impl, entry);
 		if (!line)
 			continue;
 		line->emitted += entry->ids_taken + entry->lost_idless;
@@ -313,12 +314,12 @@ void reader_account_begin(struct reader_impl *impl)
 			line->lost[reason] += entry->lost[reason];
 	}
 	for (size_t i = 0; i < reader->open_count; i++) {
-		epp_trace_account *line = line_of(impl, reader->open[i].track);
+		epp_trace_ledger_entry *line = line_of(impl, reader->open[i].track);
 		if (line)
 			line->open++;
 	}
 	for (size_t i = impl->accounts_threads; i < impl->accounts_count; i++) {
-		epp_trace_account *line = &impl->accounts[i].account;
+		epp_trace_ledger_entry *line = &impl->accounts[i].account;
 		const struct epf_producer *producer = &reader->producers[impl->accounts[i].producer_index];
 		line->emitted = producer->emitted;
 		line->errors = producer->errors;
@@ -328,9 +329,10 @@ void reader_account_begin(struct reader_impl *impl)
 	count_overwritten(impl);
 }
 
-/* A kill between taking an id and storing its event: the event never began.  A kill between counting a loss and
- * closing the event: the event is both lost and open.  A thread does only one of these at a time. */
-static void settle_thread(epp_trace_account *line, uint64_t known)
+/* A kill between taking an id and storing its event, or between the two counts of a loss without an id: the event
+ * never began.  A kill between counting a loss and closing the event: the event is both lost and open.  A thread does
+ * only one of these at a time. */
+static void settle_thread(epp_trace_ledger_entry *line, uint64_t known)
 {
 	if (line->emitted == known + 1 || (line->emitted + 1 == known && line->open && line->lost_total))
 		line->emitted = known;
@@ -338,7 +340,7 @@ static void settle_thread(epp_trace_account *line, uint64_t known)
 
 /* A kill while a profiler submitted events: its counters were updated before or after its events.  Events that were
  * being submitted may be lost. */
-static void settle_profiler(epp_trace_account *line, uint64_t known)
+static void settle_profiler(epp_trace_ledger_entry *line, uint64_t known)
 {
 	if (line->emitted > known) {
 		line->lost[EPP_LOSS_KILLED] += line->emitted - known;
@@ -353,7 +355,7 @@ void reader_account_end(struct reader_impl *impl)
 	bool cut_off = impl->reader.info.state == EPP_TRACE_CUT_OFF, live = impl->reader.info.state == EPP_TRACE_RECORDING;
 
 	for (size_t i = 0; i < impl->accounts_count; i++) {
-		epp_trace_account *line = &impl->accounts[i].account;
+		epp_trace_ledger_entry *line = &impl->accounts[i].account;
 		line->lost_total = lost_events(line->lost);
 		if (!line->track && !line->is_plugin)
 			line->emitted = line->lost_total;

@@ -132,7 +132,7 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 		if (!open->tail)
 			continue;
 		if (!open->id) {
-			reader_find(impl, EPP_ERROR, offset, "slot %u: open event %u is not one", reader_slot->index, d);
+			reader_find(impl, EPP_ERROR, offset, "slot %u: open event %u is invalid", reader_slot->index, d);
 			continue;
 		}
 		/* Handle each id once: a stack that was being compacted has duplicate entries. */

@@ -1,17 +1,16 @@
 /* Internals shared by the files of the reader; users of a reader include trace/reader.h.
  *
- *   reader.c                  opening: the header, the sequence of steps, the fields of epp_trace_info
+ *   reader.c                  opening: the header, the sequence of steps, lost names, the fields of epp_trace_info
  *   reader_scan.c             the segments and their blocks
  *   reader_ring.c             the same for a ring
  *   reader_index.c            the index of a packed file, instead of a scan
  *   reader_definitions.c      names, tracks, runs, pairs, ledger entries and producers, from blocks and from the log
- *   reader_window.c           the content of the window: regions, made into blocks
- *   reader_external_window.c  a window in a separate file
+ *   reader_window.c           the content of the window, in the file or another: regions, made into blocks
  *   reader_open_events.c      events that are open
- *   reader_names_lost.c       names that were lost in a kill
  *   reader_records.c          blocks and tracks of an opened trace
  *   reader_ledger.c           the ledger
  *   reader_process.c          detects if the writer is alive
+ *   reader_truncation.c       detects that the file was truncated
  */
 #ifndef EPPROF_RUNTIME_TRACE_READER_PRIVATE_H
 #define EPPROF_RUNTIME_TRACE_READER_PRIVATE_H
@@ -48,7 +47,7 @@ struct reader_slot {
 
 /* A line of the ledger. */
 struct reader_account {
-	epp_trace_account account;
+	epp_trace_ledger_entry account;
 	char *producer;
 	int32_t producer_index; /* only for plugins */
 };
@@ -73,9 +72,9 @@ struct reader_args {
 };
 
 /* File offsets of data that is stored without its offset; used for findings. */
-enum reader_saying_kind { READER_SAID_PAIR, READER_SAID_RUN, READER_SAID_ACCOUNT, READER_SAID_PRODUCER };
-struct reader_saying {
-	enum reader_saying_kind kind;
+enum reader_item { READER_ITEM_PAIR, READER_ITEM_RUN, READER_ITEM_ACCOUNT, READER_ITEM_PRODUCER };
+struct reader_item_offset {
+	enum reader_item kind;
 	uint64_t of; /* identifies the item: the pair's ticks, or a number */
 	uint64_t offset;
 };
@@ -108,13 +107,13 @@ struct reader_impl {
 	uint64_t overwritten_through;
 	struct reader_entries *entries; /* of a ring, in the order of reader.ledger */
 	size_t entries_count, entries_capacity;
-	struct epf_ledger_entry *kept; /* entries of the latest kept block: sums of ledger entries of older segments */
-	size_t kept_count;
-	uint64_t kept_through;
+	struct epf_ledger_entry *retained; /* entries of the latest EPF_BLOCK_RETAINED: sums of those of compacted segments */
+	size_t retained_count;
+	uint64_t retained_through;
 	uint64_t producers_number; /* number of the segment that `producers` come from */
 
 	bool never_started;         /* the file has a run block with number 0 */
-	bool has_elsewhere;         /* the window is read from header.window_path, which belongs to this trace */
+	bool has_external_window;   /* the window is read from header.window_path, which belongs to this trace */
 	size_t blocks_before_slots; /* number of blocks when the slots were copied */
 	struct reader_slot *slots;  /* the slots in use */
 	size_t slots_count, slots_capacity;
@@ -124,8 +123,8 @@ struct reader_impl {
 	size_t accounts_count, accounts_sessions, accounts_threads; /* end index of each kind */
 	bool accounts_counted;
 
-	struct reader_saying *said;
-	size_t said_count, said_capacity;
+	struct reader_item_offset *item_offsets;
+	size_t item_offsets_count, item_offsets_capacity;
 
 	/* in file order; after reader_order_args sorted by number, equal numbers in file order */
 	struct reader_args *args;
@@ -156,12 +155,10 @@ void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offse
 
 /* Records the file offset of an item; the array variants record the offset of each element in a block.  False: no
  * memory. */
-bool reader_said(struct reader_impl *impl, enum reader_saying_kind kind, uint64_t of, uint64_t offset);
-bool reader_said_pairs(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset);
-bool reader_said_accounts(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset);
-bool reader_said_producers(struct reader_impl *impl, uint32_t first, size_t count, uint64_t offset);
+bool reader_note_offset(struct reader_impl *impl, enum reader_item kind, uint64_t of, uint64_t offset);
+bool reader_note_producer_offsets(struct reader_impl *impl, uint32_t first, size_t count, uint64_t offset);
 /* Returns the last recorded offset of an item; UINT64_MAX: none. */
-uint64_t reader_said_at(const struct reader_impl *impl, enum reader_saying_kind kind, uint64_t of);
+uint64_t reader_find_offset(const struct reader_impl *impl, enum reader_item kind, uint64_t of);
 
 /* Reads the blocks from where the last scan stopped; called again to read what a live file has gained since.  Record
  * blocks are skipped once impl->records_closed is set. */
@@ -174,8 +171,8 @@ epp_status *reader_ring_end(struct reader_impl *impl) EPP_MUST_CHECK;
 /* Reads an EPF_BLOCK_OVERWRITTEN. */
 epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
-/* Reads an EPF_BLOCK_KEPT. */
-epp_status *reader_ring_keep(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+/* Reads an EPF_BLOCK_RETAINED. */
+epp_status *reader_ring_retained(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
 /* Notes that the last `count` ledger entries came from the segment that is being scanned. */
 epp_status *reader_ring_entries(struct reader_impl *impl, size_t count) EPP_MUST_CHECK;
@@ -201,9 +198,6 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 /* Reads definitions up to the first incomplete one. */
 epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
-/* Reads an EPF_DEFINE_ARGS. */
-epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset)
-    EPP_MUST_CHECK;
 /* Must be called after the last reader_define_args and before the first reader_defined_args. */
 epp_status *reader_order_args(struct reader_impl *impl) EPP_MUST_CHECK;
 /* For codec_writer.defined; `impl` is a struct reader_impl. */
@@ -212,8 +206,10 @@ const struct epf_arg *reader_defined_args(const void *impl, uint32_t number, uin
 epp_status *reader_define_thread(struct reader_impl *impl, const struct epf_slot *slot) EPP_MUST_CHECK;
 /* Sorts and merges the definitions. */
 epp_status *reader_define_end(struct reader_impl *impl) EPP_MUST_CHECK;
-/* Classifies the tracks once they are sorted: reader_tracks.c. */
-epp_status *reader_tracks_end(struct reader_impl *impl) EPP_MUST_CHECK;
+
+/* Adds findings if the file ends before its first segment or, if it is finished, is shorter than it was then or
+ * contains no run.  Sets the fields of epp_trace_info that report a truncated file. */
+epp_status *reader_check_end(struct reader_impl *impl, bool finished) EPP_MUST_CHECK;
 
 /* Adds a records block to the index: one at `offset` in the file, or one made from the region at `origin`. */
 epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
@@ -221,13 +217,13 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 
 /* Redirects reads of the window to the file that the header names.  False: it is missing or belongs to another trace
  * (a finding). */
-bool reader_elsewhere(struct reader_impl *impl);
+bool reader_external_window(struct reader_impl *impl);
 
 /* Reads the window of an unfinished file: live page, log, slots, regions; then rescans the segments. */
 epp_status *reader_window(struct reader_impl *impl) EPP_MUST_CHECK;
 
-/* reader_block_room returns a new block in reader->window_blocks with room for so many bytes of records (NULL: no
- * memory); reader_block_keep adds it.  Only one block at a time. */
+/* reader_block_room returns a new block in reader->window_blocks with room for `records_bytes` bytes of records
+ * (NULL: no memory); reader_block_keep adds it.  Only one block at a time. */
 struct epf_block *reader_block_room(struct reader_impl *impl, size_t records_bytes);
 epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block, const struct codec_writer *writer,
                               uint64_t origin) EPP_MUST_CHECK;

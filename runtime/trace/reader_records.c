@@ -46,7 +46,7 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 		memcpy(*buffer, &header, sizeof(header));
 		return NULL;
 	}
-	return epp_status_create(EPP_CORRUPT, "the block at %llu has changed since the file was opened",
+	return epp_status_create(EPP_CORRUPT, "the block at %llu was modified after the file was opened",
 	                         (unsigned long long)block->offset);
 }
 
@@ -68,15 +68,25 @@ static epp_status *decode_columns(struct reader_impl *impl, const struct reader_
 	return result == COLUMNS_NO_MEMORY ? epp_status_no_memory() : NULL;
 }
 
+epp_status *reader_decode_rows(struct reader_decoded *decoded)
+{
+	const struct epf_block *header = &decoded->header;
+	uint32_t room = CODEC_PAYLOAD_ROOM(header->payload_bytes);
+
+	if (!array_reserve(&decoded->bytes, &decoded->bytes_room, sizeof(*header) + room, 1))
+		return epp_status_no_memory();
+	struct codec_payload payload = { decoded->bytes + sizeof(*header), header->payload_bytes, room };
+	decoded->whole = codec_decode(header, &payload, decoded->open_ids, decoded->records, &decoded->count);
+	decoded->args = payload.bytes;
+	decoded->args_bytes = payload.count;
+	return NULL;
+}
+
 static epp_status *decode_rows(struct reader_impl *impl, const struct reader_block *block, struct reader_decoded *decoded)
 {
 	EPP_TRY(reader_block_read(&impl->reader, block, &decoded->bytes, &decoded->bytes_room));
 	memcpy(&decoded->header, decoded->bytes, sizeof(decoded->header));
-	decoded->args = decoded->bytes + sizeof(decoded->header);
-	decoded->args_bytes = decoded->header.payload_bytes;
-	decoded->whole = codec_decode(&decoded->header, decoded->args, decoded->open_ids, decoded->records,
-	                              &decoded->count);
-	return NULL;
+	return reader_decode_rows(decoded);
 }
 
 /* Marks an unreadable block as lost: from now on it has no records. */
@@ -104,9 +114,9 @@ epp_status *reader_block_decode(struct reader *reader, const struct reader_block
 	if (!block->is_lost)
 		status = block->is_packed ? decode_columns(impl, block, decoded) : decode_rows(impl, block, decoded);
 	if (epp_status_code(status) == EPP_CORRUPT && reader->summaries) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		status = NULL;
-		lose(impl, block, "a block's checksum is wrong, or it is not the one that the index lists");
+		lose(impl, block, "a block's checksum is wrong, or the block differs from the index");
 	}
 	if (block->is_lost) {
 		decoded->header = (struct epf_block){

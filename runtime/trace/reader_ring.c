@@ -82,7 +82,8 @@ epp_status *reader_ring_define(struct reader_impl *impl, const uint8_t *payload,
 	if (bytes >= sizeof(head))
 		memcpy(&head, payload, sizeof(head));
 	if (bytes < sizeof(head) || head.row_count > (bytes - sizeof(head)) / sizeof(*impl->overwritten)) {
-		reader_find(impl, EPP_ERROR, offset, "an account of what was overwritten, of %zu bytes", bytes);
+		reader_find(impl, EPP_ERROR, offset,
+		            "the counts of overwritten events have an invalid size of %zu bytes", bytes);
 		return NULL;
 	}
 	if (head.through <= impl->overwritten_through)
@@ -115,26 +116,27 @@ epp_status *reader_ring_entries(struct reader_impl *impl, size_t count)
 	return NULL;
 }
 
-epp_status *reader_ring_keep(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
+epp_status *reader_ring_retained(struct reader_impl *impl, const uint8_t *payload, size_t bytes, uint64_t offset)
 {
-	struct epf_kept head;
+	struct epf_retained head;
 
 	if (bytes >= sizeof(head))
 		memcpy(&head, payload, sizeof(head));
-	if (bytes < sizeof(head) || head.entry_count > (bytes - sizeof(head)) / sizeof(*impl->kept)) {
-		reader_find(impl, EPP_ERROR, offset, "an account of what was kept, of %zu bytes", bytes);
+	if (bytes < sizeof(head) || head.entry_count > (bytes - sizeof(head)) / sizeof(*impl->retained)) {
+		reader_find(impl, EPP_ERROR, offset, "the counts of retained blocks have an invalid size of %zu bytes",
+		            bytes);
 		return NULL;
 	}
-	if (head.through <= impl->kept_through)
+	if (head.through <= impl->retained_through)
 		return NULL;
 	struct epf_ledger_entry *entries = reallocarray(NULL, head.entry_count + 1, sizeof(*entries));
 	if (!entries)
 		return epp_status_no_memory();
 	memcpy(entries, payload + sizeof(head), head.entry_count * sizeof(*entries));
-	free(impl->kept);
-	impl->kept = entries;
-	impl->kept_count = head.entry_count;
-	impl->kept_through = head.through;
+	free(impl->retained);
+	impl->retained = entries;
+	impl->retained_count = head.entry_count;
+	impl->retained_through = head.through;
 	return NULL;
 }
 
@@ -144,21 +146,21 @@ static epp_status *settle_accounts(struct reader_impl *impl)
 	struct reader *reader = &impl->reader;
 	size_t kept = 0, next = 0;
 
-	if (!impl->kept_through)
+	if (!impl->retained_through)
 		return NULL;
 	for (size_t i = 0; i < reader->ledger_count; i++) {
 		while (next < impl->entries_count && i >= impl->entries[next].first + impl->entries[next].count)
 			next++;
 		bool is_void = next < impl->entries_count && i >= impl->entries[next].first &&
-		               impl->entries[next].number <= impl->kept_through;
+		               impl->entries[next].number <= impl->retained_through;
 		if (!is_void)
 			reader->ledger[kept++] = reader->ledger[i];
 	}
-	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, kept + impl->kept_count,
+	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, kept + impl->retained_count,
 	                          sizeof(*reader->ledger)))
 		return epp_status_no_memory();
-	memcpy(reader->ledger + kept, impl->kept, impl->kept_count * sizeof(*impl->kept));
-	reader->ledger_count = kept + impl->kept_count;
+	memcpy(reader->ledger + kept, impl->retained, impl->retained_count * sizeof(*impl->retained));
+	reader->ledger_count = kept + impl->retained_count;
 	return NULL;
 }
 
@@ -192,7 +194,7 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 		if (impl->places[i].is_damaged)
 			reader_find(impl, finished ? EPP_ERROR : EPP_NOTE,
 			            reader->header.segments_offset + i * reader->header.segment_bytes,
-			            "a segment's header is damaged: what the segment holds is not read");
+			            "a segment's header is damaged: the segment is not read");
 	for (size_t i = 0; i < reader->blocks_count; i++) {
 		const struct reader_block *block = &reader->blocks[i];
 		uint64_t number = block->in_window ? UINT64_MAX : impl->places[place_of(impl, block->offset)].number;

@@ -2,7 +2,7 @@
  *
  * The scan stops where a segment's last valid block ends and can continue there, because a live file grows: the
  * reader scans once, reads the window, and scans again for blocks that appeared in the meantime.  An invalid block
- * ends its segment, unless a valid block is where the invalid one's length says that it ends.  In the last segment
+ * ends its segment, unless a valid block follows at the distance of the invalid block's length.  In the last segment
  * of an unfinished file, the invalid rest is what a killed writer leaves if it is the beginning of a block followed
  * by zeros; otherwise it is damage.
  */
@@ -22,7 +22,7 @@ epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *b
 	if (block->sequence && !id_set_add(&impl->sequences, 0, block->sequence, &added))
 		return epp_status_no_memory();
 	if (!added) {
-		reader_find(impl, EPP_ERROR, origin, "region %llu stands in two blocks: the second one is left out",
+		reader_find(impl, EPP_ERROR, origin, "region %llu is in two blocks: the second one is ignored",
 		            (unsigned long long)block->sequence);
 		return NULL;
 	}
@@ -56,7 +56,8 @@ epp_status *reader_take_records(struct reader_impl *impl, const struct epf_block
 {
 	if (block->record_count > CODEC_RECORDS_MAX || block->open_count > EPF_OPEN_MAX || block->source > UINT16_MAX ||
 	    args_bytes == UINT32_MAX) {
-		reader_find(impl, EPP_ERROR, offset, "a block of %u records, %u open, source %u: left out",
+		reader_find(impl, EPP_ERROR, offset,
+		            "a block with impossible counts (%u records, %u open events, source %u) is ignored",
 		            block->record_count, block->open_count, block->source);
 		return NULL;
 	}
@@ -87,12 +88,12 @@ const char *reader_block_flaw(const uint8_t *segment, size_t at, size_t bytes, s
 	if (!block.magic)
 		return NULL;
 	if (block.magic != EPF_BLOCK_MAGIC)
-		return "no block begins here";
+		return "no block starts here";
 	if (at + sizeof(block) > bytes)
 		return "the file ends inside a block's header";
 	memcpy(&block, segment + at, sizeof(block));
 	if (block.payload_bytes > segment_bytes - at - sizeof(block))
-		return "a block reaches beyond its segment";
+		return "a block extends beyond its segment";
 	if (block.payload_bytes > bytes - at - sizeof(block))
 		return "the file ends inside a block";
 	uint32_t checksum = block.checksum;
@@ -158,7 +159,7 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 		why = reader_block_flaw(impl->segment, at, bytes, segment_bytes);
 		size_t behind = why && *why ? behind_damage(impl, at, bytes) : 0;
 		if (behind) {
-			reader_find(impl, EPP_ERROR, base + at, "%s: what it held is lost", why);
+			reader_find(impl, EPP_ERROR, base + at, "%s: its contents are lost", why);
 			at = behind;
 			continue;
 		}
@@ -196,7 +197,7 @@ static bool begin_segment(struct reader_impl *impl, size_t bytes)
 	else if (!segment.number)
 		return false; /* being reused: its events are counted as lost */
 	else if (segment.number != impl->segment_index + 1 && !(header->features & EPF_FEATURE_RING))
-		reader_find(impl, EPP_ERROR, offset, "segment %llu calls itself %llu",
+		reader_find(impl, EPP_ERROR, offset, "segment %llu has the number %llu in its header",
 		            (unsigned long long)impl->segment_index + 1, (unsigned long long)segment.number);
 	return true;
 }

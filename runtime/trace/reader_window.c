@@ -8,12 +8,101 @@
  * records use them, and in the log before in a block: so the log is read after the records, and the scan after it
  * only looks for definitions.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "containers/array.h"
 #include "format/format_slot.h"
 #include "trace/reader_private.h"
+
+/* ---- a window in a separate file ---- */
+
+/* Reads a window in a separate file (EPF_FEATURE_EXTERNAL_WINDOW): offsets between the live page and the segments
+ * are read from that file, all others from the trace.  The window's file has the same layout and a copy of the
+ * header page, whose file_id must match the trace. */
+
+struct elsewhere {
+	struct reader_source trace;
+	int fd;
+	uint64_t first, end; /* range of the window's offsets */
+};
+
+static size_t read_window(int fd, uint64_t offset, uint8_t *to, size_t bytes)
+{
+	size_t done = 0;
+	while (done < bytes) {
+		ssize_t part = pread(fd, to + done, bytes - done, (off_t)(offset + done));
+		if (part < 0 && errno == EINTR)
+			continue;
+		if (part <= 0)
+			break;
+		done += (size_t)part;
+	}
+	return done;
+}
+
+static size_t read_either(void *user, uint64_t offset, void *buffer, size_t bytes)
+{
+	const struct elsewhere *elsewhere = user;
+	uint8_t *to = buffer;
+	size_t done = 0;
+	while (done < bytes) {
+		uint64_t at = offset + done;
+		bool window = at >= elsewhere->first && at < elsewhere->end;
+		size_t part = bytes - done;
+		if (window && part > elsewhere->end - at)
+			part = (size_t)(elsewhere->end - at);
+		if (at < elsewhere->first && part > elsewhere->first - at)
+			part = (size_t)(elsewhere->first - at);
+		size_t got = window ? read_window(elsewhere->fd, at, to + done, part)
+		                    : elsewhere->trace.read(elsewhere->trace.user, at, to + done, part);
+		done += got;
+		if (got < part)
+			break;
+	}
+	return done;
+}
+
+static void close_both(void *user)
+{
+	struct elsewhere *elsewhere = user;
+	close(elsewhere->fd);
+	if (elsewhere->trace.close)
+		elsewhere->trace.close(elsewhere->trace.user);
+	free(elsewhere);
+}
+
+bool reader_external_window(struct reader_impl *impl)
+{
+	const struct epf_header *header = &impl->reader.header;
+	struct epf_header theirs;
+	int fd = open(header->window_path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0) {
+		reader_find(impl, EPP_ERROR, UINT64_MAX, "the window is in the file %s: %s", header->window_path,
+		            strerror(errno));
+		return false;
+	}
+	struct elsewhere *elsewhere = NULL;
+	if (read_window(fd, 0, (uint8_t *)&theirs, sizeof(theirs)) != sizeof(theirs) ||
+	    memcmp(theirs.file_id, header->file_id, sizeof(theirs.file_id)) != 0)
+		reader_find(impl, EPP_ERROR, UINT64_MAX, "the window file %s belongs to another trace",
+		            header->window_path);
+	else if (!(elsewhere = malloc(sizeof(*elsewhere))))
+		reader_find(impl, EPP_ERROR, UINT64_MAX, "the window file %s: out of memory", header->window_path);
+	if (!elsewhere) {
+		close(fd);
+		return false;
+	}
+	*elsewhere = (struct elsewhere){ impl->reader.source, fd, header->live_offset, header->segments_offset };
+	impl->reader.source = (struct reader_source){ .read = read_either, .close = close_both, .user = elsewhere };
+	impl->has_external_window = true;
+	return true;
+}
+
+/* ---- the window ---- */
 
 #define BATCH_BYTES (1u << 18)
 #define TRIES 4
@@ -55,11 +144,27 @@ static epp_status *take_live(struct reader_impl *impl)
 	for (size_t i = 0; i < EPF_PRODUCER_COUNT; i++)
 		if (producers[i].label[0])
 			reader->producers[i] = producers[i];
-	if (!reader_said_producers(impl, 0, EPF_PRODUCER_COUNT, reader->header.live_offset + sizeof(reader->live)))
+	if (!reader_note_producer_offsets(impl, 0, EPF_PRODUCER_COUNT, reader->header.live_offset + sizeof(reader->live)))
 		return epp_status_no_memory();
+	return NULL;
+}
+
+/* Reads the current run. Called after the regions are read, because a run may begin and store records meanwhile: without
+ * it, these would belong to no run. A run that has ended since is in a block, which the next scan reads. */
+static epp_status *take_run(struct reader_impl *impl)
+{
+	struct reader *reader = &impl->reader;
+	bool known = false;
+
+	/* The writer stores the number after the rest. */
+	EPP_TRY(read_or_zero(impl, reader->header.live_offset, &reader->live.run, sizeof(reader->live.run)));
 	if (!reader->live.run)
 		return NULL;
-	bool known = false;
+	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, run_first_id),
+	                     &reader->live.run_first_id,
+	                     offsetof(struct epf_live, log_used) - offsetof(struct epf_live, run_first_id)));
+	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, faults), &reader->live.faults,
+	                     sizeof(reader->live.faults)));
 	for (size_t i = 0; i < reader->runs_count; i++)
 		known = known || reader->runs[i].run == reader->live.run;
 	if (!array_reserve_zeroed(&reader->runs, &impl->runs_capacity, reader->runs_count + 1, sizeof(*reader->runs)))
@@ -102,7 +207,8 @@ static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint
 	EPP_TRY(read_or_zero(impl, word_offset, &word, sizeof(word)));
 	uint32_t used = EPF_LOG_USED(word);
 	if (used > bytes) {
-		reader_find(impl, EPP_ERROR, word_offset, "the log says that it holds %u of %u bytes", used, bytes);
+		reader_find(impl, EPP_ERROR, word_offset, "the log's size is %u of %u bytes, which is impossible", used,
+		            bytes);
 		used = bytes;
 	}
 	EPP_TRY(read_or_zero(impl, offset, piece, used));
@@ -158,7 +264,7 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 			reader_find(impl, EPP_ERROR, offset, "slot %u: state %u", index, slot.slot.state);
 		return NULL;
 	}
-	if (slot.slot.given_up & EPF_GIVEN_UP_OPEN)
+	if (slot.slot.dropped & EPF_DROPPED_OPEN)
 		memset(slot.slot.open, 0, sizeof(slot.slot.open));
 	if (!array_reserve_zeroed(&impl->slots, &impl->slots_capacity, impl->slots_count + 1, sizeof(*impl->slots)))
 		return epp_status_no_memory();
@@ -176,7 +282,7 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 			return NULL;
 	if (!array_reserve_zeroed(&reader->ledger, &impl->ledger_capacity, reader->ledger_count + 1,
 	                          sizeof(*reader->ledger)) ||
-	    !reader_said(impl, READER_SAID_ACCOUNT, slot->track, offset))
+	    !reader_note_offset(impl, READER_ITEM_ACCOUNT, slot->track, offset))
 		return epp_status_no_memory();
 	struct epf_ledger_entry *entry = &reader->ledger[reader->ledger_count++];
 	*entry = (struct epf_ledger_entry){ .track = slot->track,
@@ -191,13 +297,13 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 
 /* Adds what a profiler lost with a region that is being dropped.  One store makes both the thread's account and this
  * one valid. */
-static void take_given_up(struct reader *reader)
+static void take_dropped(struct reader *reader)
 {
-	uint64_t reason = reader->live.given_up_reason;
+	uint64_t reason = reader->live.dropped_reason;
 
 	for (size_t i = 0; i < EPF_PRODUCER_COUNT && reason < EPF_LOSS_COUNT; i++)
-		if (reader->producers[i].lost[reason] < reader->live.given_up_lost[i])
-			reader->producers[i].lost[reason] = reader->live.given_up_lost[i];
+		if (reader->producers[i].lost[reason] < reader->live.dropped_lost[i])
+			reader->producers[i].lost[reason] = reader->live.dropped_lost[i];
 }
 
 static epp_status *take_slots(struct window_reading *window)
@@ -222,8 +328,8 @@ static epp_status *take_slots(struct window_reading *window)
 			EPP_TRY(take_account(impl, &impl->slots[i].slot,
 			                     header->slots_offset + (uint64_t)impl->slots[i].index * EPF_SLOT_BYTES));
 	for (size_t i = 0; i < impl->slots_count; i++)
-		if (impl->slots[i].slot.given_up)
-			take_given_up(&impl->reader);
+		if (impl->slots[i].slot.dropped)
+			take_dropped(&impl->reader);
 	return NULL;
 }
 
@@ -236,11 +342,11 @@ static size_t records_start(const struct epf_region *header)
 }
 
 /* Returns true if the thread's account counts the region's events as lost already. */
-static bool is_given_up(const struct reader_impl *impl, const struct epf_region *header)
+static bool is_dropped(const struct reader_impl *impl, const struct epf_region *header)
 {
 	for (size_t i = 0; i < impl->slots_count; i++)
 		if (impl->slots[i].index == header->slot)
-			return (impl->slots[i].slot.given_up & ~EPF_GIVEN_UP_OPEN) == header->sequence;
+			return (impl->slots[i].slot.dropped & ~EPF_DROPPED_OPEN) == header->sequence;
 	return false;
 }
 
@@ -251,10 +357,11 @@ static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_
 	struct epf_record record;
 
 	memcpy(&header, region, sizeof(header));
-	if (!header.sequence || header.sequence != header.sequence_used || is_given_up(impl, &header))
+	if (!header.sequence || header.sequence != header.sequence_used || is_dropped(impl, &header))
 		return 0;
 	if (header.open_count > EPF_OPEN_MAX || records_start(&header) > bytes) {
-		reader_find(impl, EPP_ERROR, offset, "a region with %u open events", header.open_count);
+		reader_find(impl, EPP_ERROR, offset, "a region has an impossible number of open events: %u",
+		            header.open_count);
 		return 0;
 	}
 	size_t start = records_start(&header), at = start;
@@ -264,7 +371,7 @@ static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_
 			break;
 		size_t args = (size_t)record.arg_slots * sizeof(struct epf_arg);
 		if (args > bytes - at - sizeof(record)) {
-			reader_find(impl, EPP_ERROR, offset + at, "a record's %u arg slots reach beyond its region",
+			reader_find(impl, EPP_ERROR, offset + at, "a record's %u arg slots extend beyond its region",
 			            record.arg_slots);
 			break;
 		}
@@ -294,7 +401,7 @@ static epp_status *copy_region(struct window_reading *window, const uint8_t *reg
 	}
 	EPP_TRY(read_or_zero(impl, offset, copy->region, used));
 	/* If it is another region by now, the first one is in a block. */
-	if (memcmp(copy->region, region, 2 * sizeof(uint64_t)))
+	if (memcmp(copy->region, region, 2 * sizeof(uint64_t)) != 0)
 		copy->bytes = 0;
 	return NULL;
 }
@@ -352,7 +459,7 @@ static epp_status *drop_emptied(struct window_reading *window)
 		struct copy *copy = &window->copies[i];
 		uint64_t now;
 		EPP_TRY(read_or_zero(impl, copy->offset, &now, sizeof(now)));
-		if (memcmp(&now, copy->region, sizeof(now)))
+		if (memcmp(&now, copy->region, sizeof(now)) != 0)
 			copy->bytes = 0;
 	}
 	return NULL;
@@ -449,7 +556,7 @@ epp_status *reader_window(struct reader_impl *impl)
 	struct window_reading window = { .impl = impl };
 	epp_status *status = NULL;
 
-	if ((header->features & EPF_FEATURE_WINDOW_ELSEWHERE) && !reader_elsewhere(impl))
+	if ((header->features & EPF_FEATURE_EXTERNAL_WINDOW) && !reader_external_window(impl))
 		return NULL;
 	window.batch_bytes = batch_size(header);
 	window.batch = malloc(window.batch_bytes);
@@ -463,6 +570,8 @@ epp_status *reader_window(struct reader_impl *impl)
 	if (!status)
 		status = copy_regions(&window, header->chunks_offset, header->chunk_count, header->chunk_bytes, 0,
 		                      header->chunk_bytes);
+	if (!status)
+		status = take_run(impl);
 	if (!status)
 		status = drop_emptied(&window);
 	if (!status)
@@ -480,8 +589,9 @@ epp_status *reader_window(struct reader_impl *impl)
 		if (window.copies[i].bytes)
 			status = encode(impl, &window.copies[i]);
 	if (impl->args_lost)
-		reader_find(impl, impl->reader.live.flags & EPF_LIVE_LOG_FULL ? EPP_NOTE : EPP_ERROR, header->log_offset,
-		            "%llu records lack args: what they name is not defined", (unsigned long long)impl->args_lost);
+		reader_find(impl, impl->reader.live.flags & EPF_LIVE_LOG_FULL ? EPP_NOTE : EPP_ERROR,
+		            header->log_offset, "%llu records lack args: the args that they refer to are not defined",
+		            (unsigned long long)impl->args_lost);
 	if (!status)
 		status = define_threads(impl);
 	for (size_t i = 0; i < window.copies_count; i++)

@@ -9,7 +9,87 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/options.h"
+#include "trace/reader.h"
 #include "trace/reader_private.h"
+
+/* ---- the host clock ---- */
+
+/* Computes runs and clock quality from a trace's host clock samples. */
+
+/* Over shorter spans the uncertainty of two readings is larger than the rate error. */
+#define RATE_SPAN_NS 1000000000
+
+static const struct epf_host_pair *first_start(const struct reader *reader)
+{
+	for (size_t i = 0; i < reader->runs_count; i++) {
+		if (reader->runs[i].start.ticks)
+			return &reader->runs[i].start;
+	}
+	return NULL;
+}
+
+int epp_trace_run_at(const epp_trace *trace, size_t index, epp_trace_run *run)
+{
+	const struct reader *reader = trace->reader;
+	const struct epf_host_pair *zero = first_start(reader);
+
+	epp_trace_run made = { .struct_size = sizeof(made) };
+	if (!options_fill(run, &made, sizeof(made)) || index >= reader->runs_count)
+		return 0;
+	const struct epf_run *found = &reader->runs[index];
+	made.run = found->run;
+	made.source = found->source;
+	made.start_unix_ns = found->start.realtime_ns;
+	made.page_faults = found->faults;
+	if (zero && found->start.ticks)
+		made.start_ns = (int64_t)((uint64_t)found->start.monotonic_ns - (uint64_t)zero->monotonic_ns);
+	if (zero && found->end.ticks) {
+		made.ended = 1;
+		made.end_ns = (int64_t)((uint64_t)found->end.monotonic_ns - (uint64_t)zero->monotonic_ns);
+	}
+	options_fill(run, &made, sizeof(made));
+	return 1;
+}
+
+static int64_t rate_error_ppb(const struct reader *reader, uint64_t per_second)
+{
+	const struct epf_host_pair *first = &reader->pairs[0], *last = &reader->pairs[reader->pairs_count - 1];
+	double ns = (double)last->monotonic_ns - (double)first->monotonic_ns;
+	double ticks = (double)(last->ticks - first->ticks);
+
+	if (ns < RATE_SPAN_NS || ticks <= 0)
+		return 0;
+	double error = (ticks * 1e9 / ns / (double)per_second - 1) * 1e9;
+	return error > 1e18 ? (int64_t)1e18 : error < -1e18 ? (int64_t)-1e18 : (int64_t)error;
+}
+
+void epp_trace_get_clock(const epp_trace *trace, epp_trace_clock *clock)
+{
+	const struct reader *reader = trace->reader;
+	uint64_t per_second = reader->info.ticks_per_second ? reader->info.ticks_per_second : 1000000000;
+
+	epp_trace_clock made = { .pairs_count = reader->pairs_count };
+	for (size_t i = 0; i < reader->pairs_count; i++) {
+		const struct epf_host_pair *pair = &reader->pairs[i];
+		double half_width = (double)pair->half_width_ticks * 1e9 / (double)per_second;
+		if (half_width < 9e18 && (int64_t)half_width > made.largest_half_width_ns)
+			made.largest_half_width_ns = (int64_t)half_width;
+		if (!i)
+			continue;
+		uint64_t realtime = (uint64_t)pair->realtime_ns - (uint64_t)pair[-1].realtime_ns;
+		uint64_t monotonic = (uint64_t)pair->monotonic_ns - (uint64_t)pair[-1].monotonic_ns;
+		uint64_t step = realtime - monotonic;
+		step = step > INT64_MAX ? 0 - step : step;
+		if (step <= INT64_MAX && (int64_t)step > made.largest_step_ns)
+			made.largest_step_ns = (int64_t)step;
+	}
+	if (reader->pairs_count > 1)
+		made.rate_error_ppb = rate_error_ppb(reader, per_second);
+	options_fill(clock, &made, sizeof(made));
+}
+
+/* ---- the trace ---- */
 
 /* ---- sources ---- */
 
@@ -41,9 +121,7 @@ static void file_close(void *user)
 
 static size_t session_read(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
-	size_t got = epp_session_read(user, offset, buffer, bytes);
-	errno = 0; /* errno left by the session's own reading is not an error here */
-	return got;
+	return epp_session_read(user, offset, buffer, bytes);
 }
 
 static epp_status *open_source(const struct reader_source *source, const char *path, epp_trace **trace)
@@ -120,11 +198,11 @@ int epp_trace_source_at(const epp_trace *trace, size_t index, epp_trace_source *
 {
 	const struct reader *reader = trace->reader;
 
-	*source = (epp_trace_source){ .program = "", .hostname = "", .label = "" };
-	if (index >= reader->sources_count)
+	epp_trace_source made = { .program = "", .hostname = "", .label = "" };
+	if (!options_fill(source, &made, sizeof(made)) || index >= reader->sources_count)
 		return 0;
 	const struct epf_source *found = &reader->sources[index];
-	*source = (epp_trace_source){
+	made = (epp_trace_source){
 		.source = (uint32_t)index,
 		.pid = found->pid,
 		.program = found->program,
@@ -134,7 +212,8 @@ int epp_trace_source_at(const epp_trace *trace, size_t index, epp_trace_source *
 		.clock_error_ns = found->clock_error_ns < INT64_MAX ? (int64_t)found->clock_error_ns : INT64_MAX,
 	};
 	for (size_t i = 0; i < sizeof(found->boot_id); i++)
-		snprintf(source->boot_id + 2 * i, 3, "%02x", found->boot_id[i]);
+		snprintf(made.boot_id + 2 * i, 3, "%02x", found->boot_id[i]);
+	options_fill(source, &made, sizeof(made));
 	return 1;
 }
 
@@ -169,7 +248,7 @@ const epp_trace_track *epp_trace_track_find(const epp_trace *trace, uint32_t tra
 	return reader_track(trace->reader, track);
 }
 
-const char *epp_trace_plugin(const epp_trace *trace, const epp_trace_track *track)
+const char *epp_trace_track_plugin(const epp_trace *trace, const epp_trace_track *track)
 {
 	const struct reader *reader = trace->reader;
 
@@ -189,28 +268,29 @@ const char *epp_trace_name(const epp_trace *trace, epp_name name, size_t *bytes)
 	return known ? reader->names[name].text : unknown;
 }
 
-size_t epp_trace_accounts_count(epp_trace *trace)
+size_t epp_trace_ledger_count(epp_trace *trace)
 {
 	struct reader_impl *impl = reader_impl(trace->reader);
 	epp_status *status = reader_account_lines(impl);
 
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return impl->accounts_missing ? 1 : impl->accounts_count;
 }
 
-epp_status *epp_trace_account_at(epp_trace *trace, size_t index, epp_trace_account *account)
+epp_status *epp_trace_ledger_at(epp_trace *trace, size_t index, epp_trace_ledger_entry *account)
 {
 	struct reader_impl *impl = reader_impl(trace->reader);
 
-	*account = (epp_trace_account){ 0 };
+	if (!options_fill(account, &(epp_trace_ledger_entry){ 0 }, sizeof(*account)))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_trace_ledger_entry: struct_size is not set");
 	EPP_TRY(reader_accounts(impl));
 	if (index >= impl->accounts_count)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "account %zu of %zu", index, impl->accounts_count);
-	*account = impl->accounts[index].account;
+		return epp_status_create(EPP_INVALID_ARGUMENT, "ledger entry %zu of %zu", index, impl->accounts_count);
+	options_fill(account, &impl->accounts[index].account, sizeof(*account));
 	return NULL;
 }
 
-epp_status *epp_trace_offset_of(epp_trace *trace, uint32_t source, uint64_t id, uint64_t *offset)
+epp_status *epp_trace_find_record(epp_trace *trace, uint32_t source, uint64_t id, uint64_t *offset)
 {
 	struct reader *reader = trace->reader;
 	struct reader_decoded records = { 0 };

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include "base/atomics.h"
 #include "base/gate.h"
-#include "record/atomics.h"
 #include "tests/support/recording.h"
 
 #define ROUNDS (20000 / RECORDING_SLOW)

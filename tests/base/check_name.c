@@ -19,12 +19,12 @@ START_TEST(before_the_first_name_the_end_is_one)
 	epp_session *session = recording_start(NULL);
 	recording_end(session);
 	ck_assert_uint_ge(name_end(), 1);
-	ck_assert_uint_ge(recording_inside(session)->names_written, 1);
+	ck_assert_uint_ge(recording_storage(session)->definitions.names_written, 1);
 	check_ok(epp_session_start(session));
 	numbered(1);
 	recording_end(session);
 	trace_scan_free(recording_look(session));
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -240,8 +240,8 @@ START_TEST(threads_agree)
 }
 END_TEST
 
-/* Texts that are looked for at the same place of a table of any size, in pairs, each thread's at the same time: who finds
- * the place free must not take what the other one puts there. */
+/* Texts that are looked for at the same place of a table of any size, in pairs, each thread's at the same time: who
+ * finds the place free must not take what the other one puts there. */
 #define TRIED (1u << 18)
 #define PLACE(text) (name_hash(text, strlen(text)) & ((1u << 21) - 1))
 

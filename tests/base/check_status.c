@@ -10,7 +10,7 @@ START_TEST(null_is_success)
 {
 	ck_assert_int_eq(epp_status_code(NULL), EPP_OK);
 	ck_assert_str_eq(epp_status_message(NULL), "");
-	epp_status_release(NULL);
+	epp_status_destroy(NULL);
 	ck_assert_ptr_null(epp_status_prefix(NULL, "context"));
 }
 END_TEST
@@ -26,12 +26,12 @@ START_TEST(a_message_is_formatted_and_prefixed)
 	/* The message may be an argument of its own prefix. */
 	status = epp_status_prefix(status, "%s", epp_status_message(status));
 	ck_assert_str_eq(epp_status_message(status), "loading %s: lib\"foo\".so: 5%: loading %s: lib\"foo\".so: 5%");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	status = epp_status_create(EPP_IO, "%s", "");
 	ck_assert_str_eq(epp_status_message(status), "");
 	status = epp_status_prefix(status, "%s", "");
 	ck_assert_str_eq(epp_status_message(status), ": ");
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 END_TEST
 
@@ -41,7 +41,7 @@ START_TEST(long_messages_are_whole)
 	memset(text, 'x', sizeof(text) - 1);
 	epp_status *status = epp_status_prefix(epp_status_create(EPP_IO, "%s", text), "%s", text);
 	ck_assert_uint_eq(strlen(epp_status_message(status)), 2 * (sizeof(text) - 1) + 2);
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 END_TEST
 
@@ -50,14 +50,14 @@ START_TEST(the_system_gives_the_reason)
 	epp_status *status = epp_status_errno(ENOENT, "%s", "a/b");
 	ck_assert_int_eq(epp_status_code(status), EPP_NOT_FOUND);
 	ck_assert_str_eq(epp_status_message(status), "a/b: No such file or directory");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	status = epp_status_errno(ENOSPC, "x");
 	ck_assert_int_eq(epp_status_code(status), EPP_IO);
 	ck_assert_str_eq(epp_status_message(status), "x: No space left on device");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	status = epp_status_errno(99999, "x");
 	ck_assert_str_eq(epp_status_message(status), "x: Unknown error 99999");
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 END_TEST
 
@@ -67,8 +67,8 @@ START_TEST(without_memory_there_is_one_all_the_same)
 	ck_assert_int_eq(epp_status_code(status), EPP_OUT_OF_MEMORY);
 	ck_assert_str_eq(epp_status_message(status), "out of memory");
 	ck_assert_ptr_eq(epp_status_prefix(status, "context"), status);
-	epp_status_release(status);
-	epp_status_release(status);
+	epp_status_destroy(status);
+	epp_status_destroy(status);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	/* A message that cannot be held becomes that status. */
 	static char text[1 << 24];

@@ -241,14 +241,14 @@ START_TEST(what_it_is_called)
 {
 	static const char *const texts[] = { NULL, "stop: it has not returned after 2000 ms",
 		                             "stop: not called, because an earlier call has not returned",
-		                             "stop: no thread can be started: out of memory, or too many threads" };
+		                             "stop: cannot start a thread: out of memory, or too many threads" };
 	unsetenv("EPPROF_PLUGIN_TIMEOUT_MS");
 	worker_timeout_ns();
 	ck_assert_ptr_null(worker_status(WORKER_DONE, "stop"));
 	for (int result = WORKER_HUNG; result <= WORKER_NO_THREAD; result++) {
 		epp_status *status = worker_status((enum worker_result)result, "stop");
 		ck_assert_str_eq(epp_status_message(status), texts[result]);
-		epp_status_release(status);
+		epp_status_destroy(status);
 	}
 }
 END_TEST

@@ -1,5 +1,6 @@
-/* Bridges where users put them: a copy or a symbolic link, alone in a folder of a framework's; and together in one process, whose
- * one libepprof gives all of them one trace.  Covers no_zstd.c and formats_xspace.c.  tests/interop has the frameworks themselves. */
+/* Bridges where users put them: a copy or a symbolic link, alone in a folder of a framework's; and together in one
+ * process, whose one libepprof gives all of them one trace.  Covers no_zstd.c and formats_xspace.c.  tests/interop has
+ * the frameworks themselves. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -9,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "epprof/abi/pjrt.h"
+#include "epprof/abi/tf.h"
 #include "epprof/epprof.h"
-#include "epprof/pjrt.h"
-#include "epprof/tf.h"
 #include "epprof/timeline.h"
 #include "tests/support/check.h"
 
@@ -177,7 +178,7 @@ static unsigned count_events(const char *path, const char *name)
 	while (epp_timeline_next(timeline, &event))
 		count += event->name_bytes == strlen(name) && !memcmp(event->name, name, event->name_bytes);
 	check_ok(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
 	return count;
 }

@@ -1,13 +1,13 @@
-/* The host's operations of a framework's finished profile, given to a bridge as Python gives them: whose threads they are, what
- * was launched in them, and what is left if they cannot be read or do not come.  Covers bridges/shared/xspace_host.c; tests/interop has
- * the frameworks. */
+/* The host's operations of a framework's finished profile, given to a bridge as Python gives them: whose threads they
+ * are, what was launched in them, and what is left if they cannot be read or do not come.  Covers
+ * bridges/shared/xspace_host.c; tests/interop has the frameworks. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 #include "tests/support/merging.h"
 #include "tests/support/xplane_builder.h"
 
@@ -353,7 +353,7 @@ static void with_a_profile_of_no_time(void)
 	end_session();
 	free(space.bytes);
 	ck_assert_int_eq(give(&timeless), FAILED);
-	ck_assert_msg(strstr(told, "does not say when its session began") != NULL, "%s", told);
+	ck_assert_msg(strstr(told, "its start time is missing") != NULL, "%s", told);
 }
 
 START_TEST(what_plugins_reported_does_not_depend_on_them)

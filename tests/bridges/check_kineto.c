@@ -179,7 +179,8 @@ static uint32_t calls_of(int32_t producer, int64_t thread)
 	return builder_track(builder, &definition, "thread", "vendor");
 }
 
-/* Two plugins count their launches from 1: each call is joined to what it launched, and to nothing of the other plugin. */
+/* Two plugins count their launches from 1: each call is joined to what it launched, and to nothing of the other
+ * plugin. */
 START_TEST(calls_are_joined_by_the_number_of_their_plugin)
 {
 	const struct {

@@ -1,6 +1,6 @@
-/* The collector for ONNX Runtime, bridges/ort*.c, driven by a host of the test's own: how events are paired, what is kept of
- * them, and what a table of an older version lacks.  What it carries: check_ort_carried.c.  In ONNX Runtime itself:
- * tests/interop/check_collector*.py.
+/* The collector for ONNX Runtime, bridges/ort*.c, driven by a host of the test's own: how events are paired, what is
+ * kept of them, and what a table of an older version lacks.  What it carries: check_ort_hosted.c.  In ONNX Runtime
+ * itself: tests/interop/check_collector*.py.
  *
  * Each test records in a process of its own, whose environment names the trace, and looks at that afterwards. */
 #include <stdatomic.h>
@@ -175,7 +175,8 @@ static void record_deep(void)
 START_TEST(deeper_than_there_is_room)
 {
 	struct trace_scan *scan = recorded(record_deep, NULL);
-	/* 64 of 200 were recorded; the outermost of them were forgotten here and end with what comes next, or with the run. */
+	/* 64 of 200 were recorded; the outermost of them were forgotten here and end with what comes next, or with the
+	 * run. */
 	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 64);
 	trace_scan_free(scan);
 }
@@ -209,7 +210,8 @@ START_TEST(args_and_times)
 	struct trace_scan *scan = recorded(record_args, NULL);
 	const struct scan_record *record = named(scan, "tab\there \xff");
 	ck_assert_uint_eq(EPF_BITS_CATEGORY(record->bits), EPP_NODE);
-	/* Three times, one more of the first event, and all but the unknown key and what no event of this version has. */
+	/* Three times, one more of the first event, and all but the unknown key and what no event of this version
+	 * has. */
 	ck_assert_uint_eq(record->args_count, 3 + 1 + 7);
 	ck_assert_uint_eq(record->args[0].value, 4000);
 	ck_assert_uint_eq(record->args[1].value, 7);
@@ -257,8 +259,8 @@ START_TEST(of_many_at_once_each_has_its_events)
 }
 END_TEST
 
-/* A collector and a carried profiler want an account each: 16 pairs have them. */
-START_TEST(a_carried_one_without_an_account_is_counted_as_lost)
+/* A collector and a hosted profiler want an account each: 16 pairs have them. */
+START_TEST(a_hosted_one_without_an_account_is_counted_as_lost)
 {
 	struct trace_scan *scan = recorded(record_many_at_once, CHECK_BUILD "/tests/plugins/plain_ep.so");
 	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, named(scan, "model_run")->name), MANY);
@@ -409,7 +411,7 @@ static Suite *ort_bridge_suite(void)
 	tcase_add_test(tcase, deeper_than_there_is_room);
 	tcase_add_test(tcase, args_and_times);
 	tcase_add_test(tcase, of_many_at_once_each_has_its_events);
-	tcase_add_test(tcase, a_carried_one_without_an_account_is_counted_as_lost);
+	tcase_add_test(tcase, a_hosted_one_without_an_account_is_counted_as_lost);
 	tcase_add_test(tcase, a_profiler_for_each_run);
 	tcase_add_test(tcase, an_older_host);
 	tcase_add_test(tcase, a_newer_host);

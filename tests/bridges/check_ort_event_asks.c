@@ -1,5 +1,5 @@
 /* An event has the args that ONNX Runtime gave for it, all of them and no others, whatever events came before:
- * bridges/onnxruntime/ort_event_args.c in a host of the test's own. */
+ * bridges/onnxruntime/ort_event_record.c in a host of the test's own. */
 #include "ort_bridge_host.h"
 #include "tests/support/random_values.h"
 
@@ -80,8 +80,8 @@ static void put_shapes(struct node_event *event, unsigned key, uint64_t random)
 	put_text(event, key, text);
 }
 
-/* Few values of each arg, independent of each other, so that an event often differs from an earlier one in a single arg.  Names
- * and node indexes repeat, as in the branches of an If. */
+/* Few values of each arg, independent of each other, so that an event often differs from an earlier one in a single
+ * arg.  Names and node indexes repeat, as in the branches of an If. */
 static void random_event(struct node_event *event, bool has_pool)
 {
 	static const char *const operations[] = { "Neg", "Abs", "LayerNormalization", "", "17" };

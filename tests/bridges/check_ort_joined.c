@@ -1,6 +1,6 @@
-/* Profilers that ONNX Runtime drives beside the collector and that hand it their events: bridges/onnxruntime/ort_joined.c and
- * ep_kit/collector.h, the collector in its library, the kit in this program.  In ONNX Runtime itself:
- * tests/interop/check_collector.py. */
+/* Profilers that ONNX Runtime drives beside the collector and that hand it their events:
+ * bridges/onnxruntime/ort_joined.c and ep_kit/collector.h, the collector in its library, the kit in this program.  In
+ * ONNX Runtime itself: tests/interop/check_collector.py. */
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -374,6 +374,78 @@ START_TEST(what_was_handed_over_survives_a_kill)
 }
 END_TEST
 
+/* ---- a label that is not the provider's name ---- */
+
+static const char *node_provider;
+
+static const char *value_of(const char *key)
+{
+	return strcmp(key, "provider") == 0 ? node_provider : NULL;
+}
+
+/* The kit's events belong to TestExecutionProvider, whose first node launches no kernel; OtherEP has no profiler. */
+static void record_under_another_label(void)
+{
+	own_arg_value = value_of;
+	struct host host = host_open();
+	OrtEpProfilerImpl *collector = started(&host);
+	epp_ep_profiler *ep = ep_started(NULL);
+	node_provider = "TestExecutionProvider";
+	begin(collector, 5000);
+	begin(&ep->impl, 5000);
+	end(collector, 5000, "no kernel");
+	end(&ep->impl, 5000, "no kernel");
+	launch(collector, &ep->impl, ep, 5001, "outer");
+	node_provider = "OtherEP";
+	begin(collector, 5002);
+	begin(&ep->impl, 5002);
+	end(collector, 5002, "other");
+	end(&ep->impl, 5002, "other");
+	if (getenv("CHECK_KILLED"))
+		kill(getpid(), SIGKILL);
+	ended(&ep->impl);
+	ended(collector);
+	host_close(&host);
+}
+
+static void assert_only_other_is_missing(const struct trace_scan *scan)
+{
+	ck_assert_uint_eq(producer(scan, "TestEP")->emitted, 1);
+	ck_assert_uint_eq(producer(scan, "TestExecutionProvider")->emitted, 0);
+	ck_assert_str_eq(producer(scan, "TestExecutionProvider")->note, "");
+	ck_assert_uint_eq(producer(scan, "OtherEP")->emitted, 1);
+	ck_assert(strstr(producer(scan, "OtherEP")->note, "missing: ") == producer(scan, "OtherEP")->note);
+}
+
+START_TEST(a_provider_is_not_missing_under_another_label)
+{
+	struct trace_scan *scan = recorded(record_under_another_label, NULL);
+	assert_only_other_is_missing(scan);
+	ck_assert_uint_eq(producer(scan, "OtherEP")->lost[EPP_LOSS_PLUGIN], 1);
+	trace_scan_free(scan);
+}
+END_TEST
+
+START_TEST(nor_after_a_kill)
+{
+	char *path = check_path("joined-label.epp");
+	pid_t pid = fork();
+	if (!pid) {
+		setenv("EPPROF_OUTPUT", path, 1);
+		setenv("CHECK_KILLED", "1", 1);
+		record_under_another_label();
+	}
+	int result;
+	waitpid(pid, &result, 0);
+	ck_assert(WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL);
+	struct trace_scan *scan = trace_scan_file(path);
+	ck_assert_msg(!scan->error, "%s", scan->error);
+	ck_assert_uint_eq(producer(scan, "TestExecutionProvider")->emitted, 0);
+	ck_assert_uint_eq(producer(scan, "OtherEP")->emitted, 1);
+	trace_scan_free(scan);
+}
+END_TEST
+
 /* ---- without the collector ---- */
 
 static void record_without_output(void)
@@ -414,6 +486,8 @@ static Suite *ort_joined_suite(void)
 	tcase_add_test(tcase, the_ep_may_go_first);
 	tcase_add_test(tcase, each_run_joins_anew);
 	tcase_add_test(tcase, what_was_handed_over_survives_a_kill);
+	tcase_add_test(tcase, a_provider_is_not_missing_under_another_label);
+	tcase_add_test(tcase, nor_after_a_kill);
 	tcase_add_test(tcase, without_an_output_nobody_joins);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -1,10 +1,11 @@
-/* libepprof_pjrt.so in a host of ours that calls it as JAX does: a profiler for each session, garbage for sizes, and each call
- * in a wrong place; plugins that are missing or fail, a second registration, a second thread; and epprof as its host.
- * Covers pjrt_bridge.c; tests/interop has JAX itself, check_jax_plugins the package that JAX finds it by. */
+/* libepprof_pjrt.so in a host of ours that calls it as JAX does: a profiler for each session, garbage for sizes, and
+ * each call in a wrong place; plugins that are missing or fail, a second registration, a second thread; and epprof as
+ * its host. Covers pjrt_bridge.c; tests/interop has JAX itself, check_jax_plugins the package that JAX finds it by. */
 #include <sys/resource.h>
 
-#include "epprof/pjrt.h"
+#include "epprof/abi/pjrt.h"
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "tests/support/recording.h"
 #include "xspace_bridge_host.h"
 
@@ -169,7 +170,7 @@ START_TEST(of_two_at_once_the_first_has_the_run)
 		ck_assert_uint_eq(collect(both[1]), 0);
 		ck_assert_int_eq(destroy(both[0]), 0);
 		ck_assert_int_eq(destroy(both[1]), 13);
-		ck_assert_str_eq(told, "another profile of this process is on and has all events");
+		ck_assert_str_eq(told, "another profile of this process is active and receives all events");
 	}
 }
 END_TEST
@@ -247,7 +248,7 @@ static void host_run_unseen(void)
 	    .error = api->destroy(&(PLUGIN_Profiler_Destroy_Args){ GARBAGE_SIZE, created.profiler }) });
 }
 
-/* epprof, the bridge, the plugin; and it is not carried by itself when epprof's host has it from the same variable. */
+/* epprof, the bridge, the plugin; and it is not hosted by itself when epprof's host has it from the same variable. */
 START_TEST(epprof_itself_takes_it_for_a_plugin)
 {
 	epp_plugin *plugin;
@@ -259,7 +260,7 @@ START_TEST(epprof_itself_takes_it_for_a_plugin)
 	epp_session_options options = { .struct_size = sizeof(options) };
 	epp_session *session;
 	check_ok(epp_session_create(&options, &session));
-	check_ok(epp_session_attach(session, impl, "carried"));
+	check_ok(epp_session_attach(session, impl, "hosted"));
 	for (unsigned run = 0; run < 2; run++) {
 		check_ok(epp_session_start(session));
 		work(SAMPLE("pu1"), 300);
@@ -267,12 +268,12 @@ START_TEST(epprof_itself_takes_it_for_a_plugin)
 		epp_status *status = epp_session_wait(session, 20000000000u);
 		const char *message = epp_status_message(status);
 		ck_assert_msg(_i || run ? !status : strstr(message, "is a bridge itself") != NULL, "%s", message);
-		epp_status_release(status);
+		epp_status_destroy(status);
 	}
 	struct trace_scan *scan = recording_look(session);
 	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, epp_name_intern("relu")), 600);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(plugin));
 }
 END_TEST

@@ -1,9 +1,9 @@
-/* libepprof_tf.so in a host of ours that calls it as TensorFlow does: registration with room and without, two calls for a
- * profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c, carried.c,
- * xspace_carried.c and xspace_profile.c; tests/interop has TensorFlow itself. */
+/* libepprof_tf.so in a host of ours that calls it as TensorFlow does: registration with room and without, two calls for
+ * a profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c,
+ * hosted_plugins.c, xspace_hosted.c and xspace_profile.c; tests/interop has TensorFlow itself. */
 
+#include "epprof/abi/tf.h"
 #include "epprof/plugin.h"
-#include "epprof/tf.h"
 #include "xspace_bridge_host.h"
 
 static const char bridge_path[] = BRIDGE("tf");

@@ -1,5 +1,5 @@
-/* A host for libepprof_ort.so: ONNX Runtime's tables as libepprof serves them, in the version that a test wants, and calls in
- * ONNX Runtime's order.  All assert. */
+/* A host for libepprof_ort.so: ONNX Runtime's tables as libepprof serves them, in the version that a test wants, and
+ * calls in ONNX Runtime's order.  All assert. */
 #ifndef EPPROF_TESTS_BRIDGES_ORT_BRIDGE_HOST_H
 #define EPPROF_TESTS_BRIDGES_ORT_BRIDGE_HOST_H
 
@@ -212,15 +212,16 @@ static void end(OrtEpProfilerImpl *profiler, uint64_t id, const char *name)
 
 static char *trace_path;
 
-static inline void record_apart(void (*record)(void), const char *carried)
+static inline void record_apart(void (*record)(void), const char *hosted)
 {
 	static unsigned number;
-	trace_path = check_path("bridge-%u.epp", number++);
-	unlink(trace_path); /* another test's */
+	/* Several processes may do this at the same time. */
+	trace_path = check_path("bridge-%d-%u.epp", (int)getpid(), number++);
+	unlink(trace_path);
 	pid_t pid = fork();
 	if (!pid) {
 		setenv("EPPROF_OUTPUT", trace_path, 1);
-		setenv("EPPROF_PROFILERS", carried ? carried : "", 1);
+		setenv("EPPROF_PROFILERS", hosted ? hosted : "", 1);
 		record();
 		exit(0);
 	}
@@ -229,9 +230,9 @@ static inline void record_apart(void (*record)(void), const char *carried)
 	ck_assert_int_eq(result, 0);
 }
 
-static struct trace_scan *recorded(void (*record)(void), const char *carried)
+static struct trace_scan *recorded(void (*record)(void), const char *hosted)
 {
-	record_apart(record, carried);
+	record_apart(record, hosted);
 	struct trace_scan *scan = trace_scan_file(trace_path);
 	const char *wrong = scan_balance(scan);
 	ck_assert_msg(!wrong, "%s", wrong);

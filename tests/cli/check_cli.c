@@ -1,5 +1,5 @@
-/* The epprof command as somebody meets it who types: files that cannot be read or written, exit statuses, and what goes to
- * which output.  Covers all of cli/ together with check_options, check_cli_summary and check_cli_tail. */
+/* The epprof command as somebody meets it who types: files that cannot be read or written, exit statuses, and what goes
+ * to which output.  Covers all of cli/ together with check_options, check_cli_summary and check_cli_tail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -181,6 +181,30 @@ START_TEST(files_are_not_overwritten_unasked)
 }
 END_TEST
 
+START_TEST(json_is_no_trace)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s", check_path("profile.json"));
+	FILE *file = fopen(path, "w");
+	fputs(" \n[{\"name\": \"x\"}]", file);
+	fclose(file);
+	EXPECT(5, "it is JSON; 'epprof import -o FILE.epp ", "summary", path);
+	file = fopen(path, "w");
+	fputs("no json, no trace", file);
+	fclose(file);
+	struct command run = command_run(NULL, "summary", path, NULL);
+	ck_assert_int_eq(run.code, 5);
+	ck_assert_ptr_null(strstr(run.err, "import"));
+	command_free(&run);
+	unlink(path);
+	/* A pipe is refused at once, not waited for. */
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	EXPECT(5, "not a regular file", "info", path);
+	unlink(path);
+}
+END_TEST
+
 START_TEST(the_format_follows_the_name)
 {
 	char path[512];
@@ -210,11 +234,11 @@ START_TEST(a_filter_without_a_match_is_told)
 {
 	struct command run = command_run(NULL, "convert", "-t", "chrome", "-o", "-", "--name", "no such*", sample, NULL);
 	ck_assert_int_eq(run.code, 0);
-	ck_assert_str_eq(run.err, "epprof: no event fits the filters\n");
+	ck_assert_str_eq(run.err, "epprof: no event matches the filters\n");
 	command_free(&run);
 	run = command_run(NULL, "convert", "-t", "chrome", "-o", "-", "--from", "100s", "--to", "200s", sample, NULL);
 	ck_assert_int_eq(run.code, 0);
-	ck_assert_ptr_nonnull(strstr(run.err, "epprof: no event lies in the window\n"));
+	ck_assert_ptr_nonnull(strstr(run.err, "epprof: no event is in the time window\n"));
 	command_free(&run);
 	run = command_run(NULL, "convert", "-t", "chrome", "-o", "-", "--name", "gemm", sample, NULL);
 	ck_assert_ptr_null(strstr(run.err, "no event"));
@@ -321,6 +345,20 @@ START_TEST(info_tells_what_a_trace_is)
 }
 END_TEST
 
+START_TEST(the_help_of_info_explains_every_reason)
+{
+	struct command run = command_run(NULL, "info", "--help", NULL);
+	const char *name;
+	char row[64];
+
+	for (unsigned reason = 0; (name = epp_loss_name(reason)) != NULL; reason++) {
+		snprintf(row, sizeof row, "\n  %s  ", name);
+		ck_assert_msg(strstr(run.out, row) != NULL, "'%s' is not in the help", name);
+	}
+	command_free(&run);
+}
+END_TEST
+
 START_TEST(hostile_names_do_no_harm)
 {
 	static const char name[] = "\x1b[31mred\x07\r\n\"quoted\", \xff\xC2\x9B";
@@ -366,6 +404,7 @@ static Suite *cli_suite(void)
 	tcase_add_test(files, a_closed_pipe_is_quiet);
 	tcase_add_test(files, a_closed_output_is_noticed);
 	tcase_add_test(files, files_are_not_overwritten_unasked);
+	tcase_add_test(files, json_is_no_trace);
 	tcase_add_test(files, the_format_follows_the_name);
 	tcase_add_test(files, a_filter_without_a_match_is_told);
 	tcase_add_test(files, a_window_is_converted);
@@ -376,6 +415,7 @@ static Suite *cli_suite(void)
 	tcase_add_test(results, strict_tells_of_losses);
 	tcase_add_test(results, validate_finds_damage);
 	tcase_add_test(results, info_tells_what_a_trace_is);
+	tcase_add_test(results, the_help_of_info_explains_every_reason);
 	tcase_add_test(results, hostile_names_do_no_harm);
 	suite_add_tcase(suite, results);
 	return suite;

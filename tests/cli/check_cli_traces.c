@@ -1,5 +1,5 @@
-/* Traces in the hands of somebody who types: where the commands that make them write to, what these ask for, and what is
- * said of a trace that was cut. */
+/* Traces in the hands of somebody who types: where the commands that make them write to, what these ask for, and what
+ * is said of a trace that was cut. */
 #include <string.h>
 #include <unistd.h>
 
@@ -20,14 +20,16 @@
 START_TEST(traces_go_to_files_of_their_own)
 {
 	static const char *const makers[] = { "recover", "pack", "merge", "import", "run" };
+	static const char *const refused[] = { "is the input trace", "is the input trace", "is one of the input traces",
+		                               "is the input file", "is the model itself" };
 	struct epp_builder *b = export_sample();
 	const char *sample = check_path("sample.epp"), *maker = makers[_i];
 
 	builder_write(b, EPF_FINISHED, sample);
 	builder_destroy(b);
-	EXPECT(2, "not to standard output", maker, "-o", "-", sample);
-	EXPECT(2, "a file has a name", maker, "-o", "", sample);
-	EXPECT(2, "itself", maker, "--force", "-o", sample, sample);
+	EXPECT(2, "cannot be written to standard output", maker, "-o", "-", sample);
+	EXPECT(2, "the file name is empty", maker, "-o", "", sample);
+	EXPECT(2, refused[_i], maker, "--force", "-o", sample, sample);
 	ck_assert_int_ne(access("-", F_OK), 0);
 }
 END_TEST
@@ -37,7 +39,7 @@ START_TEST(import_asks_for_a_profile)
 	const char *output = check_path("imported.epp");
 
 	EXPECT(2, "which profile?", "import", "-o", output);
-	EXPECT(2, "one profile at a time", "import", "-o", output, "a.json", "b.json");
+	EXPECT(2, "only one profile is allowed", "import", "-o", output, "a.json", "b.json");
 	EXPECT(5, "No such file or directory", "import", "-o", output, "/no/where.json");
 	EXPECT(5, "Is a directory", "import", "-o", output, "/");
 	EXPECT(1, "No such file or directory", "import", "-o", "/no/where.epp", "tests/golden/ort_profile_1.30.json");
@@ -66,15 +68,15 @@ START_TEST(a_cut_trace_is_not_taken_for_a_whole_one)
 		for (int j = 0; j < 2; j++) {
 			struct command run = command_run(NULL, j ? "info" : "summary", cut, NULL);
 			ck_assert_int_eq(run.code, 0);
-			ck_assert_msg(strstr(run.out, "WARNING: the file is cut off") != NULL, "%zu of %zu: %s",
+			ck_assert_msg(strstr(run.out, "WARNING: the file is truncated") != NULL, "%zu of %zu: %s",
 			              ends[i], bytes, run.out);
 			command_free(&run);
-			EXPECT(3, "the file is cut off", j ? "info" : "summary", "--strict", cut);
+			EXPECT(3, "the file is truncated", j ? "info" : "summary", "--strict", cut);
 		}
-		EXPECT(3, "the file is cut off", "convert", "--strict", "-o", "/dev/null", cut);
+		EXPECT(3, "the file is truncated", "convert", "--strict", "-o", "/dev/null", cut);
 		/* What is made of it does not show it. */
 		for (size_t j = 0; j < sizeof makers / sizeof *makers; j++)
-			EXPECT(0, "WARNING: the file is cut off", makers[j], "--force", "-o", made, cut);
+			EXPECT(0, "WARNING: the file is truncated", makers[j], "--force", "-o", made, cut);
 	}
 	free(whole);
 }

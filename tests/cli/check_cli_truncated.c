@@ -1,5 +1,5 @@
-/* A finished trace that lost its end, as by an interrupted copy: info, summary and validate state that it is cut off and what
- * is missing.  Each kind of file is cut at many sizes. */
+/* A finished trace that lost its end, as by an interrupted copy: info, summary and validate state that it is cut off
+ * and what is missing.  Each kind of file is cut at many sizes. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +61,10 @@ static void expect_cut(off_t whole, off_t bytes, bool missing)
 	cut_at(bytes);
 	snprintf(of, sizeof of, "it ends after %lld of %lld bytes", (long long)bytes, (long long)whole);
 	EXPECT(3, "validate", "--strict", CUT, of, "invalid: cut off");
-	EXPECT(0, "info", NULL, CUT, "cut.epp, cut off;", "WARNING: the file is cut off: ", " are left",
+	EXPECT(0, "info", NULL, CUT, "cut.epp, cut off;", "WARNING: the file is truncated: ", " are left",
 	       missing ? "events are missing" : "");
-	EXPECT(0, "summary", NULL, CUT, ", cut off\n", "WARNING: the file is cut off: ");
-	EXPECT(3, "info", "--strict", CUT, "epprof: the file is cut off");
+	EXPECT(0, "summary", NULL, CUT, ", cut off\n", "WARNING: the file is truncated: ");
+	EXPECT(3, "info", "--strict", CUT, "epprof: the file is truncated");
 	snprintf(json, sizeof json, "\"state\": \"cut off\", \"truncated\": true, \"missing_bytes\": %lld,",
 	         (long long)(whole - bytes));
 	EXPECT(0, "info", "--format=json", CUT, json);
@@ -107,7 +107,7 @@ static void record(const char *path, uint32_t policy, size_t bytes)
 	check_ok(epp_session_start(session));
 	recording_fill(session, epp_name_intern("op"), bytes);
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 
 START_TEST(a_large_trace)
@@ -162,7 +162,7 @@ START_TEST(a_file_that_does_not_state_its_end)
 	expect_whole();
 	for (off_t bytes = 100000; bytes < size_of(WHOLE); bytes += 1000000) {
 		cut_at(bytes);
-		EXPECT(0, "info", NULL, CUT, "cut.epp, cut off;", "WARNING: the file is cut off");
+		EXPECT(0, "info", NULL, CUT, "cut.epp, cut off;", "WARNING: the file is truncated");
 		EXPECT(3, "validate", NULL, CUT, "invalid: cut off");
 		EXPECT(0, "summary", "--format=json", CUT,
 		       "\"state\": \"cut off\", \"truncated\": true, \"missing_bytes\": null,");

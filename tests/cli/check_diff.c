@@ -77,10 +77,16 @@ START_TEST(what_changed)
 	check_change(run.out, "kernel,\"kernel\",,\"\"", ",slower");
 	check_change(run.out, "kernel,\"kernel\",,\"Conv\"", ",faster");
 	check_change(run.out, "op_type,\"Conv\"", ",faster");
+	/* p99 and the sum, before and after; of a new op only after. */
+	check_change(run.out, "op,\"c1\",Node,\"Conv\"", ",4000,2000,200000,100000,faster");
+	check_change(run.out, "op,\"new\"", ",0,1000,0,10000,new");
 	check_change(run.out, "op,\"c1\",Node,\"Conv\"", ",faster");
 	command_free(&run);
 	run = command_run(NULL, "diff", before, after, NULL);
 	ck_assert(run.code == 0 && strstr(run.out, "By kernel") && strstr(run.out, "+100.0 %"));
+	ck_assert_ptr_nonnull(strstr(run.out, "p99  p99 after    total  total after  count"));
+	ck_assert_ptr_nonnull(strstr(run.out, "4.00 us    2.00 us   200 us       100 us"));
+	ck_assert_ptr_nonnull(strstr(run.out, "\n\n  within .. to: range of the change with 95 % confidence"));
 	command_free(&run);
 }
 END_TEST

@@ -1,10 +1,11 @@
-/* Memory does not grow with the trace: the command's peak, for each format, is the same for eight times as many events, but
- * for what so many blocks and ids cost.  So it is for what else goes over all events. */
+/* Memory does not grow with the trace: the command's peak, for each format, is the same for eight times as many events,
+ * but for what so many blocks and ids cost.  So it is for what else goes over all events. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "epprof/export.h"
 #include "epprof/trace_writer.h"
+#include "epprof/track.h"
 #include "tests/support/check.h"
 #include "tests/support/command.h"
 #include "tests/support/recording.h"
@@ -30,13 +31,13 @@ static const unsigned counts[TRACES] = { 150000, 1200000, 9600000, 150000, 12000
 
 static void add(epp_trace_writer *writer, const epp_trace_record *record)
 {
-	epp_status *status = epp_trace_writer_record(writer, record);
+	epp_status *status = epp_trace_writer_add_record(writer, record);
 	if (status)
 		ck_abort_msg("%s", epp_status_message(status));
 }
 
-/* Ops with a launch in each, and the kernel of each launch on a stream, behind it or, by its clock's error, before: three
- * events a round.  Every fourth launch may be lost, or the kernels may have durations alone. */
+/* Ops with a launch in each, and the kernel of each launch on a stream, behind it or, by its clock's error, before:
+ * three events a round.  Every fourth launch may be lost, or the kernels may have durations alone. */
 static void make_trace(const char *path, unsigned events, int trace)
 {
 	const bool is_early = trace == EARLY_SMALL || trace == EARLY_LARGE;
@@ -50,14 +51,14 @@ static void make_trace(const char *path, unsigned events, int trace)
 	check_ok(epp_trace_writer_create(
 	    &(epp_trace_writer_options){ .struct_size = sizeof(epp_trace_writer_options), .path = path }, &writer));
 	for (int i = 0; i < THREADS; i++) {
-		check_ok(epp_trace_writer_track(writer,
-		                                &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
-		                                                    .thread_id = 7 + (uint32_t)i,
-		                                                    .device = -1,
-		                                                    .producer = -1,
-		                                                    .name = "thread" },
-		                                &threads[i]));
-		check_ok(epp_trace_writer_track(
+		check_ok(epp_trace_writer_add_track(writer,
+		                                    &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
+		                                                        .thread_id = 7 + (uint32_t)i,
+		                                                        .device = -1,
+		                                                        .producer = -1,
+		                                                        .name = "thread" },
+		                                    &threads[i]));
+		check_ok(epp_trace_writer_add_track(
 		    writer,
 		    &(epp_trace_track){ .kind = EPP_TRACK_DEVICE,
 		                        .stream = i,
@@ -69,7 +70,7 @@ static void make_trace(const char *path, unsigned events, int trace)
 	}
 	for (int i = 0; i < NAMES; i++) {
 		char name[32];
-		names[i] = epp_trace_writer_name(writer, name, (size_t)snprintf(name, sizeof name, "name %d", i));
+		names[i] = epp_trace_writer_intern_name(writer, name, (size_t)snprintf(name, sizeof name, "name %d", i));
 	}
 	uint64_t ticks = 1000;
 	for (uint64_t id = 1; id + 2 <= events; id += 3, ticks += 300) {
@@ -175,7 +176,8 @@ START_TEST(a_range)
 }
 END_TEST
 
-/* They are placed in their launches, and sorted through a file: what is in memory until then is as much for any trace. */
+/* They are placed in their launches, and sorted through a file: what is in memory until then is as much for any trace.
+ * */
 START_TEST(kernels_with_durations_alone)
 {
 	check_peaks(DURATIONS_SMALL, (const char *[]){ "summary", "--top", "5", NULL });

@@ -1,5 +1,6 @@
-/* Importing ONNX Runtime's profiles: what is not JSON gives the same events as if it were; what cannot be read is refused with
- * a reason and leaves nothing behind.  Covers ort.c, providers.c, input.c. */
+/* Importing ONNX Runtime's profiles: a profile that is not valid JSON gives the same events as the valid one; a file
+ * that cannot be read is refused with a reason, and no file is left behind.  Covers import_ort.c, providers.c,
+ * input.c. */
 #include <sys/stat.h>
 
 #include "tests/support/import_events.h"
@@ -50,7 +51,7 @@ START_TEST(broken_lines_give_the_same_events)
 	ck_assert_uint_eq(from_valid->counts.repaired_lines, 0);
 	ck_assert_uint_eq(from_raw->counts.repaired_lines, sizeof broken / sizeof *broken);
 	ck_assert_uint_eq(from_raw->counts.left_out, 0);
-	ck_assert_ptr_nonnull(strstr(from_raw->receipt, "9 lines repaired: not JSON"));
+	ck_assert_ptr_nonnull(strstr(from_raw->receipt, "9 lines repaired: invalid JSON"));
 	ck_assert_uint_eq(from_raw->count, from_valid->count);
 	for (size_t i = 0; i < from_raw->count; i++) {
 		const struct imported_event *a = &from_raw->events[i], *b = &from_valid->events[i];
@@ -97,8 +98,8 @@ START_TEST(what_is_no_profile_is_refused)
 	imported_refused("", 0, EPP_CORRUPT, "empty");
 	imported_refused("[", 1, EPP_CORRUPT, "no event");
 	imported_refused("[\n]\n", 4, EPP_CORRUPT, "no event");
-	imported_refused("hello", 5, EPP_CORRUPT, "neither an array nor an object");
-	imported_refused("5", 1, EPP_CORRUPT, "neither an array nor an object");
+	imported_refused("hello", 5, EPP_CORRUPT, "not a JSON array, a JSON object or an XSpace");
+	imported_refused("5", 1, EPP_CORRUPT, "not a JSON array, a JSON object or an XSpace");
 	imported_refused("{\"a\":1}", 7, EPP_CORRUPT, "no event");
 	imported_refused("[{\"ph\":\"X\",]", 12, EPP_CORRUPT, "not JSON: byte");
 	imported_refused("[\n{\"cat\" : \"Node\",", 18, EPP_CORRUPT, "no event");
@@ -220,8 +221,8 @@ static const char without_ids[] = "[\n" INIT ",\n" NODE("8", "100", "alone", "")
                                                                                   "") ",\n" EVENT_OF_EP("900", "in none",
                                                                                                         "") "\n]\n";
 
-/* Without an id the host events of several threads may be around an event: it belongs to none of them, unless all but one are
- * excluded. */
+/* Without an id the host events of several threads may be around an event: it belongs to none of them, unless all but
+ * one are excluded. */
 START_TEST(events_without_an_id_belong_to_the_only_host_event_around_them_or_to_none)
 {
 	static const struct {
@@ -312,14 +313,14 @@ END_TEST
 
 /* ---- what is lost ---- */
 
-static epp_trace_account provided_account(const char *path)
+static epp_trace_ledger_entry provided_account(const char *path)
 {
-	epp_trace_account account = { 0 };
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 	epp_trace *trace;
 
 	check_ok(epp_trace_open(path, &trace));
-	for (size_t i = 0; i < epp_trace_accounts_count(trace) && !account.is_plugin; i++)
-		check_ok(epp_trace_account_at(trace, i, &account));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace) && !account.is_plugin; i++)
+		check_ok(epp_trace_ledger_at(trace, i, &account));
 	ck_assert(account.is_plugin && account.balanced);
 	static char note[80];
 	snprintf(note, sizeof note, "%s", account.note);
@@ -345,7 +346,7 @@ START_TEST(providers_losses_are_in_their_account)
 										",\n{\"cat\" : \"Api\",\"pid\" :-1,\"tid\" :-1,\"dur\" :0,\"ts\" :9,\"ph\" : \"X\",\"name\" :\"epprof.lost\",\"args\" : {"
 										"\"ep\" : \"TestEP\",\"emitted\" : \"90\",\"lost_no_buffer\" : \"28\",\"lost_refused\" : \"2\",\"texts_cut\" : \"7\"}}\n]\n";
 	struct imported *imported = imported_text(text, sizeof text - 1);
-	epp_trace_account account = provided_account(check_path("out.epp"));
+	epp_trace_ledger_entry account = provided_account(check_path("out.epp"));
 
 	ck_assert_uint_eq(imported->count, 4);
 	ck_assert_str_eq(imported_find(imported, "brace")->args,
@@ -373,7 +374,7 @@ START_TEST(output_is_whole_or_not_there)
 	struct stat st;
 
 	check_ok(epp_import_file(input, output, &options, NULL, NULL, NULL));
-	check_fails(EPP_UNAVAILABLE, epp_import_file(input, output, &options, NULL, NULL, NULL));
+	check_fails(EPP_EXISTS, epp_import_file(input, output, &options, NULL, NULL, NULL));
 	options.overwrite = 1;
 	check_ok(epp_import_file(input, output, &options, NULL, NULL, NULL));
 	check_fails(EPP_NOT_FOUND, epp_import_file(input, check_path("no/such/folder.epp"), &options, NULL, NULL, NULL));
@@ -382,7 +383,7 @@ START_TEST(output_is_whole_or_not_there)
 	check_fails(EPP_NOT_FOUND, epp_import_file(input, output, &options, NULL, NULL, NULL));
 	options.format = "ort";
 	options.cancel = &cancelled;
-	check_fails(EPP_UNAVAILABLE, epp_import_file(input, output, &options, NULL, NULL, NULL));
+	check_fails(EPP_CANCELLED, epp_import_file(input, output, &options, NULL, NULL, NULL));
 	ck_assert_int_eq(stat(output, &st), 0);
 	ck_assert_int_gt(st.st_size, 1000);
 }

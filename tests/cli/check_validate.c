@@ -122,13 +122,13 @@ START_TEST(records)
 	uint64_t start = BUILDER_START + 200, id = 1ull << 40;
 	expect(EPP_ERROR, "category 7", start, 1, id, 0, 7, EPF_EVENT);
 	expect(EPP_WARNING, "kind 13", start, 1, id, 0, 0, 13);
-	expect(EPP_ERROR, "without a value", start, 0, id, 0, 0, EPF_COUNTER);
-	expect(EPP_ERROR, "from nowhere", start, 0, id, 0, 0, EPF_FLOW);
-	expect(EPP_ERROR, "without an id", start, 1, 0, 0, 0, EPF_EVENT);
+	expect(EPP_ERROR, "has no value", start, 0, id, 0, 0, EPF_COUNTER);
+	expect(EPP_ERROR, "has no source", start, 0, id, 0, 0, EPF_FLOW);
+	expect(EPP_ERROR, "has no id", start, 1, 0, 0, 0, EPF_EVENT);
 	expect(EPP_ERROR, "never began", start, 0, id, 0, 0, EPF_ORPHAN_END);
 	expect(EPP_NOTE, "never began", start, 0, id, 0, 0, EPF_ASYNC_END); /* as many were lost */
-	expect(EPP_ERROR, "name 999: nothing", start, 0, id, 999, 0, EPF_INSTANT);
-	expect(EPP_ERROR, "track 999: nothing", start, 0, 999, 0, 0, EPF_TRACK_SWITCH);
+	expect(EPP_ERROR, "name 999 is used but not defined", start, 0, id, 999, 0, EPF_INSTANT);
+	expect(EPP_ERROR, "track 999 is used but not defined", start, 0, 999, 0, 0, EPF_TRACK_SWITCH);
 	expect(EPP_ERROR, "starts 50 ticks before its run", BUILDER_START - 50, 1, id, 0, 0, EPF_EVENT);
 	expect(EPP_ERROR, "ticks after its run", start, 1000000, id, 0, 0, EPF_EVENT);
 	expect(EPP_ERROR, "beyond the clock's range", UINT64_MAX - 5, 10, id, 0, 0, EPF_EVENT);
@@ -150,7 +150,7 @@ START_TEST(doubled_ids)
 	builder_flush(b, thread, BUILDER_TO_BLOCK);
 	builder_record(b, thread, &record, NULL, 0);
 	struct findings findings = validate(b, EPF_FINISHED);
-	ck_assert(has(&findings, EPP_ERROR, "stands in two records"));
+	ck_assert(has(&findings, EPP_ERROR, "is in two records"));
 	ck_assert_uint_ne(findings.offset[0], UINT64_MAX);
 	builder_destroy(b);
 }
@@ -166,9 +166,9 @@ START_TEST(undefined_and_unbalanced)
 	epp_arg arg = { .key = 501, .type = EPP_ARG_I64 };
 	builder_event(b, thread, BUILDER_START + 3, 1, EPP_NODE, EPF_NAME_NONE, &arg, 1);
 	struct findings findings = validate(b, EPF_FINISHED);
-	ck_assert(has(&findings, EPP_ERROR, "name 500: nothing"));
-	ck_assert(has(&findings, EPP_ERROR, "name 501: nothing"));
-	ck_assert(has(&findings, EPP_ERROR, "track 1: nothing"));
+	ck_assert(has(&findings, EPP_ERROR, "name 500 is used but not defined"));
+	ck_assert(has(&findings, EPP_ERROR, "name 501 is used but not defined"));
+	ck_assert(has(&findings, EPP_ERROR, "track 1 is used but not defined"));
 	ck_assert_uint_eq(findings.errors, 3);
 	builder_destroy(b);
 
@@ -197,10 +197,10 @@ START_TEST(block_headers)
 	epp_trace_close(trace);
 
 	struct epf_block *block = (struct epf_block *)(void *)(image + offset), saved = *block;
-	static const char *const expected[] = { "has kinds 8, and has 2", "says that it covers",
-		                                "says that it covers",    "says that it covers",
-		                                "only 1 can be decoded",  "run 9: nothing",
-		                                "source 3: nothing" };
+	static const char *const expected[] = { "has kinds 8, its records have 2", "the header of a block covers",
+		                                "the header of a block covers",    "the header of a block covers",
+		                                "only 1 can be decoded",           "run 9 is used but not defined",
+		                                "source 3 is used but not defined" };
 	for (int i = 0; i < 7; i++) {
 		*block = saved;
 		if (i == 0)
@@ -247,12 +247,12 @@ START_TEST(clocks)
 	struct epf_run run = { .run = 2, .start = { .ticks = BUILDER_START + 5 } };
 	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof(run) }, &run);
 	findings = validate(b, EPF_FINISHED);
-	ck_assert(has(&findings, EPP_ERROR, "run 2: nothing says when it ended"));
+	ck_assert(has(&findings, EPP_ERROR, "run 2 has no end although the file is finished"));
 	builder_destroy(b);
 	b = builder_create();
 	builder_run_end(b, BUILDER_START - 1);
 	findings = validate(b, EPF_FINISHED);
-	ck_assert(has(&findings, EPP_ERROR, "run 1: ends before it starts"));
+	ck_assert(has(&findings, EPP_ERROR, "run 1 ends before it starts"));
 	builder_destroy(b);
 }
 END_TEST

@@ -15,7 +15,7 @@ struct sample {
 	uint32_t count;
 	uint64_t open_ids[EPF_OPEN_MAX];
 	uint32_t open_count;
-	uint8_t payload[CODEC_BOUND(RECORDS_MAX * (32 + 40 * 16) + 512)];
+	uint8_t payload[2 * CODEC_BOUND(RECORDS_MAX * (32 + 40 * 16) + 512)]; /* with room for codec_decode */
 	struct epf_block block;
 };
 
@@ -37,6 +37,35 @@ static struct epf_record *sample_add(struct sample *sample, uint64_t start, uint
 	return record;
 }
 
+/* Encodes the records as a region, which has a fast path. The block must be the same. */
+static void check_region(const struct sample *sample)
+{
+	struct codec_writer writer;
+	struct epf_block block = { 0 };
+	size_t bytes = 0, args_bytes;
+	uint64_t instants = 0, expected = 0;
+	uint8_t *region = calloc(1, sizeof(sample->records) + sizeof(sample->args) + EPF_RECORD_BYTES);
+	uint8_t *payload = malloc(sizeof(sample->payload));
+	MUST(region && payload);
+	for (uint32_t i = 0; i < sample->count; bytes += EPF_RECORD_BYTES + args_bytes, i++) {
+		args_bytes = sample->records[i].arg_slots * sizeof(struct epf_arg);
+		memcpy(region + bytes, &sample->records[i], EPF_RECORD_BYTES);
+		memcpy(region + bytes + EPF_RECORD_BYTES, sample->args[i], args_bytes);
+		expected += EPF_BITS_KIND(sample->records[i].bits) == EPF_INSTANT;
+	}
+	codec_begin(&writer, payload, sample->open_ids, sample->open_count);
+	/* A record that was not published follows. */
+	const uint8_t *end = codec_append_region(&writer, region, region + bytes + EPF_RECORD_BYTES, 1u << EPF_INSTANT,
+	                                         &instants);
+	codec_finish(&writer, &block);
+	MUST(end == region + bytes);
+	MUST(instants == expected);
+	ck_assert_mem_eq(&block, &sample->block, sizeof(block));
+	ck_assert_mem_eq(payload, sample->payload, block.payload_bytes);
+	free(payload);
+	free(region);
+}
+
 static void sample_encode(struct sample *sample)
 {
 	struct codec_writer writer;
@@ -46,25 +75,28 @@ static void sample_encode(struct sample *sample)
 	codec_finish(&writer, &sample->block);
 	MUST(sample->block.record_count == sample->count);
 	MUST(sample->block.open_count == sample->open_count);
+	check_region(sample);
 }
 
-/* Decodes a copy that ends where memory ends, so that a sanitizer sees a byte read too many. */
+/* Decodes a copy whose room ends where memory ends, so that a sanitizer sees a byte too many. */
 static bool decode(const struct epf_block *block, const uint8_t *payload, struct codec_record *records,
                    uint32_t *decoded, uint64_t *open_ids)
 {
-	uint8_t *copy = malloc(block->payload_bytes ? block->payload_bytes : 1);
+	uint32_t room = CODEC_PAYLOAD_ROOM(block->payload_bytes);
+	struct codec_payload copied = { malloc(room), block->payload_bytes, room };
+	uint8_t *copy = copied.bytes;
 	MUST(copy);
 	memcpy(copy, payload, block->payload_bytes);
-	bool good = codec_decode(block, copy, open_ids, records, decoded);
+	bool good = codec_decode(block, &copied, open_ids, records, decoded);
 	struct codec_arg arg;
 	for (uint32_t i = 0; i < *decoded; i++) {
 		MUST(records[i].name);
 		uint32_t at = records[i].args_offset;
 		for (uint32_t n = 0; n < records[i].args_count; n++) {
-			at = codec_arg(copy, block->payload_bytes, at, &arg);
+			at = codec_arg(copy, copied.count, at, &arg);
 			MUST(at);
 			if (arg.type == EPP_ARG_TEXT)
-				MUST(arg.text >= copy && arg.text + arg.text_bytes <= copy + block->payload_bytes);
+				MUST(arg.text >= copy && arg.text + arg.text_bytes <= copy + copied.count);
 		}
 	}
 	free(copy);
@@ -76,7 +108,11 @@ static void check_same(const struct sample *sample)
 	struct codec_record records[RECORDS_MAX];
 	uint64_t open_ids[EPF_OPEN_MAX];
 	uint32_t decoded;
-	MUST(decode(&sample->block, sample->payload, records, &decoded, open_ids));
+	struct codec_payload payload = { malloc(sizeof(sample->payload)), sample->block.payload_bytes,
+		                         sizeof(sample->payload) };
+	MUST(payload.bytes);
+	memcpy(payload.bytes, sample->payload, sample->block.payload_bytes);
+	MUST(codec_decode(&sample->block, &payload, open_ids, records, &decoded));
 	MUST(decoded == sample->count);
 	ck_assert_mem_eq(open_ids, sample->open_ids, sample->open_count * sizeof(*open_ids));
 	for (uint32_t i = 0; i < decoded; i++) {
@@ -91,7 +127,7 @@ static void check_same(const struct sample *sample)
 		for (uint32_t n = 0; n < out->args_count; n++) {
 			const struct epf_arg *given = &sample->args[i][slot++];
 			struct codec_arg arg;
-			at = codec_arg(sample->payload, sample->block.payload_bytes, at, &arg);
+			at = codec_arg(payload.bytes, payload.count, at, &arg);
 			MUST(at);
 			MUST(arg.key == given->key);
 			MUST(arg.type == (given->type_and_bytes & 255));
@@ -105,6 +141,7 @@ static void check_same(const struct sample *sample)
 		}
 		MUST(slot == in->arg_slots);
 	}
+	free(payload.bytes);
 }
 
 START_TEST(empty)
@@ -237,6 +274,41 @@ START_TEST(statistics)
 }
 END_TEST
 
+/* Records of the fast path, broken off by ones that are not: a large step, other bits, a large name. */
+START_TEST(fast_and_slow_records)
+{
+	struct sample *sample = sample_create();
+	uint64_t ticks = 1ull << 40, id = 1ull << 50;
+	sample->open_ids[0] = id - 1;
+	sample->open_count = 1;
+	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+		uint32_t what = (uint32_t)(random_bits() % 12), name = 20 + (uint32_t)(random_bits() % 3);
+		uint16_t bits = EPF_BITS(1, EPF_EVENT, 0, 0);
+		uint64_t duration = random_bits() % (1 << 14);
+		if (what == 0)
+			duration = 1 << 14;
+		else if (what == 1)
+			bits = EPF_BITS(1, random_bits() % 2 ? EPF_INSTANT : EPF_CLOCK_PAIR, 0, 0);
+		else if (what == 2)
+			name = 1 << 14;
+		ticks += what == 3 ? 1 << 14 : random_bits() % 9000;
+		id += what == 4 ? 1 << 14 : what == 5 ? 2 : 0;
+		struct epf_record *record = sample_add(sample, ticks - duration, duration,
+		                                       i == 300 ? (1ull << 50) - 1 : id++, name, bits);
+		if (what < 9)
+			continue;
+		sample->args[i][0] = (struct epf_arg){ .key = 17, .type_and_bytes = EPP_ARG_I64, .value = random_width() };
+		sample->args[i][1] = (struct epf_arg){ .key = 18,
+			                               .type_and_bytes = EPP_ARG_U64,
+			                               .value = random_bits() % 256 };
+		record->arg_slots = (uint16_t)(what - 8 > 2 ? 2 : what - 8);
+	}
+	sample_encode(sample);
+	check_same(sample);
+	free(sample);
+}
+END_TEST
+
 START_TEST(largest_args)
 {
 	static struct epf_arg args[EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16];
@@ -277,8 +349,8 @@ START_TEST(largest_args)
 END_TEST
 
 /* What a damaged window may hold: a text longer than its slots, a type that is none. */
-/* Records as a fast thread makes them, with each mix of up to nine slots: those with few go another way than the others, and
- * are often like the one before (_i times). */
+/* Records as a fast thread makes them, with each mix of up to nine slots: those with few go another way than the
+ * others, and are often like the one before (_i times). */
 START_TEST(few_args)
 {
 	static const uint64_t values[] = { 0, 1, 127, 128, (1u << 28) - 1, 1u << 28, UINT64_MAX, 1ull << 63 };
@@ -331,6 +403,101 @@ START_TEST(args_that_lie)
 	ck_assert_uint_eq(records[1].args_count, 2);
 	ck_assert_uint_eq(records[2].args_count, 0);
 	free(sample);
+}
+END_TEST
+
+/* Values alone follow args with keys; their keys come back, also over records with others, or with none. */
+START_TEST(args_without_keys)
+{
+	struct sample *sample = sample_create();
+	for (uint32_t i = 0; i < 100; i++) {
+		struct epf_record *record = sample_add(sample, 100 * i, 5, 7 + i, 20, EPF_BITS(1, EPF_EVENT, 0, 0));
+		struct epf_arg *args = sample->args[i];
+		if (i % 10 == 9)
+			continue;
+		record->arg_slots = 3;
+		args[0] = (struct epf_arg){ .key = 200 + i / 50, .type_and_bytes = EPP_ARG_I64, .value = 0 - (uint64_t)i };
+		args[1] = (struct epf_arg){ .key = 21, .type_and_bytes = EPP_ARG_TEXT | 16 << 8 };
+		memset(&args[2], 'a' + (int)(i % 5), sizeof(args[2]));
+	}
+	sample_encode(sample);
+	check_same(sample);
+	/* A value and a reference to a text take two bytes each; a text is there once, or once with keys. */
+	ck_assert_uint_lt(sample->block.payload_bytes, 100 * 5 + 90 * (2 + 2) + 7 * 16 + 2 * 8);
+	free(sample);
+}
+END_TEST
+
+/* References to texts from near and from far, beside values that take one byte, several or 8. */
+START_TEST(references_to_texts)
+{
+	struct sample *sample = sample_create();
+	static const uint64_t values[] = { 3, 1ull << 20, 1ull << 40 };
+	for (uint32_t i = 0; i < 120; i++) {
+		struct epf_record *record = sample_add(sample, 100 * i, 90, 7 + i, 20, EPF_BITS(1, EPF_EVENT, 0, 0));
+		struct epf_arg *args = sample->args[i];
+		/* Between them are more than 2^14 bytes, in texts to which nothing refers. */
+		if (i >= 30 && i < 90) {
+			record->arg_slots = 38;
+			args[0] = (struct epf_arg){ .key = 21, .type_and_bytes = EPP_ARG_TEXT | 37 * 16 << 8 };
+			memset(&args[1], 'l', 37 * sizeof(*args));
+			continue;
+		}
+		record->arg_slots = 5;
+		args[0] = (struct epf_arg){ .key = 21, .type_and_bytes = EPP_ARG_TEXT | 7 << 8 };
+		memset(&args[1], 's', 7);
+		args[2] = (struct epf_arg){ .key = 22, .type_and_bytes = EPP_ARG_TEXT | 16 << 8 };
+		memset(&args[3], 'a' + (int)(i % 3), sizeof(args[3]));
+		args[4] = (struct epf_arg){ .key = 23, .type_and_bytes = EPP_ARG_I64, .value = values[i % 3] };
+	}
+	sample_encode(sample);
+	ck_assert_uint_gt(sample->block.payload_bytes, 60 * 37 * 16);
+	/* The three texts are there once, and once more with keys. */
+	ck_assert_uint_lt(sample->block.payload_bytes, 60 * 37 * 16 + 2000);
+	check_same(sample);
+	free(sample);
+}
+END_TEST
+
+/* Values without keys: nothing has any, too many, a key that is too large, texts that are too long. */
+START_TEST(values_without_keys)
+{
+	struct codec_record records[2];
+	uint64_t open_ids[EPF_OPEN_MAX];
+	uint32_t decoded;
+	const uint8_t plain = CODEC_NEXT_ID, with_keys = plain | CODEC_ARGS, values = with_keys | CODEC_SAME_KEYS;
+	struct {
+		uint32_t records, bytes;
+		uint8_t payload[300];
+	} cases[] = {
+		{ 1, 6, { values, 2, 1, 20, 5, 5 } },
+		/* One arg of key 7; then its value. */
+		{ 2, 14, { with_keys, 2, 1, 20, 1, 3, 7, EPP_ARG_U64, 9, values, 2, 1, 20, 11 } },
+		{ 2, 15, { with_keys, 2, 1, 20, 1, 5, 0xff, 0xff, 3, EPP_ARG_U64, 9, values, 2, 1, 20 } },
+		{ 2, 37, { with_keys, 2, 1, 20, 8, 24 } },
+		{ 2, 125 + 5 + 113, { with_keys, 2, 1, 20, 1, 116, 7, EPP_ARG_TEXT, 113 } },
+		/* Texts of two bytes: the last one, with the record's head, before the payload, over itself. */
+		{ 2, 16, { with_keys, 2, 1, 20, 1, 5, 7, EPP_ARG_TEXT, 2, 'o', 'k', values, 2, 1, 20, 6 } },
+		{ 2, 16, { with_keys, 2, 1, 20, 1, 5, 7, EPP_ARG_TEXT, 2, 'o', 'k', values, 2, 1, 20, 16 } },
+		{ 2, 16, { with_keys, 2, 1, 20, 1, 5, 7, EPP_ARG_TEXT, 2, 'o', 'k', values, 2, 1, 20, 1 } },
+	};
+	for (unsigned i = 0; i < 8; i++) {
+		cases[3].payload[6 + 3 * i] = 7;
+		cases[3].payload[6 + 3 * i + 1] = EPP_ARG_U64;
+	}
+	memcpy(cases[3].payload + 30, (uint8_t[]){ values, 2, 1, 20 }, 4);
+	memcpy(cases[4].payload + 9 + 113, (uint8_t[]){ values, 2, 1, 20 }, 4);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct epf_block block = { .record_count = cases[i].records, .payload_bytes = cases[i].bytes };
+		bool is_valid = i == 1 || i == 5;
+		ck_assert_int_eq(decode(&block, cases[i].payload, records, &decoded, open_ids), is_valid);
+		ck_assert_uint_eq(decoded, is_valid ? 2 : cases[i].records - 1);
+	}
+	/* The same without room for the keys. */
+	struct epf_block block = { .record_count = 2, .payload_bytes = 14 };
+	struct codec_payload payload = { cases[1].payload, 14, 14 + 100 };
+	ck_assert(!codec_decode(&block, &payload, open_ids, records, &decoded));
+	ck_assert_uint_eq(decoded, 1);
 }
 END_TEST
 
@@ -390,10 +557,10 @@ START_TEST(counts_beyond_the_limits)
 	uint64_t open_ids[EPF_OPEN_MAX];
 	uint32_t decoded;
 	struct epf_block block = { .payload_bytes = sizeof(payload), .record_count = CODEC_RECORDS_MAX + 1 };
-	ck_assert(!codec_decode(&block, payload, open_ids, &record, &decoded));
+	ck_assert(!codec_decode(&block, &(struct codec_payload){ payload, 8, 8 }, open_ids, &record, &decoded));
 	block.record_count = 0;
 	block.open_count = EPF_OPEN_MAX + 1;
-	ck_assert(!codec_decode(&block, payload, open_ids, &record, &decoded));
+	ck_assert(!codec_decode(&block, &(struct codec_payload){ payload, 8, 8 }, open_ids, &record, &decoded));
 }
 END_TEST
 
@@ -433,9 +600,13 @@ static Suite *codec_suite(void)
 	tcase_add_test(cases, limits_of_values);
 	tcase_add_test(cases, any_records);
 	tcase_add_test(cases, statistics);
+	tcase_add_loop_test(cases, fast_and_slow_records, 0, 20);
 	tcase_add_test(cases, largest_args);
 	tcase_add_loop_test(cases, few_args, 1, 6);
 	tcase_add_test(cases, args_that_lie);
+	tcase_add_test(cases, args_without_keys);
+	tcase_add_test(cases, references_to_texts);
+	tcase_add_test(cases, values_without_keys);
 	tcase_add_test(cases, cut_payloads);
 	tcase_add_test(cases, any_bytes);
 	tcase_add_test(cases, counts_beyond_the_limits);

@@ -1,5 +1,5 @@
-/* Allocations that fail on demand, for the unit test of a container.  The test includes this header and then the container's
- * C files, whose functions it so links in place of the library's. */
+/* Allocations that fail on demand, for the unit test of a container.  The test includes this header and then the
+ * container's C files, whose functions it so links in place of the library's. */
 #ifndef EPPROF_TESTS_CONTAINERS_FAILING_ALLOC_H
 #define EPPROF_TESTS_CONTAINERS_FAILING_ALLOC_H
 

@@ -1,4 +1,5 @@
-/* JSON text: numbers, strings of any bytes, and what counts as valid.  Covers utf8.c, json.c, json_valid.c and xml.c. */
+/* JSON text: numbers, strings of any bytes, and what counts as valid.  Covers utf8.c, json.c, json_valid.c and
+ * xml.c. */
 #include "encoding/json.h"
 
 #include <locale.h>

@@ -1,7 +1,8 @@
-/* RunMetadata: devices, threads and nodes of a StepStats, in ns wherever they come from; damage costs what is damaged. */
+/* RunMetadata: devices, threads and nodes of a StepStats, in ns wherever they come from; damage costs what is damaged.
+ * */
 #include "encoding/step_stats.h"
 
-#include "tests/encoding/protobuf_told.h"
+#include "tests/encoding/protobuf_reader.h"
 
 static void add_text(struct bytes *to, uint32_t field, const char *text)
 {
@@ -113,7 +114,7 @@ START_TEST(any_bytes_are_survived)
 			changed.at[(size_t)lrand48() % run.count] = (char)lrand48();
 		void *copy = malloc(run.count);
 		memcpy(copy, changed.at, run.count);
-		epp_status_release(run_metadata_read(copy, run.count, &(struct step_stats_reader){ 0 }, &account));
+		epp_status_destroy(run_metadata_read(copy, run.count, &(struct step_stats_reader){ 0 }, &account));
 		free(copy);
 	}
 	/* A time that cannot be told in ns is none. */

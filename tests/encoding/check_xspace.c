@@ -1,8 +1,9 @@
 /* XSpace: what is written reads back the same, names and references are resolved wherever the tables stand, and damage
- * costs what is damaged.  Covers xspace.c and xspace_write.c. */
+ * costs what is damaged.  Covers xspace.c. */
 #include "encoding/xspace.h"
 
-#include "tests/encoding/protobuf_told.h"
+#include "tests/encoding/protobuf_reader.h"
+#include "tests/encoding/xspace_write.h"
 
 #define STRING(literal) ((struct protobuf_string){ literal, sizeof(literal) - 1 })
 
@@ -205,7 +206,7 @@ START_TEST(every_cut_is_noticed)
 		epp_status *status = read_of(space.at, cut);
 		clean_count += !status;
 		ck_assert(!strncmp(told, sample_told, strlen(told)));
-		epp_status_release(status);
+		epp_status_destroy(status);
 	}
 	/* Nothing, and behind each of the first three fields. */
 	ck_assert_uint_eq(clean_count, 4);
@@ -262,7 +263,7 @@ START_TEST(any_bytes_are_survived)
 		void *copy = malloc(space.count);
 		memcpy(copy, changed.at, space.count);
 		struct xspace_account any;
-		epp_status_release(xspace_read(copy, space.count, &(struct xspace_reader){ 0 }, &any));
+		epp_status_destroy(xspace_read(copy, space.count, &(struct xspace_reader){ 0 }, &any));
 		free(copy);
 	}
 }

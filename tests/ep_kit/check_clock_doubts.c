@@ -3,8 +3,8 @@
 #include "tests/ep_kit/clock_model.h"
 #include "tests/support/check.h"
 
-/* Back by less than what passed between two pairs: nothing goes backwards from pair to pair, but values come twice.  With
- * its cause an event after the jump is certain, one before it is not. */
+/* Back by less than what passed between two pairs: nothing goes backwards from pair to pair, but values come twice.
+ * With its cause an event after the jump is certain, one before it is not. */
 START_TEST(back_between_two_pairs)
 {
 	const struct model model = {
@@ -29,8 +29,8 @@ START_TEST(back_between_two_pairs)
 }
 END_TEST
 
-/* Between two pairs in either direction, anywhere between them, by a clock that may be far from its nominal rate: with its cause
- * each event is placed where it was, and not on the line from pair to pair. */
+/* Between two pairs in either direction, anywhere between them, by a clock that may be far from its nominal rate: with
+ * its cause each event is placed where it was, and not on the line from pair to pair. */
 START_TEST(causes_tell_the_sides_of_a_jump)
 {
 	static const double jumps_s[] = { 0.05, -0.05, 0.003, -0.09, 5 }, at_s[] = { 1.01, 1.05, 1.099 };
@@ -59,7 +59,8 @@ START_TEST(causes_tell_the_sides_of_a_jump)
 }
 END_TEST
 
-/* Back over several pairs: an event after the jump is found there by its cause, before the first pair that tells of it. */
+/* Back over several pairs: an event after the jump is found there by its cause, before the first pair that tells of
+ * it. */
 START_TEST(back_over_pairs)
 {
 	const struct model model = {

@@ -61,7 +61,8 @@ START_TEST(two_pairs)
 }
 END_TEST
 
-/* The pair of EndProfiling comes when it comes: the noise of an interval of 1 ms must not widen its neighbour's bound. */
+/* The pair of EndProfiling comes when it comes: the noise of an interval of 1 ms must not widen its neighbour's
+ * bound. */
 START_TEST(a_short_last_interval)
 {
 	const struct model model = { .start = 77, .rate = 1.0, .drift_ppm = 200, .bits = 64 };

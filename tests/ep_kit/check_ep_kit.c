@@ -80,8 +80,12 @@ START_TEST(options_that_are_wrong)
 		host_fails(ORT_INVALID_ARGUMENT, epp_ep_profiler_init(&profiler, &options));
 	}
 	options = ep_options();
-	options.struct_size--;
+	options.struct_size = sizeof(options.struct_size) - 1;
 	host_fails(ORT_INVALID_ARGUMENT, epp_ep_profiler_init(&profiler, &options));
+	/* An older caller's struct ends before `buffer_bytes`, whose bytes are something else. */
+	options.struct_size = offsetof(epp_ep_options, buffer_bytes);
+	options.buffer_bytes = SIZE_MAX;
+	ep_release(ep_create(&options));
 	options = ep_options();
 	options.own_clock_pairs = 1;
 	host_fails(ORT_INVALID_ARGUMENT, epp_ep_profiler_init(&profiler, &options));

@@ -1,5 +1,5 @@
-/* The kit in a host like ONNX Runtime from 1.31 on, which escapes strings itself: they are handed over as they are, and what
- * would be written without quotes is JSON.  Covers ep_kit/json_value.h. */
+/* The kit in a host like ONNX Runtime from 1.31 on, which escapes strings itself: they are handed over as they are, and
+ * what would be written without quotes is JSON.  Covers ep_kit/json_value.h. */
 #include "ep_kit_host.h"
 
 static OrtExperimentalFnPtr no_function(const char *name)

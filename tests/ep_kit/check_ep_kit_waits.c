@@ -1,10 +1,11 @@
-/* epp_ep_waited: a wait that an EP tells of is an event of its thread's, and what it waited for is known to have ended by
- * then; where nobody can use it, it does nothing.  The kit in an epprof host. */
+/* epp_ep_waited: a reported wait is an event of its thread, and limits the end of the work that it waited for. Without
+ * a run or a token it does nothing.  The kit in an epprof host. */
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "epprof/ep.h"
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "epprof/timeline.h"
 #include "tests/support/recording.h"
 #include "tests/support/valid_trace.h"
@@ -86,9 +87,9 @@ static struct seen see(void)
 		}
 	}
 	check_ok(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	return seen;
 }
 
@@ -154,9 +155,9 @@ START_TEST(often_under_one_node)
 	}
 	check_ok(epp_timeline_status(timeline));
 	ck_assert_uint_eq(kernels, 10);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 

@@ -1,7 +1,10 @@
-/* Events that were timed elsewhere: the host application's tracks, what profilers push, what they add at the end, and who
- * answers for what is refused or lost: runtime/record/events/submit.c and tracks.c. */
+/* Events that were timed elsewhere: the host application's tracks, what profilers push, what they add at the end, and
+ * who answers for what is refused or lost: runtime/record/submit.c and tracks.c. */
 #include <string.h>
 
+#include "epprof/sql.h"
+#include "epprof/summary.h"
+#include "epprof/track.h"
 #include "tests/support/profiler_double.h"
 
 static epp_name name, key;
@@ -54,8 +57,8 @@ START_TEST(tracks_and_what_stands_on_them)
 	uint64_t parent = epp_event_begin(session, EPP_NODE, name);
 	const epp_track tracks[] = { host, device, device, shared, none, host };
 	for (uint64_t i = 0; i < 6; i++)
-		epp_event_complete(session, tracks[i], EPP_KERNEL, name, i * 10, i * 10 + i, i % 2 ? parent : 0,
-		                   &(epp_arg){ .key = key, .type = EPP_ARG_U64, .value.u64 = i }, 1);
+		epp_event_record(session, tracks[i], EPP_KERNEL, name, i * 10, i * 10 + i, i % 2 ? parent : 0,
+		                 &(epp_arg){ .key = key, .type = EPP_ARG_U64, .value.u64 = i }, 1);
 	epp_clock_pair_add(session, device, 500, 1000, 3);
 	epp_event_end(session, parent, NULL, 0);
 	struct trace_scan *live = recording_look(session);
@@ -83,7 +86,7 @@ START_TEST(tracks_and_what_stands_on_them)
 	const struct scan_track *track = scan_track(scan, device);
 	ck_assert_str_eq(track->name, "stream \"1\"");
 	ck_assert_str_eq(track->group, "Device 0");
-	ck_assert_uint_eq(track->definition.kind, EPF_TRACK_CUSTOM);
+	ck_assert_uint_eq(track->definition.kind, EPF_TRACK_DEVICE);
 	ck_assert_uint_eq(track->definition.clock_bits, 48);
 	ck_assert_int_eq(track->definition.stream, -9);
 	ck_assert_int_eq(track->definition.producer, -1);
@@ -96,10 +99,99 @@ START_TEST(tracks_and_what_stands_on_them)
 }
 END_TEST
 
+/* A track is a device's stream by its device or by its clock, for the summary and for SQL alike. */
+START_TEST(tracks_of_devices_and_others)
+{
+	static const struct {
+		epp_clock_kind clock_kind;
+		int32_t device;
+		int64_t stream;
+		bool is_device;
+	} cases[] = {
+		{ EPP_CLOCK_HOST, -1, -1, false },       { EPP_CLOCK_HOST, 0, 3, true },
+		{ EPP_CLOCK_DEVICE, -1, -1, true },      { EPP_CLOCK_DEVICE, 1, 4, true },
+		{ EPP_CLOCK_DURATION_ONLY, 0, 0, true },
+	};
+	epp_session *session = recording_start(NULL);
+	epp_track track;
+	epp_track_options options;
+	memset(&options, 0x55, sizeof(options));
+	epp_track_options_init(&options);
+	ck_assert_uint_eq(options.struct_size, sizeof(options));
+	ck_assert_ptr_null(options.name);
+	options.clock_kind = cases[_i].clock_kind;
+	options.device = cases[_i].device;
+	options.stream = cases[_i].stream;
+	options.ticks_per_second = 1000000000;
+	options.name = "row";
+	check_ok(epp_track_create(session, &options, &track));
+	uint64_t parent = epp_event_begin(session, EPP_NODE, name);
+	uint64_t now = epp_host_ticks();
+	epp_clock_pair_add(session, track, now, now, 1);
+	ck_assert_uint_ne(epp_event_record(session, track, EPP_KERNEL, name, now, now + 1000, parent, NULL, 0), 0);
+	epp_event_end(session, parent, NULL, 0);
+	check_ok(epp_session_end(session));
+	check_ok(epp_session_wait(session, UINT64_MAX));
+	epp_trace *trace;
+	check_ok(epp_trace_open_session(session, &trace));
+	epp_summary *summary;
+	check_ok(epp_summary_create(trace, NULL, &summary));
+	ck_assert_uint_eq(epp_summary_lines_count(summary, EPP_BY_KERNEL), cases[_i].is_device);
+	ck_assert_uint_eq(epp_summary_lines_count(summary, EPP_BY_STREAM), cases[_i].is_device);
+	ck_assert_uint_eq(epp_summary_get_totals(summary)->device_events, cases[_i].is_device);
+	epp_summary_destroy(summary);
+	epp_sql *sql;
+	epp_sql_rows *rows;
+	const epp_sql_value *values;
+	check_ok(epp_sql_create(trace, &sql));
+	check_ok(epp_sql_query(sql, "SELECT device, stream FROM timeline WHERE category = 'Kernel'", NULL, &rows));
+	check_ok(epp_sql_rows_next(rows, &values));
+	ck_assert_ptr_nonnull(values);
+	ck_assert_uint_eq(values[0].type, cases[_i].device < 0 ? EPP_SQL_NULL : EPP_SQL_INTEGER);
+	if (cases[_i].device >= 0)
+		ck_assert_int_eq(values[0].integer, cases[_i].device);
+	ck_assert_uint_eq(values[1].type, cases[_i].is_device ? EPP_SQL_INTEGER : EPP_SQL_NULL);
+	if (cases[_i].is_device)
+		ck_assert_int_eq(values[1].integer, cases[_i].stream);
+	epp_sql_rows_destroy(rows);
+	epp_sql_destroy(sql);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
+/* An older caller's options end before `stream`; a newer caller's have members that this version does not know. */
+START_TEST(options_of_other_sizes)
+{
+	struct {
+		epp_track_options options;
+		uint64_t newer;
+	} given;
+	epp_session *session = recording_start(NULL);
+	epp_track track;
+	epp_track_options_init(&given.options);
+	given.options.name = "other size";
+	given.options.struct_size = offsetof(epp_track_options, device);
+	given.options.device = 7;
+	check_ok(epp_track_create(session, &given.options, &track));
+	given.options.struct_size = sizeof(given);
+	given.newer = 0;
+	epp_track newer_track;
+	check_ok(epp_track_create(session, &given.options, &newer_track));
+	given.newer = 1;
+	check_fails(EPP_INVALID_ARGUMENT, epp_track_create(session, &given.options, &(epp_track){ 0 }));
+	struct trace_scan *scan = recording_finish(session);
+	ck_assert_int_eq(scan_track(scan, track)->definition.device, -1);
+	ck_assert_uint_eq(scan_track(scan, track)->definition.kind, EPF_TRACK_CUSTOM);
+	ck_assert_int_eq(scan_track(scan, newer_track)->definition.device, 7);
+	trace_scan_free(scan);
+}
+END_TEST
+
 START_TEST(tracks_and_events_that_are_refused)
 {
 	epp_session *session = recording_start(NULL);
-	epp_track_options good = { .struct_size = sizeof(good), .name = "t" };
+	epp_track_options good = { .struct_size = sizeof(good), .name = "t", .device = -1 };
 	check_fails(EPP_INVALID_ARGUMENT, refused_track(NULL, good));
 	check_fails(EPP_INVALID_ARGUMENT, refused_track(session, (epp_track_options){ .name = "no size" }));
 	check_fails(EPP_INVALID_ARGUMENT,
@@ -109,33 +201,33 @@ START_TEST(tracks_and_events_that_are_refused)
 	check_fails(EPP_INVALID_ARGUMENT,
 	            refused_track(session, (epp_track_options){ .struct_size = sizeof(good), .clock_of = 99 }));
 	epp_track track = make_track(session, EPP_CLOCK_HOST, 0);
-	epp_event_complete(session, track, EPP_NODE, name, 10, 9, 0, NULL, 0);
-	epp_event_complete(session, 0, EPP_NODE, name, 9, 10, 0, NULL, 0);
-	epp_event_complete(session, 12345, EPP_NODE, name, 9, 10, 0, NULL, 0);
+	epp_event_record(session, track, EPP_NODE, name, 10, 9, 0, NULL, 0);
+	epp_event_record(session, 0, EPP_NODE, name, 9, 10, 0, NULL, 0);
+	epp_event_record(session, 12345, EPP_NODE, name, 9, 10, 0, NULL, 0);
 	epp_clock_pair_add(session, 12345, 1, 2, 3);
 	epp_event_begin(session, EPP_NODE, name);
 	/* A thread's own track is nobody's to record on. */
 	for (epp_track any = 1; any < 4; any++)
 		if (any != track)
-			epp_event_complete(session, any, EPP_NODE, name, 9, 10, 0, NULL, 0);
+			epp_event_record(session, any, EPP_NODE, name, 9, 10, 0, NULL, 0);
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_REFUSED), 5);
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 0);
 	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_REFUSED), 5);
 	trace_scan_free(scan);
-	epp_event_complete(NULL, track, EPP_NODE, name, 9, 10, 0, NULL, 0);
-	epp_event_complete(session, track, EPP_NODE, name, 9, 10, 0, NULL, 0);
+	epp_event_record(NULL, track, EPP_NODE, name, 9, 10, 0, NULL, 0);
+	epp_event_record(session, track, EPP_NODE, name, 9, 10, 0, NULL, 0);
 }
 END_TEST
 
 START_TEST(as_many_tracks_as_there_may_be)
 {
 	epp_session *session = recording_start(NULL);
-	epp_track tracks[SESSION_TRACKS_MAX];
-	for (unsigned i = 0; i < SESSION_TRACKS_MAX; i++) {
+	epp_track tracks[DEFINITIONS_TRACKS_MAX];
+	for (unsigned i = 0; i < DEFINITIONS_TRACKS_MAX; i++) {
 		tracks[i] = make_track(session, EPP_CLOCK_DEVICE, i ? tracks[0] : 0);
 		if (i % 7 == 0)
-			epp_event_complete(session, tracks[i], EPP_NODE, name, i, i, 0, NULL, 0);
+			epp_event_record(session, tracks[i], EPP_NODE, name, i, i, 0, NULL, 0);
 	}
 	check_fails(EPP_OUT_OF_MEMORY,
 	            refused_track(session, (epp_track_options){ .struct_size = sizeof(epp_track_options) }));
@@ -143,9 +235,9 @@ START_TEST(as_many_tracks_as_there_may_be)
 	ck_assert_uint_ne(epp_event_begin(session, EPP_NODE, name), 0);
 	struct trace_scan *scan = recording_finish(session);
 	size_t from = 0;
-	for (unsigned i = 0; i < SESSION_TRACKS_MAX; i += 7)
+	for (unsigned i = 0; i < DEFINITIONS_TRACKS_MAX; i += 7)
 		ck_assert_uint_eq(scan_next(scan, EPF_COMPLETE, 0, &from)->track, tracks[i]);
-	for (unsigned i = 0; i < SESSION_TRACKS_MAX; i++)
+	for (unsigned i = 0; i < DEFINITIONS_TRACKS_MAX; i++)
 		ck_assert_ptr_nonnull(scan_track(scan, tracks[i]));
 	trace_scan_free(scan);
 }
@@ -154,12 +246,12 @@ END_TEST
 START_TEST(handed_over_while_the_pool_is_dry)
 {
 	epp_session *session = recording_start(NULL);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	epp_track a = make_track(session, EPP_CLOCK_HOST, 0), b = make_track(session, EPP_CLOCK_HOST, 0);
 	uint64_t events = 0;
 	pthread_mutex_lock(&inside->drain_lock);
-	for (; LOAD_RELAXED(&inside->chunks_free) > 0 || epp_session_lost(session, EPP_LOSS_NO_BUFFER) < 50; events++)
-		epp_event_complete(session, events % 2 ? a : b, EPP_NODE, name, events, events, 1, NULL, 0);
+	for (; LOAD_RELAXED(&inside->chunks.free) > 0 || epp_session_lost(session, EPP_LOSS_NO_BUFFER) < 50; events++)
+		epp_event_record(session, events % 2 ? a : b, EPP_NODE, name, events, events, 1, NULL, 0);
 	for (int i = 0; i < 10; i++)
 		epp_clock_pair_add(session, a, 1, 2, 3);
 	pthread_mutex_unlock(&inside->drain_lock);
@@ -297,6 +389,8 @@ static Suite *submission_suite(void)
 	TCase *tcase = tcase_create("handover");
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, tracks_and_what_stands_on_them);
+	tcase_add_loop_test(tcase, tracks_of_devices_and_others, 0, 5);
+	tcase_add_test(tcase, options_of_other_sizes);
 	tcase_add_test(tcase, tracks_and_events_that_are_refused);
 	tcase_add_test(tcase, as_many_tracks_as_there_may_be);
 	tcase_add_test(tcase, handed_over_while_the_pool_is_dry);

@@ -68,6 +68,11 @@ static struct {
 	size_t clocks_count;
 	EpprofClockPair pairs[4096];
 	size_t pairs_count;
+	char labels[64][64]; /* names of devices ("0 name") and streams ("0/1 name"), in the order in which they came */
+	size_t labels_count;
+	EpprofCounter counters[64];
+	char counter_names[64][64];
+	size_t counters_count;
 	EpprofLedger ledger;
 	bool ledger_fails; /* one of them did not balance with what was pushed */
 	void (*in_push)(void);
@@ -236,6 +241,15 @@ static inline void host_push(OrtEpProfilerImpl *profiler, const EpprofBatch *bat
 	ck_assert_uint_eq(batch->struct_size, sizeof(*batch));
 	for (size_t i = 0; i < batch->clocks_count; i++, host.clocks_count++)
 		host.clock = batch->clocks[i];
+	for (size_t i = 0; i < batch->devices_count && host.labels_count < 64; i++)
+		snprintf(host.labels[host.labels_count++], 64, "%d %s", batch->devices[i].device, batch->devices[i].group);
+	for (size_t i = 0; i < batch->tracks_count && host.labels_count < 64; i++)
+		snprintf(host.labels[host.labels_count++], 64, "%d/%d %s", batch->tracks[i].device,
+		         (int)batch->tracks[i].stream, batch->tracks[i].name);
+	for (size_t i = 0; i < batch->counters_count && host.counters_count < 64; i++) {
+		snprintf(host.counter_names[host.counters_count], 64, "%s", batch->counters[i].name);
+		host.counters[host.counters_count++] = batch->counters[i];
+	}
 	for (size_t i = 0; i < batch->pairs_count && host.pairs_count < 4096; i++)
 		host.pairs[host.pairs_count++] = batch->pairs[i];
 	for (size_t i = 0; i < batch->events_count; i++, host.pushed_count++) {
@@ -345,6 +359,7 @@ static inline void host_clear(void)
 		free(host.pushed[i]->name);
 		free(host.pushed[i]);
 	}
+	host.labels_count = host.counters_count = 0;
 	host.added_count = host.pushed_count = host.pairs_count = host.clocks_count = host.add_calls_count = 0;
 }
 
@@ -422,7 +437,8 @@ static inline void ep_emit(epp_ep_profiler *profiler, uint64_t parent, const cha
 	epp_ep_emit(profiler, &event);
 }
 
-/* The ledger: so many emitted by the test's own count, so many handed over by the host's; the rest must be in `lost`. */
+/* The ledger: so many emitted by the test's own count, so many handed over by the host's; the rest must be in
+ * `lost`. */
 static inline EpprofLedger ep_balance(epp_ep_profiler *profiler, uint64_t emitted, uint64_t handed_over)
 {
 	EpprofLedger ledger;

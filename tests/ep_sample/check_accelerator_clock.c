@@ -1,5 +1,5 @@
-/* The clock of the sample's accelerator: its rate, start, width and misbehaviour on an injected time, exactly; on the real
- * one; from the environment.  Covers ep_sample/accelerator_clock.c. */
+/* The clock of the sample's accelerator: its rate, start, width and misbehaviour on an injected time, exactly; on the
+ * real one; from the environment.  Covers ep_sample/accelerator_clock.c. */
 #include "tests/support/check.h"
 
 #include <time.h>
@@ -58,7 +58,8 @@ START_TEST(the_clock_misbehaves_as_it_is_told)
 		accelerator_clock_options options;
 		uint64_t elapsed_ns, ticks;
 	} cases[] = {
-		/* 100 ppm slow to 100 ppm fast in 2 s: 50 us behind after 1 s, even after 2 s, 50 us ahead after 3 s. */
+		/* 100 ppm slow to 100 ppm fast in 2 s: 50 us behind after 1 s, even after 2 s, 50 us ahead after 3
+		 * s. */
 		{ { .wander_ppm = 100, .wander_ns = 4000000000 }, 1000000000, 1000000000 - 50000 },
 		{ { .wander_ppm = 100, .wander_ns = 4000000000 }, 2000000000, 2000000000 },
 		{ { .wander_ppm = 100, .wander_ns = 4000000000 }, 3000000000, 3000000000 + 50000 },
@@ -105,7 +106,8 @@ START_TEST(the_clock_misbehaves_as_it_is_told)
 }
 END_TEST
 
-/* Faster and slower by turns, in the smallest steps and in large ones: never backwards, and at the swing's mean rate. */
+/* Faster and slower by turns, in the smallest steps and in large ones: never backwards, and at the swing's mean
+ * rate. */
 START_TEST(a_wandering_clock_goes_forwards)
 {
 	accelerator_clock_options options = ACCELERATOR_CLOCK_DEFAULT;

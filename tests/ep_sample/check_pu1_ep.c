@@ -6,6 +6,7 @@
 
 #include "ep_sample/work.h"
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "tests/ep_sample/trace_content.h"
 
 #define SAMPLE CHECK_BUILD "/libsample_pu1_ep.so"
@@ -41,7 +42,7 @@ static struct content end(epp_session *session)
 	check_ok(epp_trace_open_session(session, &trace));
 	struct content content = content_of(trace);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	return content;
 }
 

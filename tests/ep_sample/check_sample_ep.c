@@ -1,11 +1,12 @@
-/* The sample EP in a host of the test's own: what it computes, whom its work belongs to, and what becomes of an EP whose
- * clock is read only once.  Covers ep_sample/ort_ep.c. */
+/* The sample EP in a host of the test's own: what it computes, whom its work belongs to, and what becomes of an EP
+ * whose clock is read only once.  Covers ep_sample/ort_ep.c. */
 #include "tests/support/check.h"
 
 #include <time.h>
 
 #include "ep_sample/sample_ep.h"
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "tests/ep_sample/trace_content.h"
 
 #define SAMPLE_EP CHECK_BUILD "/libsample_ort_ep.so"
@@ -88,7 +89,7 @@ START_TEST(work_belongs_to_each_session_with_an_event_open)
 				ck_assert_uint_eq(content.slices[j].parent, parents[i]);
 		free(content.slices);
 		epp_trace_close(trace);
-		epp_session_release(sessions[i]);
+		epp_session_destroy(sessions[i]);
 	}
 	check_ok(epp_plugin_unload(plugin));
 }
@@ -138,7 +139,7 @@ static void count_outside(const char *path, size_t outside[2], int64_t *largest_
 	}
 	free(content.slices);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(plugin));
 }
 
@@ -153,7 +154,8 @@ START_TEST(without_clock_pairs_a_second_is_too_long)
 	count_outside(SAMPLE_EP, outside, &error_ns);
 	ck_assert_uint_eq(outside[0] + outside[1], 0);
 	ck_assert_int_lt(error_ns, 100000);
-	/* Beyond that its nodes tell where its events were, and the bound covers both that and what the clock says: 6 ms. */
+	/* Beyond that its nodes tell where its events were, and the bound covers both that and what the clock says: 6
+	 * ms. */
 	setenv("ACCELERATOR_FAST_PPM", "5000", 1);
 	count_outside(FORMULA_EP, outside, &error_ns);
 	ck_assert_uint_eq(outside[0] + outside[1], 0);

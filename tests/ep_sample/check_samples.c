@@ -1,8 +1,10 @@
-/* Every sample plugin, in a host of epprof's without an output: it runs again and again, leaves nothing behind, and stands several
- * sessions and threads at once.  What each ABI means: check_tf.c, check_pjrt.c, check_pu1_ep.c, check_sample_ep.c. */
+/* Every sample plugin, in a host of epprof's without an output: it runs again and again, leaves nothing behind, and
+ * stands several sessions and threads at once.  What each ABI means: check_tf.c, check_pjrt.c, check_pu1_ep.c,
+ * check_sample_ep.c. */
 #include <glob.h>
 
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "tests/support/lives.h"
 
 static const char *const samples[] = { "ort", "cpp", "tf", "tf_first", "pu1", "pjrt" };
@@ -47,7 +49,7 @@ static bool run(epp_session *session, int count)
 	if (!status)
 		status = epp_session_wait(session, 20000000000u);
 	bool is_well = !status;
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return is_well;
 }
 
@@ -74,7 +76,7 @@ START_TEST(it_runs_again_and_again)
 	ck_assert_msg(!wrong, "%s", wrong);
 	ck_assert_uint_eq(scan->producers[0].errors, 0);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(plugin));
 }
 END_TEST
@@ -83,7 +85,7 @@ static void whole_life(void)
 {
 	epp_session *session = sample_session();
 	ck_assert(run(session, 2));
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 
 START_TEST(it_leaves_nothing_behind)
@@ -122,7 +124,7 @@ START_TEST(sessions_and_threads_hold_nobody_up)
 		const char *wrong = scan_balance(scan);
 		ck_assert_msg(!wrong, "%s", wrong);
 		trace_scan_free(scan);
-		epp_session_release(sessions[i]);
+		epp_session_destroy(sessions[i]);
 	}
 	check_ok(epp_plugin_unload(plugin));
 }

@@ -83,9 +83,9 @@ static inline struct content content_of(epp_trace *trace)
 	struct content content = { .state = epp_trace_get_info(trace)->state };
 	check_valid(trace);
 	size_t plugins_count = 0;
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account account;
-		check_ok(epp_trace_account_at(trace, i, &account));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		check_ok(epp_trace_ledger_at(trace, i, &account));
 		ck_assert_msg(account.balanced && account.emitted == account.written + account.lost_total + account.open,
 		              "%s", account.producer);
 		ck_assert_uint_eq(account.errors, 0);
@@ -104,7 +104,7 @@ static inline struct content content_of(epp_trace *trace)
 		content.counters_count += event->kind == EPP_EVENT_COUNTER;
 	}
 	check_ok(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	if (content.slices)
 		qsort(content.slices, content.slices_count, sizeof(*content.slices), compare_ids);
 	return content;

@@ -1,6 +1,6 @@
-/* Chrome trace events: valid whatever names and args hold, slices that nest, rows that are nobody else's, arrows with both
- * ends.  What is written is parsed again by a strict parser and played back.
- * Also covers chrome_head.c, chrome_args.c, rows.c, json_object_keys.c and flows.c. */
+/* Chrome trace events: valid whatever names and args hold, slices that nest, rows that are nobody else's, arrows with
+ * both ends.  What is written is parsed again by a strict parser and played back.
+ * Also covers rows.c, json_object_keys.c and flows.c. */
 #include <math.h>
 #include <string.h>
 
@@ -372,7 +372,7 @@ START_TEST(counters_are_numbers)
 	builder_counter(builder, thread, BUILDER_START + 100, name, INT64_MAX);
 	write_and_parse(EPF_FINISHED, NULL);
 	ck_assert_str_eq(number_of(json_get(find("C", "c"), "args"), "value"), "9223372036854775807");
-	ck_assert_str_eq(text.receipts, "1 counter value left out: they are not numbers\n");
+	ck_assert_str_eq(text.receipts, "1 counter value left out: not a number\n");
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* The report's page: what is in its data, which part of a long trace it shows, and that nothing in it comes from elsewhere.
- * Covers html.c, html_columns.c, html_facts.c, html_page.c and html_part.c; that a browser shows it is
+/* The report's page: what is in its data, which part of a long trace it shows, and that nothing in it comes from
+ * elsewhere. Covers html.c, html_columns.c, html_facts.c; that a browser shows it is
  * interop/check_report.py's. */
 #include <string.h>
 
@@ -67,6 +67,8 @@ START_TEST(everything_is_in_its_column)
 		free(html_text_numbers(&data, column, &count));
 		ck_assert_uint_eq(count, 27);
 	}
+	free(html_text_numbers(&data, HTML_LAUNCH, &count));
+	ck_assert_uint_eq(count, 27);
 	ck_assert_uint_eq(data.columns[HTML_VALUE].count, sizeof(double));
 	free(html_text_numbers(&data, HTML_CAUSED, &count));
 	ck_assert_uint_eq(count, 10);
@@ -99,8 +101,15 @@ START_TEST(a_cause_may_come_later)
 	uint64_t *cause = html_text_numbers(&data, HTML_CAUSE, &count);
 	ck_assert_uint_eq(cause[0], 1); /* one ahead, zigzag */
 	ck_assert_uint_eq(cause[1], 2); /* one back */
+	/* In order of start: a kernel that cannot have waited, the node, a kernel that started 50 ns after the node. */
+	uint64_t *launch = html_text_numbers(&data, HTML_LAUNCH, &count);
+	ck_assert_uint_eq(count, 3);
+	ck_assert_uint_eq(launch[0], 1);
+	ck_assert_uint_eq(launch[1], 0);
+	ck_assert_uint_eq(launch[2], 51);
 	free(caused);
 	free(cause);
+	free(launch);
 }
 END_TEST
 
@@ -136,8 +145,49 @@ START_TEST(of_a_long_trace_the_busiest_part_is_shown)
 	const struct json *ops = json_get(json_get(json_get(facts, "tables"), "ops"), "lines");
 	ck_assert_int_eq(fact(json_get(&ops->items[0], "durations"), "count"), 200);
 	char receipt[128];
-	snprintf(receipt, sizeof receipt, "%d events in the tables and not in the timeline", (int)(300 - shown));
+	snprintf(receipt, sizeof receipt, "%d events only in the tables", (int)(300 - shown));
 	ck_assert_ptr_nonnull(strstr(page.receipts, receipt));
+}
+END_TEST
+
+START_TEST(the_range_of_the_timeline_can_be_chosen)
+{
+	epp_export_options options = { .struct_size = sizeof options };
+	uint64_t *start;
+	size_t count;
+
+	build_stretch();
+	/* 5 events of the host begin there, and one that began before is not over. */
+	options.show_from_ns = 10500000;
+	options.show_to_ns = 15500000;
+	make(&options);
+	ck_assert_int_eq(fact(facts, "shown"), 6);
+	ck_assert_int_eq(fact(facts, "events"), 300);
+	ck_assert_int_eq(fact(facts, "base_ns"), 10000000);
+	const struct json *part = json_get(facts, "part");
+	ck_assert_int_eq(fact(part, "from"), 10500000);
+	ck_assert_int_eq(fact(part, "to"), 15500000);
+	ck_assert(json_get(part, "chosen")->kind == JSON_TRUE);
+	start = html_text_numbers(&data, HTML_START, &count);
+	ck_assert_uint_eq(count, 6);
+	ck_assert_uint_eq(start[5], 1000000);
+	free(start);
+	ck_assert_ptr_nonnull(strstr(page.receipts, "294 events only in the tables"));
+	const struct json *ops = json_get(json_get(json_get(facts, "tables"), "ops"), "lines");
+	ck_assert_int_eq(fact(json_get(&ops->items[0], "durations"), "count"), 200);
+}
+END_TEST
+
+START_TEST(a_chosen_range_ends_where_the_page_is_full)
+{
+	epp_export_options options = { .struct_size = sizeof options, .events_max = 10, .show_from_ns = 100500000 };
+
+	build_stretch();
+	make(&options);
+	ck_assert_int_eq(fact(facts, "shown"), 10);
+	const struct json *part = json_get(facts, "part");
+	ck_assert_int_eq(fact(part, "to"), 110000000);
+	ck_assert_int_eq(fact(part, "cut"), 0);
 }
 END_TEST
 
@@ -247,6 +297,8 @@ static Suite *html_suite(void)
 	tcase_add_test(tests, everything_is_in_its_column);
 	tcase_add_test(tests, a_cause_may_come_later);
 	tcase_add_test(tests, of_a_long_trace_the_busiest_part_is_shown);
+	tcase_add_test(tests, the_range_of_the_timeline_can_be_chosen);
+	tcase_add_test(tests, a_chosen_range_ends_where_the_page_is_full);
 	tcase_add_test(tests, a_limit_holds_whatever_the_events);
 	tcase_add_test(tests, time_may_be_long);
 	tcase_add_test(tests, a_limit_that_is_not_reached_changes_nothing);

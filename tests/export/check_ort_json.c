@@ -1,5 +1,5 @@
 /* ONNX Runtime's profile format: its shape to the space, its order, and valid JSON where ONNX Runtime's own is not.
- * Also covers pending.c, event_spool.c and sink_spool.c. */
+ * Also covers pending.c and the spool of sink.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,10 +275,10 @@ START_TEST(what_the_format_lacks_is_told)
 	builder_destroy(builder);
 	builder = export_sample();
 	write_and_parse();
-	ck_assert_str_eq(text.receipts, "1 instant left out: the format has none\n"
-	                                "1 counter value left out: the format has none\n"
-	                                "1 arrow left out: the format has none\n"
-	                                "22 events rounded down to microseconds: the format has nothing finer\n");
+	ck_assert_str_eq(text.receipts, "1 instant left out: the format does not support them\n"
+	                                "1 counter value left out: the format does not support them\n"
+	                                "1 arrow left out: the format does not support them\n"
+	                                "22 events rounded down to microseconds, the format's unit\n");
 	ck_assert_uint_eq(records->count, 25 + 1);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* Perfetto's packets, read back one by one: slices that begin and end, names known before they are used, flows with both
- * ends.  tests/interop has Perfetto's own reader.  Covers perfetto.c, perfetto_args.c, perfetto_facts.c, perfetto_track.c. */
+/* Perfetto's packets, read back one by one: slices that begin and end, names known before they are used, flows with
+ * both ends.  tests/interop has Perfetto's own reader.  Covers perfetto.c and perfetto_args.c. */
 #include "export/perfetto/perfetto.h"
 
 #include "encoding/utf8.h"
@@ -256,6 +256,31 @@ START_TEST(counters_are_numbers)
 }
 END_TEST
 
+/* All threads of a process record into one counter; a device's counter of the same name is another one. */
+START_TEST(counters_belong_to_the_process)
+{
+	uint32_t threads[] = { builder_thread(builder, "one", 1), builder_thread(builder, "two", 2) };
+	uint32_t stream = builder_device(builder, "stream", "device", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name depth = builder_name(builder, "queue depth"), other = builder_name(builder, "other");
+	epp_arg value = { .key = depth, .type = EPP_ARG_I64, .value.i64 = 7 };
+	struct epf_record of_stream = { .start_ticks = BUILDER_START + 7,
+		                        .name = depth,
+		                        .bits = EPF_BITS(0, EPF_COUNTER, 0, 0) };
+
+	for (unsigned i = 0; i < 6; i++)
+		builder_counter(builder, threads[i % 2], BUILDER_START + i, depth, i);
+	builder_counter(builder, threads[1], BUILDER_START + 6, other, 6);
+	builder_record(builder, stream, &of_stream, &value, 1);
+	write_and_read();
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert_int_eq(events[i].counter, i);
+	for (unsigned i = 1; i < 6; i++)
+		ck_assert_uint_eq(events[i].track, events[0].track);
+	ck_assert_uint_ne(events[6].track, events[0].track);
+	ck_assert_uint_ne(events[7].track, events[0].track);
+}
+END_TEST
+
 START_TEST(many_keys_are_never_mixed_up)
 {
 	uint32_t thread = builder_thread(builder, "main", 1);
@@ -315,6 +340,29 @@ START_TEST(flows_lead_from_calls_to_what_they_launched)
 }
 END_TEST
 
+/* Perfetto refuses arrows of a program on tracks that are no threads, so they are counted. */
+START_TEST(arrows_between_devices_are_counted)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream", "device", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name op = builder_name(builder, "op");
+	uint64_t node = builder_event(builder, thread, BUILDER_START, 10, EPP_NODE, op, NULL, 0);
+	uint64_t next = builder_event(builder, thread, BUILDER_START + 20, 10, EPP_NODE, op, NULL, 0);
+	uint64_t copy = builder_complete(builder, stream, BUILDER_START + 40, 10, EPP_KERNEL, op, node, NULL, 0);
+	uint64_t kernel = builder_complete(builder, stream, BUILDER_START + 60, 10, EPP_KERNEL, op, node, NULL, 0);
+
+	builder_flow(builder, thread, BUILDER_START + 80, node, next);
+	builder_flow(builder, thread, BUILDER_START + 81, copy, kernel);
+	builder_flow(builder, thread, BUILDER_START + 82, node, copy);
+	write_and_read();
+	ck_assert_ptr_nonnull(strstr(text.receipts, "2 arrows left out: the format has them only between"));
+	unsigned ends = 0;
+	for (size_t i = 0; i < events_count; i++)
+		ends += events[i].phase == 's' || events[i].phase == 'f';
+	ck_assert_uint_eq(ends, 2);
+}
+END_TEST
+
 START_TEST(the_ledger_stands_on_a_track_of_its_own)
 {
 	uint32_t thread = builder_thread(builder, "main", 12);
@@ -338,8 +386,10 @@ static Suite *perfetto_suite(void)
 	tcase_add_test(tests, times_are_those_of_the_monotonic_clock);
 	tcase_add_test(tests, what_lies_outside_the_clock_is_counted);
 	tcase_add_test(tests, counters_are_numbers);
+	tcase_add_test(tests, counters_belong_to_the_process);
 	tcase_add_test(tests, many_keys_are_never_mixed_up);
 	tcase_add_test(tests, flows_lead_from_calls_to_what_they_launched);
+	tcase_add_test(tests, arrows_between_devices_are_counted);
 	tcase_add_test(tests, the_ledger_stands_on_a_track_of_its_own);
 	suite_add_tcase(suite, tests);
 	return suite;

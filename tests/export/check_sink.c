@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "export/sink/sink_file.h"
 #include "tests/support/check.h"
 
 /* ---- the buffer ---- */
@@ -76,7 +75,7 @@ START_TEST(the_first_error_sticks)
 		epp_status *status = sink_flush(&sink);
 		ck_assert_int_eq(epp_status_code(status), EPP_IO);
 		ck_assert_str_eq(epp_status_message(status), "writing: Disk quota exceeded");
-		epp_status_release(status);
+		epp_status_destroy(status);
 	}
 	sink_deinit(&sink);
 	free(taken.memory.bytes);
@@ -221,7 +220,7 @@ START_TEST(an_existing_file_is_replaced_only_on_request)
 	atomic_file_nameless = _i == 0;
 	check_ok(write_file(path, false, "first"));
 	ck_assert_int_eq(chmod(path, 0640), 0);
-	check_fails(EPP_UNAVAILABLE, write_file(path, false, "second"));
+	check_fails(EPP_EXISTS, write_file(path, false, "second"));
 	holds(path, "first");
 	check_ok(write_file(path, true, "third"));
 	holds(path, "third");
@@ -240,13 +239,13 @@ START_TEST(a_file_that_comes_in_between_is_kept)
 	check_ok(sink_file_open(&file, path, false));
 	ck_assert_uint_eq(sink_file_write("mine", 4, &file), 4);
 	check_ok(write_file(path, false, "theirs"));
-	check_fails(EPP_UNAVAILABLE, sink_file_commit(&file));
+	check_fails(EPP_EXISTS, sink_file_commit(&file));
 	holds(path, "theirs");
 	ck_assert_uint_eq(names_in(directory), 1);
 }
 END_TEST
 
-START_TEST(a_link_is_followed)
+START_TEST(a_link_is_neither_followed_nor_replaced)
 {
 	char *directory = new_directory(), *target = in(directory, "target"), *link = in(directory, "link");
 	struct stat st;
@@ -254,11 +253,79 @@ START_TEST(a_link_is_followed)
 	atomic_file_nameless = _i == 0;
 	check_ok(write_file(target, false, "old"));
 	ck_assert_int_eq(symlink("target", link), 0);
-	check_fails(EPP_UNAVAILABLE, write_file(link, false, "new"));
-	check_ok(write_file(link, true, "new"));
-	holds(target, "new");
+	check_fails(EPP_EXISTS, write_file(link, false, "new"));
+	check_fails(EPP_IO, write_file(link, true, "new"));
+	holds(target, "old");
+	ck_assert_uint_eq(names_in(directory), 2);
 	ck_assert_int_eq(lstat(link, &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
+}
+END_TEST
+
+/* A link that comes while the file is written is replaced, or kept, as a file would be: its target is never written. */
+START_TEST(a_link_that_comes_in_between)
+{
+	struct sink_file file;
+	char *directory = new_directory(), *path = in(directory, "out"), *target = in(directory, "target");
+
+	atomic_file_nameless = _i % 2 == 0;
+	check_ok(write_file(target, false, "old"));
+	check_ok(sink_file_open(&file, path, _i / 2));
+	ck_assert_uint_eq(sink_file_write("new", 3, &file), 3);
+	ck_assert_int_eq(symlink("target", path), 0);
+	if (_i / 2)
+		check_ok(sink_file_commit(&file));
+	else
+		check_fails(EPP_EXISTS, sink_file_commit(&file));
+	holds(target, "old");
+}
+END_TEST
+
+static mode_t new_mode(const char *asked)
+{
+	char *path = in(new_directory(), "out");
+	struct stat st;
+
+	setenv("EPPROF_FILE_MODE", asked, 1);
+	check_ok(write_file(path, false, "text"));
+	ck_assert_int_eq(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+/* The umask applies to a mode that was asked for. */
+START_TEST(only_the_user_reads_a_new_file)
+{
+	atomic_file_nameless = _i == 0;
+	umask(0);
+	ck_assert_uint_eq(new_mode(""), 0600);
+	ck_assert_uint_eq(new_mode("0644"), 0644);
+	umask(027);
+	ck_assert_uint_eq(new_mode("666"), 0640);
+	static const char *const wrong[] = { "0400", "1777", "x", "0600x", "-1", "0888" };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		char *path = in(new_directory(), "out");
+		setenv("EPPROF_FILE_MODE", wrong[i], 1);
+		check_fails(EPP_INVALID_ARGUMENT, write_file(path, false, "text"));
+		ck_assert_int_ne(access(path, F_OK), 0);
+	}
+}
+END_TEST
+
+/* The descriptor itself is written, whatever it is, and stays open. */
+START_TEST(a_path_may_name_a_descriptor)
+{
+	char *path = in(new_directory(), "out"), name[64];
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	snprintf(name, sizeof name, "/dev/fd/%d", fd);
+	check_ok(write_file(name, false, "one"));
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	check_ok(write_file(name, true, "two"));
+	holds(path, "onetwo");
+	ck_assert_int_eq(close(fd), 0);
+	check_fails(EPP_IO, write_file(name, true, "three"));
+	check_fails(EPP_NOT_FOUND, write_file("/dev/fd/x", false, "text"));
 }
 END_TEST
 
@@ -273,7 +340,7 @@ START_TEST(a_full_disk_leaves_nothing)
 	epp_status *status = write_file(path, true, "text");
 	ck_assert_int_eq(epp_status_code(status), EPP_IO);
 	ck_assert_str_eq(epp_status_message(status), "File too large");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	ck_assert_uint_eq(names_in(directory), 0);
 }
 END_TEST
@@ -299,7 +366,7 @@ START_TEST(what_cannot_be_written_is_told_with_its_path)
 		              epp_status_message(status));
 		ck_assert_ptr_nonnull(strstr(epp_status_message(status), paths[i].path));
 		ck_assert_int_eq(file.file.fd, -1);
-		epp_status_release(status);
+		epp_status_destroy(status);
 	}
 	ck_assert_uint_eq(names_in("."), 0);
 	/* Without a directory in its name, and with a name that looks like an option. */
@@ -386,7 +453,10 @@ static Suite *sink_suite(void)
 	tcase_add_loop_test(files, a_discarded_file_leaves_nothing, 0, 2);
 	tcase_add_loop_test(files, an_existing_file_is_replaced_only_on_request, 0, 2);
 	tcase_add_loop_test(files, a_file_that_comes_in_between_is_kept, 0, 2);
-	tcase_add_loop_test(files, a_link_is_followed, 0, 2);
+	tcase_add_loop_test(files, a_link_is_neither_followed_nor_replaced, 0, 2);
+	tcase_add_loop_test(files, a_link_that_comes_in_between, 0, 4);
+	tcase_add_loop_test(files, only_the_user_reads_a_new_file, 0, 2);
+	tcase_add_test(files, a_path_may_name_a_descriptor);
 	tcase_add_loop_test(files, a_full_disk_leaves_nothing, 0, 2);
 	tcase_add_loop_test(files, what_cannot_be_written_is_told_with_its_path, 0, 2);
 	tcase_add_test(files, a_device_is_written_directly);

@@ -1,5 +1,4 @@
-/* The picture: well-formed whatever names hold, bounded however long the trace, the same in every locale.
- * Also covers svg_layout.c and svg_draw.c. */
+/* The picture: well-formed whatever names hold, bounded however long the trace, the same in every locale. */
 #include <ctype.h>
 #include <locale.h>
 #include <string.h>
@@ -167,7 +166,7 @@ START_TEST(only_the_longest_are_kept)
 	draw(NULL);
 	ck_assert_uint_eq(count_of("<g>"), SVG_BARS_MAX);
 	ck_assert_uint_eq(count_of("<title>large\n"), 50);
-	ck_assert_str_eq(text.receipts, "4400 events left out: the shortest ones, too many for one picture\n");
+	ck_assert_str_eq(text.receipts, "4400 events left out: the shortest; there are too many for one picture\n");
 	ck_assert_ptr_nonnull(strstr(text.bytes, "600 events of 5000 (the longest of each row)"));
 }
 END_TEST
@@ -244,6 +243,29 @@ START_TEST(the_locale_changes_nothing)
 }
 END_TEST
 
+/* Wide letters need more room than narrow ones: a cut name ends in an ellipsis within its bar. */
+START_TEST(a_name_is_cut_by_the_width_of_its_letters)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	char wide[101] = "", narrow[101] = "";
+
+	memset(wide, 'M', 100);
+	memset(narrow, 'i', 100);
+	builder_event(builder, thread, BUILDER_START, 500, EPP_NODE, builder_name(builder, wide), NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 500, 500, EPP_NODE, builder_name(builder, narrow), NULL, 0);
+	trace = builder_open(builder, EPF_FINISHED);
+	export_text_make(&text, trace, "svg", NULL);
+	const char *cut = strstr(text.bytes, "\">MMM");
+	ck_assert_ptr_nonnull(cut);
+	/* A bar of 508 pixels has 500 for its name, the ellipsis 11 of them, an M 9.57. */
+	size_t letters = strspn(cut + 2, "M");
+	ck_assert_uint_eq(letters, 51);
+	ck_assert_int_eq(strncmp(cut + 2 + letters, "\xE2\x80\xA6</text>", 10), 0);
+	ck_assert_ptr_nonnull(strstr(text.bytes, "iii</text>"));
+	ck_assert_ptr_null(strstr(text.bytes, "iii\xE2"));
+}
+END_TEST
+
 static Suite *svg_suite(void)
 {
 	Suite *suite = suite_create("svg");
@@ -257,6 +279,7 @@ static Suite *svg_suite(void)
 	tcase_add_test(tests, a_window_is_drawn_alone);
 	tcase_add_test(tests, a_moment_can_be_drawn);
 	tcase_add_test(tests, ages_can_be_drawn);
+	tcase_add_test(tests, a_name_is_cut_by_the_width_of_its_letters);
 	tcase_add_test(tests, the_locale_changes_nothing);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -1,5 +1,5 @@
-/* XSpace, read back field by field: every event where it belongs, every number explained.  tests/interop has XProf's reader.
- * Covers xplane.c, xplane_line.c and xplane_document.c. */
+/* XSpace, read back field by field: every event where it belongs, every number explained.  tests/interop has XProf's
+ * reader. Covers xplane.c and xplane_document.c. */
 #include "export/xspace/xplane.h"
 
 #include <signal.h>
@@ -57,9 +57,9 @@ START_TEST(every_event_is_on_its_line)
 	ck_assert_uint_eq(gemm->correlation, fc1->correlation);
 	ck_assert_uint_eq(find("prefetch")->correlation, 0);
 	ck_assert_int_eq(find("cache miss")->duration_ps, 0);
-	ck_assert_str_eq(text.receipts, "1 counter value left out: the format's tools show none\n"
-	                                "1 arrow left out: the format has those of launches only\n"
-	                                "1 asynchronous event left out: the format has only what nests\n");
+	ck_assert_str_eq(text.receipts, "1 counter value left out: the format's tools do not show them\n"
+	                                "1 arrow left out: the format supports only arrows from launch to kernel\n"
+	                                "1 asynchronous event left out: the format supports only nested events\n");
 }
 END_TEST
 

@@ -94,8 +94,9 @@ static OrtStatus *unregister_library(OrtEnv *env, const char *name)
 		for (size_t j = 0; j < library->factories_count; j++)
 			api.ReleaseStatus(release(library->factories[j]));
 		dlclose(library->library);
-		library->name[0] = '\0';
+		*library = libraries[--libraries_count];
 		tell("unregister\n");
+		break;
 	}
 	return NULL;
 }

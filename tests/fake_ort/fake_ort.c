@@ -1,5 +1,5 @@
-/* What is played, and the tables.  What an EP needs (events, devices, key-value pairs) libepprof serves, which the command
- * has loaded.  A slot younger than version 25, when that is played, aborts. */
+/* What is played, and the tables.  What an EP needs (events, devices, key-value pairs) libepprof serves, which the
+ * command has loaded.  A slot younger than version 25, when that is played, aborts. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

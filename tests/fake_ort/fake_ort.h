@@ -10,16 +10,16 @@
  *               kernels=alone, which name no cause;
  *               kernels=broken, what ONNX Runtime makes of args that it does not escape, one with a negative duration, and the
  *               kit's epprof.lost of 30 events; end_fails, EndProfiling of SampleEP fails and its kernels are dropped;
- *               kernels=first, only of the first runs;
+ *               kernels=first, only of the first runs; kernels=some, not in each fifth profile;
  *               twins, nodes of two threads begin together and one lasts longer, with kernels at their ends; twins=told,
  *               and kernels tell their thread
  * FAKE_ORT_LOG  a file for what was asked for, a line each */
-#ifndef EPPROF_TESTS_FAKE_ORT_H
-#define EPPROF_TESTS_FAKE_ORT_H
+#ifndef EPPROF_TESTS_FAKE_ORT_FAKE_ORT_H
+#define EPPROF_TESTS_FAKE_ORT_FAKE_ORT_H
 
 #include <pthread.h>
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/status.h"
 
 #define FAKE_LIST_MAX 8
@@ -58,6 +58,7 @@ void fake_libraries_fill(void);
 /* ---- fake_profile.c: one profile, of the session or of a run ---- */
 
 struct profile {
+	unsigned number; /* in the process, from 0 */
 	int64_t began_us;
 	OrtEpProfilerImpl *profilers[FAKE_LIST_MAX];
 	size_t profilers_count;
@@ -71,7 +72,8 @@ int64_t now_us(void);
 void begin_profile(struct profile *profile, const char *prefix);
 void end_profile(struct profile *profile);
 int64_t begin_event(struct profile *profile);
-/* In the microsecond in which another thread's event begins too; one of the two is to last until the other has ended. */
+/* In the microsecond in which another thread's event begins too; one of the two is to last until the other has
+ * ended. */
 int64_t begin_twin(struct profile *profile, bool *lasts);
 void wait_for_twin(void);
 void release_twin(void);

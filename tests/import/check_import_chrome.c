@@ -1,5 +1,6 @@
-/* Importing the trace event format: every phase, times to the nanosecond, what never ends, arrows, devices, and files that
- * end in the middle.  Covers chrome.c, chrome_arrows.c, json_events.c, event.c, open_events.c, lanes.c, record.c, providers.c. */
+/* Importing the trace event format: every phase, times to the nanosecond, what never ends, arrows, devices, and files
+ * that end in the middle.  Covers import_chrome.c, json_events.c, event.c, open_events.c, lanes.c, record.c,
+ * providers.c. */
 #include "tests/support/import_events.h"
 
 #define EVENTS(text) imported_text("{\"traceEvents\":[" text "]}", sizeof("{\"traceEvents\":[" text "]}") - 1)
@@ -131,8 +132,8 @@ START_TEST(arrows_lead_from_slice_to_slice)
 	ck_assert_uint_eq(first->id, imported_find(imported, "via")->id);
 	ck_assert_uint_eq(second->parent, imported_find(imported, "via")->id);
 	ck_assert_uint_eq(second->id, imported_find(imported, "next")->id);
-	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 end of arrows left out: they have no beginning"));
-	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 end of arrows left out: there is no slice"));
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 arrow end left out: the arrow has no start"));
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 arrow end left out: no slice"));
 	free(imported);
 }
 END_TEST
@@ -198,12 +199,12 @@ START_TEST(files_that_end_early_are_taken_as_far_as_they_go)
 	struct imported *imported = imported_text(array, sizeof array - 1);
 
 	ck_assert_uint_eq(imported->count, 1);
-	ck_assert_ptr_nonnull(strstr(imported->receipt, "ends in the middle"));
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "the file is truncated"));
 	free(imported);
 	/* The format allows an array that never ends. */
 	imported = imported_text(array, (size_t)(strchr(array, '\n') - array));
 	ck_assert_uint_eq(imported->count, 1);
-	ck_assert_ptr_null(strstr(imported->receipt, "ends in the middle"));
+	ck_assert_ptr_null(strstr(imported->receipt, "the file is truncated"));
 	free(imported);
 }
 END_TEST
@@ -220,14 +221,14 @@ START_TEST(what_makes_no_sense_is_counted)
 
 	ck_assert_uint_eq(imported->count, 2);
 	ck_assert_uint_eq(imported->counts.left_out, 3);
-	ck_assert_ptr_nonnull(strstr(imported->receipt, "2 events of phases"));
-	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 member of events left out: no args"));
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "2 events left out: a trace does not support their phase"));
+	ck_assert_ptr_nonnull(strstr(imported->receipt, "1 field of events left out: not part of args"));
 	ck_assert_int_eq(imported_find(imported, "good")->start_ns, 6500);
 	free(imported);
 	imported_refused("[1,2,}", 6, EPP_CORRUPT, "not JSON: byte");
-	imported_refused("{\"traceEvents\":{}}", 18, EPP_CORRUPT, "no event in it");
+	imported_refused("{\"traceEvents\":{}}", 18, EPP_CORRUPT, "contains no events");
 	const char negative[] = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":-1}]";
-	imported_refused(negative, sizeof negative - 1, EPP_CORRUPT, "no event in it that makes sense");
+	imported_refused(negative, sizeof negative - 1, EPP_CORRUPT, "contains no events that makes sense");
 }
 END_TEST
 
@@ -240,7 +241,7 @@ START_TEST(a_text_without_end_is_not_gathered)
 
 	memset(text, 'n', room);
 	memcpy(text, head, head_bytes);
-	imported_refused(text, room, EPP_CORRUPT, "a text of more than 2 MiB");
+	imported_refused(text, room, EPP_CORRUPT, "a string is longer than 2 MiB");
 	memcpy(text + head_bytes + (1u << 20), tail, tail_bytes);
 	struct imported *imported = imported_text(text, head_bytes + (1u << 20) + tail_bytes);
 	ck_assert_uint_eq(imported->count, 1);
@@ -265,7 +266,7 @@ START_TEST(names_without_room_become_args)
 {
 	size_t room = 70000 * 80, used = 0, lost = 0;
 	char *text = malloc(room), *output = check_path("names.epp");
-	epp_import_counts counts;
+	epp_import_counts counts = { .struct_size = sizeof(counts) };
 	epp_trace *trace;
 	epp_timeline *timeline;
 	const epp_event *event;
@@ -283,7 +284,7 @@ START_TEST(names_without_room_become_args)
 	while (epp_timeline_next(timeline, &event))
 		lost += strcmp(event->name, "(name lost)") == 0 && event->args_count == 1;
 	ck_assert_uint_ge(lost, 400);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
 	free(text);
 }

@@ -43,9 +43,9 @@ static epp_status *say(void *user, struct event *event)
 	const struct event_text texts[] = { event->name,  event->cat,      event->id,
 		                            event->scope, event->pid_text, event->tid_text };
 
-	fprintf(file, "%x %d %d%d%d %u %lld %lld %lld %lld ", event->members, event->phase, event->cut,
-	        event->id_is_local, event->binds_enclosing, event->left_out, (long long)event->pid,
-	        (long long)event->tid, (long long)event->ts_ns, (long long)event->dur_ns);
+	fprintf(file, "%x %d %d%d%d %u %lld %lld %lld %lld ", event->keys, event->phase, event->cut, event->id_is_local,
+	        event->binds_enclosing, event->left_out, (long long)event->pid, (long long)event->tid,
+	        (long long)event->ts_ns, (long long)event->dur_ns);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		say_text(file, event, texts[i]);
 	for (uint32_t i = 0; i < event->args_count; i++) {

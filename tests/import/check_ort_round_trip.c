@@ -1,4 +1,5 @@
-/* ONNX Runtime's profiles, imported and exported again: every record is as it was, whatever providers claim of their events. */
+/* ONNX Runtime's profiles, imported and exported again: every record is as it was, whatever providers claim of their
+ * events. */
 #include "tests/support/import_events.h"
 
 #define INIT \
@@ -38,6 +39,7 @@ static void comes_out_again(const char *input, uint64_t events)
 	size_t in_bytes, out_bytes;
 	epp_trace *trace;
 
+	imported->counts.struct_size = sizeof(imported->counts);
 	check_ok(epp_import_file(input, epp, &options, imported_receipt, imported, &imported->counts));
 	ck_assert_uint_eq(imported->counts.events, events);
 	ck_assert_uint_eq(imported->counts.repaired_lines, 0);

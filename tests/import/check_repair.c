@@ -1,5 +1,5 @@
-/* Reading records that are not JSON: their parts are found by the shape of a record, and nothing beyond the record's end is
- * read, wherever it is cut. */
+/* Reading records that are not JSON: their parts are found by the shape of a record, and nothing beyond the record's
+ * end is read, wherever it is cut. */
 #include <string.h>
 
 #include "import/onnxruntime/repair.h"

@@ -100,7 +100,7 @@ START_TEST(without_a_place_for_temporary_files)
 		status = sorter_add(&sorter, &(struct sorter_entry){ .id = i });
 	ck_assert_int_eq(epp_status_code(status), EPP_NOT_FOUND);
 	ck_assert_ptr_nonnull(strstr(epp_status_message(status), "/no/such/folder"));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	sorter_deinit(&sorter);
 	check_fails(EPP_NOT_FOUND, temp_file_put(&spool, "x", 1));
 	temp_file_deinit(&spool);

@@ -125,9 +125,10 @@ class Browser:
             return condition()
         return until(look, otherwise)
 
-    def open(self, address, width=1280, height=800, dark=False, scale=1):
-        """A page of a file or an address."""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+    def open(self, address, width=1280, height=800, dark=False, scale=1, script=None):
+        """A page of a file or an address, with storage of its own; `script` runs before those of the page."""
+        context = self.call("Target.createBrowserContext")["browserContextId"]
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         page = Page(self, self.attached(lambda info: info["targetId"] == target))
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
         page.call("Emulation.setEmulatedMedia", features=[
@@ -135,6 +136,8 @@ class Browser:
             {"name": "prefers-reduced-motion", "value": "reduce"}])
         page.call("Runtime.runIfWaitingForDebugger")
         page.call("Page.setLifecycleEventsEnabled", enabled=True)
+        if script:
+            page.call("Page.addScriptToEvaluateOnNewDocument", source=script)
         loader = page.call("Page.navigate", url=Path(address).absolute().as_uri() if "://" not in str(address) else address)["loaderId"]
         # A page is not asked: one that has opened another stands still until that is let go.
         self.told(lambda: any(event["name"] == "load" and event["loaderId"] == loader
@@ -189,10 +192,10 @@ class Page:
         (self.browser.send if opens else self.browser.call)("Input.dispatchMouseEvent", self.session, type="mouseReleased", x=x, y=y,
                                                             button="left", clickCount=1)
 
-    def press(self, key, text=None):
+    def press(self, key, text=None, shift=False):
         typed = key if len(key) == 1 and text is None else text or ""
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=typed)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=typed, modifiers=8 * shift)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, modifiers=8 * shift)
 
     def screenshot(self, path):
         image = self.call("Page.captureScreenshot", format="png")["data"]

@@ -246,7 +246,7 @@ print("=" + str(os.getpid()))
         (pid,) = second.said
         self.assertEqual({file.name for file in folder.iterdir()}, {*written, f"run.{pid}.1.epp", f"run.{pid}.2.epp"})
         self.assertEqual({name: (folder / name).read_bytes() for name in written}, written)
-        self.assertEqual(second.log.count(f"run.1.epp is another process's, this one writes {folder}/run.{pid}.1.epp"), 1)
+        self.assertEqual(second.log.count(f"run.1.epp belongs to another process, this one writes {folder}/run.{pid}.1.epp"), 1)
 
 
 class Plugins(unittest.TestCase):
@@ -256,7 +256,7 @@ for i in range(2):
         torch.ones(3).add(1)
 trace(p)
 """
-    NOTHING = "epprof: EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin to carry, nothing is profiled"
+    NOTHING = "epprof: EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin, nothing is profiled"
 
     def test_none(self):
         folder = interop.scratch() / "no plugin"
@@ -287,6 +287,7 @@ trace(p)
             self.assertEqual(len(run.of("kernel", "relu")), 50)
             self.assertEqual(set(run.ledger()), {"ACCELERATOR", "sample_pu1_ep"})
             self.assertEqual(run.trace["epprof_problems"], [f"EPPROF_PROFILERS: {bridge}: is a bridge itself"])
+            self.assertEqual(run.log.count(f"epprof: EPPROF_PROFILERS: {bridge}: is a bridge itself"), 1)
 
     def test_two_whose_devices_and_launches_have_the_same_numbers(self):
         other = interop.moved(SAMPLE)

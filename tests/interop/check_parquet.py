@@ -82,16 +82,22 @@ def rows_of_ndjson(path):
 
 
 def printable(row):
-    """As CSV has texts: control characters are replaced, but for those that end lines and columns."""
-    return tuple(re.sub("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", "\ufffd", cell) if isinstance(cell, str) else cell for cell in row)
+    """As CSV has texts: control characters are replaced, but for those that end lines and columns; a text that a spreadsheet
+    would take for a formula has an apostrophe before it."""
+    return tuple(re.sub(r"\A(?=[=+\-@\t\r])", "'", re.sub("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]", "\ufffd", cell))
+                 if isinstance(cell, str) else cell for cell in row)
+
+
+HOSTILE_TEXTS = ["a'b", 'a"b', "", " ", "\u20ac\U0001F600", "a\nb\tc", "=1+1", "+1", "-1", "@a", "\t=1",
+                 "a=1", "x" * 3000, "\\", "null"]
+HOSTILE_ROUNDS = 40
 
 
 def hostile_trace():
     """Names and args that are not easy to hold."""
-    texts = ["a'b", 'a"b', "", " ", "\u20ac\U0001F600", "a\nb\tc", "=1+1", "x" * 3000, "\\", "null"]
     events = [{"ph": "X", "name": text, "cat": "Node", "pid": 1, "tid": 1 + i % 3, "ts": i * 10 + 0.125, "dur": i,
                "args": {text or "key": text, "n": i, "big": (1 << 53) + i, "half": i / 2, "none": None, "list": [1, text]}}
-              for i, text in enumerate(texts * 40)]
+              for i, text in enumerate(HOSTILE_TEXTS * HOSTILE_ROUNDS)]
     events.append({"ph": "C", "name": "counter", "pid": 1, "tid": 1, "ts": 1, "args": {"value": -5}})
     events.append({"ph": "i", "name": "instant", "pid": 2, "tid": 1, "ts": 2, "s": "t"})
     return viewers.imported("hostile", json.dumps({"traceEvents": events}))
@@ -120,7 +126,7 @@ class Texts(unittest.TestCase):
     def test_integers_that_a_double_cannot_hold_are_strings(self):
         with open(viewers.convert(hostile_trace(), "ndjson"), encoding="utf-8") as file:
             big = [row["args"]["big"] for row in map(json.loads, file) if "big" in row.get("args", {})]
-        self.assertEqual(sorted(map(str, big)), sorted(str((1 << 53) + i) for i in range(400)))
+        self.assertEqual(sorted(map(str, big)), sorted(str((1 << 53) + i) for i in range(len(HOSTILE_TEXTS) * HOSTILE_ROUNDS)))
         self.assertEqual([value for value in big if not isinstance(value, str)], [1 << 53])
 
 

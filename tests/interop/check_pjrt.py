@@ -118,23 +118,23 @@ class Jax(unittest.TestCase):
             self.assertLess(event.start_ns, host.start_ns)
         self.assertGreater(len({event.start_ns for _, _, event in events}), count // 2)
 
-    def carried(self, kind):
+    def hosted(self, kind):
         profiles, log = run(3, [sample(kind)])
         self.assertNotIn("epprof", log.lower())
         for profile in profiles:
             self.look_at(profile)
 
     def test_pu1(self):
-        self.carried("pu1")
+        self.hosted("pu1")
 
     def test_pjrt(self):
-        self.carried("pjrt")
+        self.hosted("pjrt")
 
     def test_tf(self):
-        self.carried("tf")
+        self.hosted("tf")
 
     def test_tf_first(self):
-        self.carried("tf_first")
+        self.hosted("tf_first")
 
     def test_all_together(self):
         # One for ONNX Runtime records the work of events that it is shown; here there are none.
@@ -158,11 +158,11 @@ class Jax(unittest.TestCase):
         profiles, log = run(2, [sample("pu1")], way=BRIDGE)
         for profile in profiles:
             self.look_at(profile)
-        self.assertEqual(log.count("another profile of this process is on and has all events"), 2)
+        self.assertEqual(log.count("another profile of this process is active and receives all events"), 2)
 
     def test_without_plugins_it_says_so_once(self):
         profiles, log = run(3, [])
-        self.assertEqual(log.count("EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin to carry"), 1)
+        self.assertEqual(log.count("EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin, nothing is profiled"), 1)
         self.assertEqual([plane.name for plane in profiles[2].planes if plane.name.startswith("/device:")], [])
 
     def test_without_the_library_jax_goes_on(self):
@@ -170,7 +170,7 @@ class Jax(unittest.TestCase):
         self.assertIn("JAX goes on without epprof", log)
         self.assertEqual(events_of(profiles[0], "relu"), [])
 
-    def test_what_cannot_be_carried_costs_only_itself(self):
+    def test_what_cannot_be_hosted_costs_only_itself(self):
         fault = str(interop.BUILD / "tests" / "plugins" / "pjrt_fault.so")
         for step in "create", "start", "stop", "collect":
             profiles, log = run(2, ["/nowhere/libnone.so", BRIDGE, fault, sample("pu1")], [sample("pu1")], PJRT_FAULT=step)

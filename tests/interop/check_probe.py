@@ -37,7 +37,7 @@ class OpenVino(unittest.TestCase):
         for device in ("cpu", "cpu:vendor=0x1022"):
             code, facts = probe(self.NAME, "--device", device)
             self.assertEqual(code, 1)
-            self.assertIn("it does not serve the device that is offered (CPU", facts["problem"]["problem"])
+            self.assertIn("it does not support the offered device (CPU", facts["problem"]["problem"])
 
 
 class WebGpu(unittest.TestCase):
@@ -54,7 +54,7 @@ class WebGpu(unittest.TestCase):
     def test_it_serves_no_processor(self):
         code, facts = probe(self.NAME)
         self.assertEqual(code, 1)
-        self.assertIn("it does not serve the device that is offered (CPU)", facts["problem"]["problem"])
+        self.assertIn("it does not support the offered device (CPU)", facts["problem"]["problem"])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
+import environment
+import viewers
 from run_command import DIGITS, LIBRARY, LIMIT, epprof, run, summary
 
 SAMPLE = interop.library("libsample_ort_ep")
@@ -66,12 +68,12 @@ class Runs(unittest.TestCase):
         self.assertIn("kernels from the providers\n", done.stdout)
         self.assertIn("By kernel, on devices", done.stdout)
 
-    def test_a_carried_profiler_gives_its_events_itself(self):
+    def test_a_hosted_profiler_gives_its_events_itself(self):
         done, told = self.check("--ep", f"{SAMPLE}:SampleEP", EPPROF_PROFILERS=SAMPLE)
         self.check_kernels(told, 11)
         self.assertIn("kernels from the providers", done.stdout)
 
-    def test_a_carried_profiler_beside_one_that_is_not(self):
+    def test_a_hosted_profiler_beside_one_that_is_not(self):
         """Each event once: of the first in the recording, and twice in ONNX Runtime's profile; of the second only there."""
         done = run(DIGITS, "--shape", "x=64,64", "--runs", 2, "--ep", SAMPLE, "--ep",
                    interop.library("tests/plugins/plain_ep"), EPPROF_PROFILERS=SAMPLE)
@@ -108,10 +110,18 @@ class Runs(unittest.TestCase):
         bracket_us = first["args"]["ort_ts_us"] - first["args"]["ort_started_us"]
         self.assertGreaterEqual(bracket_us, 0)
         self.assertLess(bracket_us, first["args"]["ort_ts_us"])
-        # Causes narrow what the comparison of the clocks leaves; the microseconds stay.
-        error_ns = min(event["start_error_ns"] for event in map(json.loads, trace) if event.get("stream") is not None)
-        self.assertGreaterEqual(error_ns, 1000)
-        self.assertLessEqual(error_ns, bracket_us * 500 + 20000)
+        # Causes narrow what the comparison of the clocks leaves, to which 500 ppm of the time since then are added: it is made
+        # where ONNX Runtime starts the providers, by the host event whose start both recorded with the least delay.  The
+        # microseconds stay.
+        events = list(map(json.loads, trace))
+        kernels = [event for event in events if event.get("stream") is not None]
+        self.assertGreaterEqual(min(kernel["start_error_ns"] for kernel in kernels), 1000)
+        began_ns = min(event["start_ns"] - event["args"]["ort_ts_us"] * 1000 for event in events
+                       if event.get("stream") is None and "ort_ts_us" in event.get("args", {}))
+        started_ns = began_ns + first["args"]["ort_started_us"] * 1000
+        drifts_ns = [(kernel["start_ns"] - started_ns) / 2000 for kernel in kernels]
+        self.assertLessEqual(min(kernel["start_error_ns"] - drift_ns for kernel, drift_ns in zip(kernels, drifts_ns)),
+                             bracket_us * 500 + 4000)
 
     def test_the_bound_of_nanoseconds(self):
         self.check("--ep", SAMPLE, runs=100)
@@ -158,6 +168,50 @@ class Models(unittest.TestCase):
         path = interop.scratch() / "model.onnx"
         onnx.save(made, path)
         return path
+
+    def test_what_the_kit_records_reaches_the_viewers(self):
+        """Names, numbers of each type, counters, submission and queue times, copies and arrows of an EP."""
+        path = self.save([helper.make_node("Relu", ["x"], ["y"])], {"x": (TensorProto.FLOAT, [5, 7])}, {"y": (TensorProto.FLOAT, [5, 7])})
+        done = run(path, "--ep", interop.library("libsample_cpp_ep"), "--runs", "10")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(epprof("validate", "--strict", "run.epp").returncode, 0)
+        streams = json.loads(epprof("sql", "--format", "json", "run.epp", "SELECT name, group_name, track_name, work, count(*) AS n"
+                                    " FROM timeline WHERE stream = 0 AND kind = 'slice' GROUP BY 1, 2, 3, 4 ORDER BY 1").stdout)
+        count = streams[0]["n"]
+        self.assertGreaterEqual(count, 10)
+        self.assertEqual([list(row.values()) for row in streams],
+                         [["copy_in", "C++ device", "queue of ReLUs", "copy in", count],
+                          ["relu", "C++ device", "queue of ReLUs", "kernel", count]])
+        self.check_in_perfetto(count)
+        self.check_in_chrome(count)
+
+    def check_in_perfetto(self, count):
+        python = environment.python_with(list(viewers.PERFETTO), alone=list(viewers.PERFETTO_ALONE))
+        wrong, counters, args = viewers.query(
+            python, viewers.convert(interop.scratch() / "run.epp", "perfetto"),
+            "select name, value from stats where value > 0 and (severity != 'info' or name like '%error%')",
+            "select t.name, count(*), max(value) from counter c join track t on c.track_id = t.id group by 1",
+            "select s.name, a.key, count(*), count(a.int_value), min(a.real_value) > 0 from slice s join args a using (arg_set_id)"
+            " where s.name in ('copy_in', 'relu') group by 1, 2")
+        self.assertEqual(wrong, [])
+        self.assertEqual(counters, [["memory in use", str(2 * count), 140]])
+        found = {(name, key.rsplit(".")[-1]): rest for name, key, *rest in args}
+        for name, key in (("copy_in", "bytes"), ("copy_in", "launch_ns"), ("relu", "elements"), ("relu", "queue_ns")):
+            self.assertEqual(found[name, key][:2], [str(count), str(count)], (name, key))
+        self.assertEqual(found["relu", "gigabytes_per_second"][2], "1")
+
+    def check_in_chrome(self, count):
+        with open(viewers.convert(interop.scratch() / "run.epp", "chrome"), encoding="utf-8") as file:
+            written = json.load(file)["traceEvents"]
+        names = {event["args"]["name"] for event in written if event["ph"] == "M" and "name" in event["args"]}
+        self.assertLessEqual({"C++ device (CppEP)", "queue of ReLUs"}, names)
+        values = [event["args"]["value"] for event in written if event["ph"] == "C"]
+        self.assertEqual((len(values), max(values)), (2 * count, 140))
+        starts = {event["id"]: event for event in written if event["ph"] == "s"}
+        slices = {(event["pid"], event["tid"], event["ts"]): event["name"] for event in written if event["ph"] == "X"}
+        arrows = [(slices.get(tuple(starts[event["id"]][key] for key in ("pid", "tid", "ts"))),
+                   slices.get(tuple(event[key] for key in ("pid", "tid", "ts")))) for event in written if event["ph"] == "f"]
+        self.assertEqual(arrows.count(("copy_in", "relu")), count)
 
     def test_dynamic_dimensions(self):
         ends = {"a": (TensorProto.FLOAT, ["batch", 3]), "b": (TensorProto.FLOAT, ["batch", 3])}

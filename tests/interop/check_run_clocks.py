@@ -7,6 +7,8 @@ import unittest
 import interop
 
 interop.in_each_environment()
+import onnxruntime
+
 import run_command
 
 KERNELS = interop.library("tests/plugins/official_kernels_ep")
@@ -15,6 +17,10 @@ COMPARED_NS = 2000  # what comparing the trace with CLOCK_MONOTONIC may be off
 CLOCKS = {"right": {}, "20 ppm": {"KERNELS_EP_PPM": "20"}, "200 ppm": {"KERNELS_EP_PPM": "200"},
           "5,000 ppm": {"KERNELS_EP_PPM": "5000"}, "jumps ahead": {"KERNELS_EP_JUMP": "50000"},
           "jumps back": {"KERNELS_EP_JUMP": "-50000"}}
+NEWEST = not onnxruntime.__version__.startswith(("1.26.", "1.30."))
+# What measures a clock does not depend on ONNX Runtime, which gives ids, times and threads: with older versions one clock that is
+# wrong will do, and the jumps in test_two_providers and test_the_kit.
+OF_THIS_VERSION = CLOCKS if NEWEST else {"5,000 ppm": CLOCKS["5,000 ppm"]}
 
 
 class Run:
@@ -43,6 +49,11 @@ class Run:
                 or abs(kernel["start_ns"] + kernel["duration_ns"] - self.zero_ns - kernel["args"]["true_end_ns"])
                 > kernel["end_error_ns"] + COMPARED_NS]
 
+    def most_outside_ns(self):
+        """By how much the start of a kernel is outside its bound at most; negative if all are inside."""
+        return max(abs(kernel["start_ns"] - self.zero_ns - kernel["args"]["true_start_ns"]) - kernel["start_error_ns"]
+                   for kernel in self.kernels) - COMPARED_NS
+
     def outside_their_node(self):
         """By more than microseconds may be rounded."""
         return [kernel for kernel in self.kernels
@@ -55,9 +66,11 @@ class Run:
 
 class Clocks(unittest.TestCase):
     def test_with_ids(self):
-        for what, environment in CLOCKS.items():
+        for what, environment in OF_THIS_VERSION.items():
             with self.subTest(what):
-                run = Run(self, runs=10000, KERNELS_EP_ID="1", **environment)
+                # 20 ppm, and a jump each 200 ms, need a long run.
+                runs = 10000 if what == "20 ppm" or "KERNELS_EP_JUMP" in environment else 4000
+                run = Run(self, runs=runs, KERNELS_EP_ID="1", **environment)
                 told = run_command.summary()
                 most = len(run.kernels) // 1000
                 self.assertLessEqual(len(run.outside_their_bound()), most)
@@ -84,11 +97,11 @@ class Clocks(unittest.TestCase):
 
     def test_the_kit(self):
         """It compares the clocks all the time: a jump between two comparisons leaves each event in its node."""
-        for jump_ns in "50000000", "-50000000":
-            for carried in {}, {"EPPROF_PROFILERS": SAMPLE}:
-                with self.subTest(jump_ns, **carried):
+        for jump_ns in ("50000000", "-50000000") if NEWEST else ("50000000",):
+            for hosted in {}, {"EPPROF_PROFILERS": SAMPLE}:
+                with self.subTest(jump_ns, **hosted):
                     done = run_command.run(run_command.DIGITS, "--shape", "x=8,64", "--runs", 5000, "--ep", SAMPLE,
-                                           ACCELERATOR_JUMP_AT_NS="250000000", ACCELERATOR_JUMP_NS=jump_ns, **carried)
+                                           ACCELERATOR_JUMP_AT_NS="250000000", ACCELERATOR_JUMP_NS=jump_ns, **hosted)
                     self.assertEqual(done.returncode, 0, done.stderr)
                     slices = {event["id"]: event for event in run_command.events() if event["kind"] == "slice"}
                     kernels = [event for event in slices.values() if event.get("stream") is not None]
@@ -100,16 +113,20 @@ class Clocks(unittest.TestCase):
 
     def test_without_ids(self):
         """Nothing names the causes: a clock that can be right keeps its bound, and of one that cannot nothing is known."""
+        slow = {"-5,000 ppm": {"KERNELS_EP_PPM": "-5000"}} if NEWEST else {}
         for threads in 1, 8:
-            for what, environment in {**CLOCKS, "-5,000 ppm": {"KERNELS_EP_PPM": "-5000"}}.items():
+            for what, environment in {**OF_THIS_VERSION, **slow}.items():
                 with self.subTest(what, threads=threads):
                     # Long enough for a clock that jumps each 200 ms.
                     run = Run(self, "--threads", threads, runs=12000 if "KERNELS_EP_JUMP" in environment else 4000, **environment)
                     self.assertLessEqual(len(run.outside_their_bound()), len(run.kernels) // 1000)
                     valid = run_command.epprof("validate", "run.epp")
-                    is_right = what in ("right", "20 ppm", "200 ppm")
-                    self.assertEqual("from the start of the recording's run" in valid.stdout, not is_right)
-                    if is_right:
+                    is_adrift = "from the start of the recording's run" in valid.stdout
+                    if what not in ("right", "20 ppm", "200 ppm"):
+                        # An interrupted comparison may leave a bound that covers all of this.
+                        self.assertTrue(is_adrift or run.most_outside_ns() <= 0, run.most_outside_ns())
+                    else:
+                        self.assertFalse(is_adrift)
                         starts = [kernel["start_ns"] for kernel in run.kernels]
                         self.assertLess(max(kernel["start_error_ns"] for kernel in run.kernels), (max(starts) - min(starts)) / 10)
 

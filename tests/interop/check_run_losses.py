@@ -14,6 +14,7 @@ interop.in_each_environment()
 import run_command
 
 KERNELS = interop.library("tests/plugins/official_kernels_ep")
+SAMPLE = interop.library("libsample_ort_ep")
 RUNS = 100
 ARGS = {
     "a value that begins like JSON": {"shape": "{not json", "k": "v"},
@@ -74,9 +75,10 @@ class Losses(unittest.TestCase):
         self.assertEqual((account["errors"], account["lost"]), (1, {"plugin": 1}))
         self.assertIn("KernelsEP: its events are lost: EndProfiling: the device is gone", told)
 
-    def test_a_killed_run(self):
+    def kill_a_run(self, library):
+        """The summary of what remains, and its kernels."""
         command = [run_command.EPPROF, "run", "--ort", run_command.LIBRARY, "--force", "-o", "run.epp", "--shape", "x=8,64",
-                   "--runs", "1000000", "--ep", KERNELS, run_command.DIGITS]
+                   "--runs", "1000000", "--ep", library, run_command.DIGITS]
         started = subprocess.Popen([str(each) for each in command], cwd=interop.scratch(), stderr=subprocess.DEVNULL)
         time.sleep(2)
         started.send_signal(signal.SIGKILL)
@@ -84,8 +86,19 @@ class Losses(unittest.TestCase):
         done = run_command.epprof("recover", "--force", "-o", "recovered.epp", "run.epp")
         self.assertEqual(done.returncode, 0, done.stderr)
         told = run_command.epprof("summary", "recovered.epp").stdout
-        self.assertIn("lost    1 event: 1 killed\n          KernelsEP: missing: its events would have come", told)
         (interop.scratch() / "recovered.epp").unlink()
+        return told, [event for event in run_command.events() if event.get("stream") is not None and event["kind"] == "slice"]
+
+    def test_a_killed_run(self):
+        told, kernels = self.kill_a_run(KERNELS)
+        self.assertIn("lost    1 event: 1 killed\n          KernelsEP: missing: its events would have come", told)
+        self.assertEqual(kernels, [])
+
+    def test_a_killed_run_with_the_kit(self):
+        """The events that the kit has submitted are there, so nothing says that they are missing."""
+        told, kernels = self.kill_a_run(SAMPLE)
+        self.assertNotIn("missing", told)
+        self.assertGreater(len(kernels), 100)
 
 
 def parsed(value):

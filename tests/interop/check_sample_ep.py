@@ -246,7 +246,10 @@ class Cpp(unittest.TestCase):
         result = session.run(None, {"x": random(5, 7)})[0]
         numpy.testing.assert_allclose(result, ort.session(model).run(None, {"x": random(5, 7)})[0], rtol=1e-6)
         profile = ort.profile_of(session)
-        self.assertEqual([event["name"] for event in profile.kernels], ["relu"])
+        self.assertEqual([event["name"] for event in profile.kernels], ["copy_in", "relu"])
+        relu = profile.named("relu")[0]
+        self.assertEqual(relu["args"]["elements"], "35")
+        self.assertGreater(float(relu["args"]["gigabytes_per_second"]), 0)
         self.assertEqual(profile.outside(), [])
 
     def test_two_profiled_eps_in_both_orders(self):

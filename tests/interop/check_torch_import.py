@@ -100,7 +100,7 @@ class Import(unittest.TestCase):
             launch = by_id[event["parent"]]
             self.assertEqual(launch["args"]["cat"], "privateuse1_runtime")
             self.assertEqual(launch["args"]["correlation"], event["args"]["correlation"])
-        self.assertIn("of devices: 13 correlated, 0 inferred", self.said)
+        self.assertIn("device events: 13 correlated, 0 inferred", self.said)
 
     def test_arrows(self):
         by_id = {event["id"]: event for event in self.slices}

@@ -2,6 +2,8 @@
 
 Prints the profiles that ONNX Runtime wrote, one a line.
 """
+import ctypes
+import os
 import sys
 import threading
 
@@ -105,6 +107,29 @@ class Host:
         run_in_threads(sessions, 50)
         return sessions
 
+    def provider_again(self):
+        """One session after the other; each profile is removed at once."""
+        for _ in range(3):
+            session = self.session(chain(10, "Relu"))
+            run_in_threads([session], 50)
+            os.remove(session.end_profiling())
+            del session
+        return []
+
+    def provider_exit(self):
+        """The session is not released before the process exits."""
+        session = self.session(chain(10, "Relu"))
+        run_in_threads([session], 50)
+        print(session.end_profiling(), flush=True)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))
+        ctypes.CDLL(None).exit(0)
+
+    def provider_endless(self):
+        session = self.session(chain(10, "Relu"), intra_op_num_threads=1)
+        for runs in range(1, 1000000):
+            session.run(None, {"v0": numpy.ones(SHAPE, "f4")})
+            print(runs, flush=True)
+
     def providers(self):
         """Three sessions at once on one provider."""
         sessions = [self.session(chain(10, "Relu")) for _ in range(3)]
@@ -136,6 +161,7 @@ class Host:
 def main(scenario, prefix):
     libraries = {"collector": ort.Library("libepprof_ort", "epprof"), "sample": ort.Library("libsample_ort_ep", "SampleEP"),
                  "formula": ort.Library("tests/plugins/formula_ep", "SampleEP"),
+                 "kernels": ort.Library("tests/plugins/official_kernels_ep", "KernelsEP"),
                  "work": ort.Library("tests/plugins/work_ep", "WorkEP")}
     name, _, order = scenario.partition(":")
     names = order.split(",") if order else ["collector"]

@@ -34,9 +34,10 @@ def _run(*command):
         raise Unavailable(lines[-1])
 
 
-def _install(where, requirements, alone):
+def _install(where, requirements, alone, anew):
     python = where / "bin" / "python"
-    if not python.exists():
+    if anew:
+        # What an interrupted installation left may lack pip itself.
         shutil.rmtree(where, ignore_errors=True)
         _run(sys.executable, "-m", "venv", str(where))
     pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade"]
@@ -70,7 +71,7 @@ def python_with(requirements, under=None, alone=()):
             return where / "bin" / "python"
         print(f"environment: fetching {' '.join(requirements)} into {where}", file=sys.stderr)
         try:
-            _install(where, requirements, alone)
+            _install(where, requirements, alone, anew=not complete)
         except Unavailable as error:
             if not complete:
                 raise Unavailable(f"{requirements[0]}: {error}") from error

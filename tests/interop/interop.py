@@ -9,6 +9,7 @@ EPPROF_TENSORFLOW_VERSIONS  likewise, of TensorFlow
 EPPROF_TORCH_VERSIONS       likewise, of PyTorch
 EPPROF_JAX_VERSIONS         likewise, of JAX
 EPPROF_VENDORS_VERSIONS     likewise, of OpenVINO's execution provider
+EPPROF_PJRT_VENDORS_VERSIONS  likewise, of the CUDA plugin for JAX
 CI                          set: what could not run is an error, not a skip
 BUILD                       the build tree, "build"
 """
@@ -79,17 +80,21 @@ def _onnxruntime(version):
 
 
 ONNXRUNTIME = Framework("ONNX Runtime", "EPPROF_ORT_VERSIONS", ("1.26.0", "1.30.0", "newest"), _onnxruntime)
+ONNXRUNTIME_WINDOWS = Framework("ONNX Runtime for Windows", "EPPROF_ORT_VERSIONS", ("1.26.0", "newest"), _onnxruntime)
 TENSORFLOW = Framework("TensorFlow", "EPPROF_TENSORFLOW_VERSIONS", ("2.21.0",), lambda v: [f"tensorflow-cpu=={v}"])
 TORCH = Framework("PyTorch", "EPPROF_TORCH_VERSIONS", ("2.15.0",), environment.torch)
 JAX = Framework("JAX", "EPPROF_JAX_VERSIONS", ("newest",),
                 lambda version: ["jax" if version == "newest" else f"jax=={version}", "numpy"])
 VENDORS = Framework("EPs of vendors", "EPPROF_VENDORS_VERSIONS", ("1.8.1",),
-                    lambda version: [f"onnxruntime-ep-openvino=={version}", "onnxruntime-ep-webgpu==0.4.0", "--no-deps"])
+                    lambda version: [f"onnxruntime-ep-openvino=={version}", "onnxruntime-ep-webgpu==0.4.0",
+                                     "onnxruntime-ggml==0.2.0", "--no-deps"])
+PJRT_VENDORS = Framework("PJRT plugins of vendors", "EPPROF_PJRT_VENDORS_VERSIONS", ("0.12.0.1",),
+                         lambda version: [f"jax-cuda12-pjrt=={version}", "libtpu==0.0.52", "--no-deps"])
 ALL = [ONNXRUNTIME, TENSORFLOW, TORCH, JAX]
 FRAMEWORKS = {"check_hanging.py": ALL, "check_hta_torch.py": [TORCH], "check_kineto.py": [TORCH], "check_kineto_ops.py": [TORCH], "check_matrix.py": ALL,
-              "check_pjrt.py": [JAX], "check_torch_import.py": [TORCH],
-              "check_probe.py": [VENDORS], "check_tf_bridge.py": [TENSORFLOW],
-              "check_tf_plugin.py": [TENSORFLOW]}  # of tests with others than ONNX Runtime
+              "check_pjrt.py": [JAX], "check_record_frameworks.py": [TENSORFLOW, JAX, TORCH], "check_torch_import.py": [TORCH],
+              "check_probe.py": [VENDORS], "check_conform_vendors.py": [VENDORS, PJRT_VENDORS], "check_tf_bridge.py": [TENSORFLOW],
+              "check_tf_plugin.py": [TENSORFLOW], "check_windows.py": [ONNXRUNTIME_WINDOWS]}  # of tests with others than ONNX Runtime
 
 
 def _closing(checks, failures, errors):

@@ -1,6 +1,6 @@
-/* What one operation costs in the bridge into PyTorch: its callback, and begin and end of the event, which a second callback calls as
- * PyTorch's profiler would.  The same callbacks with nothing in them are taken off.  Prints nanoseconds, the least of several
- * rounds; check_kineto.py builds and runs it. */
+/* What one operation costs in the bridge into PyTorch: its callback, and begin and end of the event, which a second
+ * callback calls as PyTorch's profiler would.  The same callbacks with nothing in them are taken off.  Prints
+ * nanoseconds, the least of several rounds; check_kineto.py builds and runs it. */
 #include <ATen/record_function.h>
 
 #include <chrono>

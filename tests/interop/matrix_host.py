@@ -62,7 +62,7 @@ def run_epprof():
         give_work(kind)
         epprof.epp_event_end(session, ctypes.c_uint64(event), None, ctypes.c_size_t(0))
     assert not epprof.epp_session_end(session)
-    epprof.epp_session_release(session)
+    epprof.epp_session_destroy(session)
     text = subprocess.run([interop.BUILD / "epprof", "convert", "-t", "ndjson", "-o", "-", path], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     events = [event for event in map(json.loads, text.splitlines()) if event["kind"] == "slice"]

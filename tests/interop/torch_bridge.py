@@ -1,4 +1,5 @@
 """libepprof_kineto.so, made for the torch of this environment, and programs in PyTorch that use it."""
+import fcntl
 import json
 import os
 import subprocess
@@ -13,9 +14,11 @@ TORCH = os.path.dirname(torch.__file__)
 
 
 def make():
-    made = subprocess.run(
-        ["make", "-s", "kineto", f"TORCH={TORCH}", f"BUILD={os.environ.get('BUILD', 'build')}"],
-        cwd=interop.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    with open(interop.BUILD / "kineto.lock", "w", encoding="utf-8") as lock:  # another test may make it, too
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = subprocess.run(
+            ["make", "-s", "kineto", f"TORCH={TORCH}", f"BUILD={os.environ.get('BUILD', 'build')}"],
+            cwd=interop.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if made.returncode != 0:
         raise RuntimeError(made.stdout)
 

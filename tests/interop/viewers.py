@@ -65,7 +65,7 @@ for path in sys.argv[4:]:
     if event:
         epprof.epp_event_end(session, ctypes.c_uint64(event), None, ctypes.c_size_t(0))
 do("epp_session_end", session)
-epprof.epp_session_release(session)
+epprof.epp_session_destroy(session)
 """
 
 

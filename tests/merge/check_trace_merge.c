@@ -1,5 +1,7 @@
-/* Traces as one: nothing is lost or changed, equal ids never meet, accounts add up, what is damaged or cut off is taken as
- * far as it goes, what cannot be merged leaves no file.  Covers trace_merge_definitions.c, trace_merge_copy.c and the command. */
+/* Traces as one: nothing is lost or changed, equal ids never meet, accounts add up, what is damaged or cut off is taken
+ * as far as it goes, what cannot be merged leaves no file.  Covers trace_merge_definitions.c and
+ * the command. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,8 +19,8 @@ static void name_file(struct epp_builder *b, char file)
 	memset(builder_header(b)->file_id, file, sizeof(builder_header(b)->file_id));
 }
 
-/* A node, a kernel that it caused on a device with clock pairs, an asynchronous request that another thread ends, an arrow;
- * all names end with the file's letter. */
+/* A node, a kernel that it caused on a device with clock pairs, an asynchronous request that another thread ends, an
+ * arrow; all names end with the file's letter. */
 static void write_everything(char file, enum epf_state state, const char *path)
 {
 	struct epp_builder *b = builder_create();
@@ -201,12 +203,12 @@ END_TEST
 
 /* ---- accounts ---- */
 
-static epp_trace_account account_of(epp_trace *trace, uint32_t source, const char *producer)
+static epp_trace_ledger_entry account_of(epp_trace *trace, uint32_t source, const char *producer)
 {
-	epp_trace_account account;
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		check_ok(epp_trace_account_at(trace, i, &account));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		check_ok(epp_trace_ledger_at(trace, i, &account));
 		if (account.source == source && !strcmp(account.producer, producer))
 			return account;
 	}
@@ -222,11 +224,11 @@ START_TEST(each_process_keeps_its_accounts)
 	write_everything('b', EPF_FINISHED, b);
 	epp_trace *merged = merging(check_path("m.epp"), NULL, a, b);
 	for (uint32_t source = 0; source < 2; source++) {
-		epp_trace_account thread = account_of(merged, source, "thread worker (11)");
+		epp_trace_ledger_entry thread = account_of(merged, source, "thread worker (11)");
 		ck_assert(thread.balanced);
 		ck_assert_uint_eq(thread.lost[EPP_LOSS_NO_BUFFER], source + 1);
 		ck_assert_uint_eq(thread.written, 3 * 3000 + 2);
-		epp_trace_account plugin = account_of(merged, source, "MyEP");
+		epp_trace_ledger_entry plugin = account_of(merged, source, "MyEP");
 		ck_assert(plugin.balanced && plugin.is_plugin);
 		ck_assert_uint_eq(plugin.emitted, 3000);
 	}
@@ -266,7 +268,7 @@ START_TEST(more_profilers_than_a_recording_has)
 	epp_trace *merged = merging_ok(check_path("m.epp"), NULL, paths, 3);
 	ck_assert_uint_eq(epp_trace_get_info(merged)->producers_count, 96);
 	for (uint32_t file = 0; file < 3; file++) {
-		epp_trace_account account = account_of(merged, file, "ep 31");
+		epp_trace_ledger_entry account = account_of(merged, file, "ep 31");
 		ck_assert_uint_eq(account.lost[EPP_LOSS_PLUGIN], file * 100 + 31);
 		ck_assert_uint_eq(account.emitted, file * 100 + 32);
 		ck_assert_int_eq(account.note[5], '0' + (int)file);
@@ -318,7 +320,7 @@ START_TEST(cut_traces_are_taken_as_far_as_they_go)
 		ck_assert_int_eq(truncate(b, bytes), 0);
 		epp_status *status = epp_trace_open(b, &trace);
 		if (status) {
-			epp_status_release(status);
+			epp_status_destroy(status);
 			continue;
 		}
 		epp_trace_close(trace);
@@ -345,7 +347,7 @@ START_TEST(names_have_a_limit)
 	const epp_merge_options strict = { .struct_size = sizeof strict, .strict = 1 };
 	const char *paths[17];
 	char paths_room[17][512], name[32];
-	epp_merge_counts counts;
+	epp_merge_counts counts = { .struct_size = sizeof(counts) };
 	struct stat st;
 
 	for (unsigned file = 0; file < 17; file++) {
@@ -356,7 +358,7 @@ START_TEST(names_have_a_limit)
 		    &(epp_trace_writer_options){ .struct_size = sizeof(epp_trace_writer_options), .path = paths[file] },
 		    &writer));
 		for (unsigned i = 0; i < 65536; i++)
-			epp_trace_writer_name(writer, name, (size_t)snprintf(name, sizeof name, "%u.%u", file, i));
+			epp_trace_writer_intern_name(writer, name, (size_t)snprintf(name, sizeof name, "%u.%u", file, i));
 		check_ok(epp_trace_writer_finish(writer, &(epp_trace_pair){ 1, 0, 0, BUILDER_REALTIME_NS },
 		                                 &(epp_trace_pair){ 2, 0, 1, BUILDER_REALTIME_NS + 1 }));
 		epp_trace_writer_destroy(writer);
@@ -389,7 +391,7 @@ START_TEST(a_full_disk_leaves_no_file)
 		epp_status *status = merging_try(m, NULL, NULL, (const char *const[]){ a, b }, 2);
 		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &whole), 0);
 		ck_assert_int_eq(epp_status_code(status), EPP_IO);
-		epp_status_release(status);
+		epp_status_destroy(status);
 		ck_assert_int_ne(stat(m, &st), 0);
 	}
 }
@@ -411,8 +413,8 @@ START_TEST(mistakes_are_told)
 	check_ok(epp_trace_open(a, &trace));
 	check_fails(EPP_INVALID_ARGUMENT, epp_trace_merge(NULL, 0, m, NULL, NULL, NULL, NULL));
 	check_fails(EPP_INVALID_ARGUMENT, epp_trace_merge(&trace, 1, m, &newer.options, NULL, NULL, NULL));
-	check_fails(EPP_UNAVAILABLE, epp_trace_merge(&trace, 1, a, NULL, NULL, NULL, NULL));
-	check_fails(EPP_UNAVAILABLE, epp_trace_merge(&trace, 1, m, &cancelled, NULL, NULL, NULL));
+	check_fails(EPP_EXISTS, epp_trace_merge(&trace, 1, a, NULL, NULL, NULL, NULL));
+	check_fails(EPP_CANCELLED, epp_trace_merge(&trace, 1, m, &cancelled, NULL, NULL, NULL));
 	ck_assert_int_ne(stat(m, &st), 0);
 	epp_trace_close(trace);
 
@@ -421,7 +423,7 @@ START_TEST(mistakes_are_told)
 	check_fails(EPP_BUSY, epp_trace_merge(&trace, 1, m, NULL, NULL, NULL, NULL));
 	epp_trace_close(trace);
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -446,7 +448,8 @@ START_TEST(the_command)
 	command_free(&run);
 	run = command_run(NULL, "merge", "--force", "--strict", "--align", "barrier", "-o", m, a, b, NULL);
 	ck_assert_int_eq(run.code, 0);
-	ck_assert_msg(strstr(run.err, "one machine's clock: no event barrier was looked for") != NULL, "%s", run.err);
+	ck_assert_msg(strstr(run.err, "all traces are of one machine: event barrier is not used for alignment") != NULL,
+	              "%s", run.err);
 	command_free(&run);
 	run = command_run(NULL, "info", m, NULL);
 	ck_assert_int_eq(run.code, 0);
@@ -458,6 +461,100 @@ START_TEST(the_command)
 	command_free(&run);
 	run = command_run(NULL, "validate", m, NULL);
 	ck_assert_int_eq(run.code, 0);
+	command_free(&run);
+}
+END_TEST
+
+static void write_on_host(char file, const char *host, uint8_t boot)
+{
+	static const char damaged[] = "damaged";
+	struct epp_builder *b = builder_create();
+	struct epf_source *source = &builder_header(b)->source;
+	epp_arg arg = { .type = EPP_ARG_TEXT, .value.text = damaged, .text_bytes = strlen(damaged) };
+
+	name_file(b, file);
+	snprintf(source->hostname, sizeof source->hostname, "%s", host);
+	memset(source->boot_id, boot, sizeof source->boot_id);
+	arg.key = builder_name(b, "key");
+	builder_event(b, builder_thread(b, "worker", 11), BUILDER_START + 10, 5, EPP_NODE, builder_name(b, "op"), &arg, 1);
+	builder_write(b, EPF_FINISHED, check_path("%c.epp", file));
+	builder_destroy(b);
+}
+
+/* Changes a byte of the arg, so that its block has a wrong checksum. */
+static void damage(char file)
+{
+	size_t bytes;
+	char *image = command_file(check_path("%c.epp", file), &bytes);
+	char *at = memmem(image, bytes, "damaged", 7);
+
+	ck_assert_ptr_nonnull(at);
+	int fd = open(check_path("%c.epp", file), O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, "D", 1, at - image), 1);
+	close(fd);
+	free(image);
+}
+
+static struct command merge_files(const char *output, const char *files)
+{
+	char paths[4][512] = { "" };
+
+	for (size_t i = 0; files[i]; i++)
+		snprintf(paths[i], sizeof paths[i], "%s", check_path("%c.epp", files[i]));
+	struct command run = command_run(NULL, "merge", "--force", "-o", check_path("%s", output), paths[0], paths[1],
+	                                 paths[2][0] ? paths[2] : NULL, paths[3][0] ? paths[3] : NULL, NULL);
+	ck_assert_msg(run.code == 0, "%s", run.err);
+	return run;
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+	size_t count = 0;
+	for (; (text = strstr(text, what)); text++)
+		count++;
+	return count;
+}
+
+/* One machine may have several hosts (containers), and a host several boots. */
+START_TEST(hosts_are_counted_by_name_and_boot)
+{
+	static const char *const hosts[] = { "alpha", "alpha", "beta", "alpha" };
+	static const uint8_t boots[] = { 1, 1, 1, 2 };
+
+	for (int i = 0; i < 4; i++)
+		write_on_host((char)('a' + i), hosts[i], boots[i]);
+	struct command run = merge_files("m.epp", "ab");
+	ck_assert_msg(strstr(run.err, "2 processes on 1 machine\n") != NULL, "%s", run.err);
+	command_free(&run);
+	run = merge_files("m.epp", "abc");
+	ck_assert_msg(strstr(run.err, "3 processes on 2 machines\n") != NULL, "%s", run.err);
+	command_free(&run);
+	/* The hosts of a merged trace count, too. */
+	run = merge_files("n.epp", "md");
+	ck_assert_msg(strstr(run.err, "4 processes on 3 machines\n") != NULL, "%s", run.err);
+	command_free(&run);
+	/* Without a name and a boot each trace is one. */
+	write_on_host('a', "", 0);
+	write_on_host('b', "", 0);
+	run = merge_files("m.epp", "ab");
+	ck_assert_msg(strstr(run.err, "2 processes on 2 machines\n") != NULL, "%s", run.err);
+	command_free(&run);
+}
+END_TEST
+
+START_TEST(each_sentence_once)
+{
+	static const char *const hosts[] = { "alpha", "beta", "gamma", "delta" };
+
+	for (int i = 0; i < 4; i++) {
+		write_on_host((char)('a' + i), hosts[i], (uint8_t)(1 + i));
+		if (i)
+			damage((char)('a' + i));
+	}
+	struct command run = merge_files("m.epp", "abcd");
+	ck_assert_uint_eq(count_of(run.err, "WARNING"), count_of(run.err, "b.epp and 2 more: WARNING"));
+	ck_assert_msg(count_of(run.err, "the file is damaged") == 1, "%s", run.err);
+	ck_assert_msg(count_of(run.err, "the unknown difference") == 1, "%s", run.err);
 	command_free(&run);
 }
 END_TEST
@@ -480,6 +577,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, a_full_disk_leaves_no_file);
 	tcase_add_test(tc, mistakes_are_told);
 	tcase_add_test(tc, the_command);
+	tcase_add_test(tc, hosts_are_counted_by_name_and_boot);
+	tcase_add_test(tc, each_sentence_once);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -38,7 +38,7 @@ START_TEST(a_library_is_of_the_kinds_whose_symbols_it_has)
 		ck_assert_int_eq(plugin_kind_found(kind, library), strcmp(kind->name, "ort") == 0);
 	epp_status *status = plugin_kind_check(kind_named("ort"), library);
 	ck_assert_str_eq(epp_status_message(status), "no symbol 'ReleaseEpFactory'");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	dlclose(library);
 }
 END_TEST
@@ -53,7 +53,7 @@ START_TEST(what_is_missing_of_a_kind_is_named)
 	epp_status *status = plugin_kind_check(kind_named("pu1"), library);
 	ck_assert_int_eq((int)epp_status_code(status), EPP_INCOMPATIBLE);
 	ck_assert_str_eq(epp_status_message(status), "no symbol 'kineto_register_privateuse1_plugin'");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	dlclose(library);
 }
 END_TEST
@@ -64,7 +64,7 @@ START_TEST(every_kind_is_named_to_a_library_of_none)
 	for (const struct plugin_kind *kind = plugin_kinds; kind->name; kind++)
 		ck_assert_ptr_nonnull(strstr(epp_status_message(status), kind->symbols[0]));
 	ck_assert_ptr_nonnull(strstr(epp_status_message(status), "'TF_InitProfiler'"));
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 END_TEST
 

@@ -94,7 +94,7 @@ static void note_named(void *user, const char *place, const char *path)
 	snprintf(seen + used, sizeof(seen) - used, "%s%c:%s", used ? " " : "", *place, name);
 }
 
-static void check_carried(const char *profilers, const char *kineto, const char *wanted)
+static void check_hosted(const char *profilers, const char *kineto, const char *wanted)
 {
 	seen[0] = '\0';
 	unsetenv("EPPROF_PROFILERS");
@@ -103,7 +103,7 @@ static void check_carried(const char *profilers, const char *kineto, const char 
 		setenv("EPPROF_PROFILERS", profilers, 1);
 	if (kineto)
 		setenv("KINETO_PLUGIN_PATH", kineto, 1);
-	epp_plugin_find_carried(note_named, seen);
+	epp_plugin_find_hosted(note_named, seen);
 	ck_assert_str_eq(seen, wanted);
 }
 
@@ -114,14 +114,14 @@ START_TEST(bridges_hear_both_variables)
 	ck_assert_int_eq(mkdir(folder, 0700), 0);
 	make_file(check_path("folder/b.so"));
 	ck_assert_int_eq(symlink(PU1_PLUGIN, check_path("folder/a.so")), 0);
-	check_carried("x.so::y.so", "z.so:x.so", "E:x.so E:y.so K:z.so K:x.so");
-	check_carried(folder, NULL, "E:a.so E:b.so");
-	check_carried(NULL, folder, "K:a.so K:b.so");
+	check_hosted("x.so::y.so", "z.so:x.so", "E:x.so E:y.so K:z.so K:x.so");
+	check_hosted(folder, NULL, "E:a.so E:b.so");
+	check_hosted(NULL, folder, "K:a.so K:b.so");
 	/* A file once, whatever it is called. */
 	snprintf(list, sizeof(list), "%s:%s/b.so", folder, folder);
-	check_carried(PU1_PLUGIN, list, "E:scripted_pu1.so K:b.so");
-	check_carried("", "", "");
-	check_carried("::", ":", "");
+	check_hosted(PU1_PLUGIN, list, "E:scripted_pu1.so K:b.so");
+	check_hosted("", "", "");
+	check_hosted("::", ":", "");
 }
 END_TEST
 
@@ -137,10 +137,36 @@ START_TEST(bridges_look_into_the_standard_directories_if_neither_says_anything)
 	unsetenv("EPPROF_PROFILERS");
 	unsetenv("KINETO_PLUGIN_PATH");
 	seen[0] = '\0';
-	epp_plugin_find_carried(note_named, seen);
+	epp_plugin_find_hosted(note_named, seen);
 	ck_assert_ptr_nonnull(strstr(seen, "~:mine.so"));
-	check_carried("x.so", NULL, "E:x.so");
-	check_carried(NULL, "", "");
+	check_hosted("x.so", NULL, "E:x.so");
+	check_hosted(NULL, "", "");
+}
+END_TEST
+
+/* A bare name is no path, although the working directory has a file or a folder of that name. */
+START_TEST(the_working_directory_is_not_searched)
+{
+	char *working = check_path("working");
+	ck_assert_int_eq(mkdir(working, 0700), 0);
+	ck_assert_int_eq(mkdir(check_path("working/plugins"), 0700), 0);
+	ck_assert_int_eq(symlink(PU1_PLUGIN, check_path("working/a.so")), 0);
+	ck_assert_int_eq(symlink(PU1_PLUGIN, check_path("working/plugins/b.so")), 0);
+	ck_assert_int_eq(chdir(working), 0);
+	setenv("KINETO_PLUGIN_PATH", "a.so:plugins::", 1);
+	check_finds(0, "a.so! plugins!");
+	setenv("KINETO_PLUGIN_PATH", "./a.so:./plugins", 1);
+	check_finds(2, "a.so b.so");
+	/* Nor a home that is the working directory. */
+	ck_assert_int_eq(mkdir(check_path("working/.local"), 0700), 0);
+	ck_assert_int_eq(mkdir(check_path("working/.local/lib"), 0700), 0);
+	ck_assert_int_eq(mkdir(check_path("working/.local/lib/kineto"), 0700), 0);
+	ck_assert_int_eq(rename("plugins", ".local/lib/kineto/plugins"), 0);
+	unsetenv("KINETO_PLUGIN_PATH");
+	setenv("HOME", ".", 1);
+	seen[0] = '\0';
+	epp_plugin_load_kineto_path(note, seen);
+	ck_assert_ptr_null(strstr(seen, "b.so"));
 }
 END_TEST
 
@@ -151,6 +177,7 @@ static Suite *plugin_path_suite(void)
 	tcase_add_test(tests, files_and_directories_in_order);
 	tcase_add_test(tests, an_empty_variable_finds_nothing);
 	tcase_add_test(tests, without_the_variable_the_standard_directories_count);
+	tcase_add_test(tests, the_working_directory_is_not_searched);
 	tcase_add_test(tests, bridges_hear_both_variables);
 	tcase_add_test(tests, bridges_look_into_the_standard_directories_if_neither_says_anything);
 	suite_add_tcase(suite, tests);

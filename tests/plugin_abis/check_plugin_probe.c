@@ -1,4 +1,5 @@
-/* Probing libraries: epp_plugin_probe, and epprof probe on top of it.  Covers plugin_probe.c and cli/probe.c. */
+/* Probing libraries: epp_plugin_probe, and epprof probe on top of it.  Covers plugin_probe.c and
+ * cli/probe/. */
 #include <string.h>
 
 #include "epprof/plugin.h"
@@ -158,12 +159,12 @@ START_TEST(another_device_is_offered)
 	setenv("HOSTILE", "vendor", 1);
 	struct command command = command_run(NULL, "probe", PLUGIN("hostile_ep"), NULL);
 	ck_assert_int_eq(command.code, 1);
-	ck_assert_ptr_nonnull(strstr(command.out, "cannot be used: GetSupportedDevices: it does not serve the device that is "
-	                                          "offered (CPU)\n"));
+	ck_assert_ptr_nonnull(strstr(command.out, "cannot be used: GetSupportedDevices: it does not support the offered device "
+	                                          "(CPU)\n"));
 	command_free(&command);
 	command = command_run(NULL, "probe", "--device", "npu:vendor=0x8086", PLUGIN("hostile_ep"), NULL);
 	ck_assert_int_eq(command.code, 1);
-	ck_assert_ptr_nonnull(strstr(command.out, "is offered (NPU of vendor 0x8086, id 0x0)\n"));
+	ck_assert_ptr_nonnull(strstr(command.out, "the offered device (NPU of vendor 0x8086, id 0x0)\n"));
 	command_free(&command);
 	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
 		command = command_run(NULL, "probe", "--device", right[i], PLUGIN("hostile_ep"), NULL);
@@ -175,7 +176,7 @@ START_TEST(another_device_is_offered)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		command = command_run(NULL, "probe", "--device", wrong[i], PLUGIN("hostile_ep"), NULL);
 		ck_assert_msg(command.code == 2, "%s: %d", wrong[i], command.code);
-		ck_assert_msg(strstr(command.err, "it is TYPE[:vendor=0x8086][:id=N]") != NULL, "%s", command.err);
+		ck_assert_msg(strstr(command.err, "must be TYPE[:vendor=0x8086][:id=N]") != NULL, "%s", command.err);
 		command_free(&command);
 	}
 }
@@ -196,6 +197,31 @@ static void expect_hang(const char *plugin, const char *entry, const char *fault
 	json_free(json);
 	command_free(&command);
 }
+
+/* The load has the loader's lock, so nothing else is loaded. */
+START_TEST(a_load_that_hangs_is_given_up)
+{
+	setenv("EPPROF_PLUGIN_TIMEOUT_MS", HANGING_LIMIT_MS, 1);
+	struct command command = command_run(NULL, "probe", "--format", "json", PLUGIN("slow_load"),
+	                                     CHECK_BUILD "/libsample_ort_ep.so", NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_msg(strstr(command.err, "slow_load.so: dlopen: it has not returned") != NULL, "%s", command.err);
+	struct json *json = json_expect(command.out, command.out_bytes);
+	ck_assert_uint_eq(json->count, 1);
+	json_free(json);
+	command_free(&command);
+}
+END_TEST
+
+/* The thread that called it has ended before it is unloaded. */
+START_TEST(a_library_with_thread_local_data)
+{
+	struct command command = command_run(NULL, "probe", PLUGIN("thread_data"), PLUGIN("thread_data"), NULL);
+	ck_assert_msg(command.code == 1, "code %d: %s", command.code, command.err);
+	ck_assert_ptr_nonnull(strstr(command.out, "GetPjrtApi"));
+	command_free(&command);
+}
+END_TEST
 
 START_TEST(a_library_that_hangs_is_given_up)
 {
@@ -220,7 +246,7 @@ START_TEST(json_is_json)
 	                                     CHECK_BUILD "/libsample_tf_ep.so", "/no\"where\n.so", NULL);
 	ck_assert_int_eq(command.code, 1);
 	struct json *json = json_expect(command.out, command.out_bytes);
-	ck_assert_ptr_nonnull(strstr(command.out, "{\"problem\": \"TF_InitProfiler: device_type 'XPU2' is not "));
+	ck_assert_ptr_nonnull(strstr(command.out, "{\"problem\": \"TF_InitProfiler: device_type 'XPU2' must "));
 	ck_assert_ptr_nonnull(
 	    strstr(command.out, "{\"symbol\": \"pu1GetVersion\", \"present\": true, \"required\": true}"));
 	ck_assert_ptr_nonnull(strstr(command.out, "{\"size_of\": \"TP_Profiler\", \"bytes\": 24, \"known_bytes\": 24}"));
@@ -229,6 +255,58 @@ START_TEST(json_is_json)
 	ck_assert_uint_eq(json_get(&json->items[3], "kinds")->count, 0);
 	ck_assert_ptr_nonnull(strstr(json_text(&json->items[3], "error"), "No such file"));
 	json_free(json);
+	command_free(&command);
+}
+END_TEST
+
+/* Returns what `epprof probe --try` prints about the trial, from "tried" on. */
+static const char *try_line(const struct command *command)
+{
+	const char *line = strstr(command->out, "tried ");
+	ck_assert_msg(line != NULL, "%s", command->out);
+	return line;
+}
+
+START_TEST(a_trial_prints_what_came)
+{
+	struct command command = command_run(NULL, "probe", "--try", "--work", "epp_sample_work",
+	                                     CHECK_BUILD "/libsample_ort_ep.so", NULL);
+	ck_assert_int_eq(command.code, 0);
+	unsigned events = 0, kernels = 0;
+	ck_assert_int_eq(sscanf(try_line(&command), "tried for 1 s as ort: %u events, %u kernels", &events, &kernels), 2);
+	ck_assert_uint_ge(kernels, 4);
+	ck_assert_uint_ge(events, kernels);
+	command_free(&command);
+}
+END_TEST
+
+START_TEST(a_trial_prints_why_nothing_came)
+{
+	struct command command = command_run(NULL, "probe", "--try", CHECK_BUILD "/libsample_ort_ep.so", NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_ptr_nonnull(
+	    strstr(try_line(&command), "tried for 1 s as ort: 0 events, because nothing gave its device work"));
+	command_free(&command);
+
+	command = command_run(NULL, "probe", "--try", "--work", "no_such", CHECK_BUILD "/libsample_ort_ep.so", NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_ptr_nonnull(strstr(command.out, "not tried: no symbol no_such"));
+	command_free(&command);
+
+	/* Its EndProfiling returns an error. */
+	setenv("END_FAILS_DIRECTORY", CHECK_BUILD, 1);
+	command = command_run(NULL, "probe", "--try", PLUGIN("end_fails_ep"), NULL);
+	ck_assert_int_eq(command.code, 1);
+	ck_assert_ptr_nonnull(strstr(try_line(&command), "0 events, because "));
+	ck_assert_ptr_nonnull(strstr(command.out, "the device is gone"));
+	command_free(&command);
+
+	/* Options that exclude each other. */
+	command = command_run(NULL, "probe", "--try", "--format", "json", PLUGIN("plain_ep"), NULL);
+	ck_assert_int_eq(command.code, 2);
+	command_free(&command);
+	command = command_run(NULL, "probe", "--work", "f", PLUGIN("plain_ep"), NULL);
+	ck_assert_int_eq(command.code, 2);
 	command_free(&command);
 }
 END_TEST
@@ -244,7 +322,11 @@ static Suite *plugin_probe_suite(void)
 	tcase_add_test(tests, the_command_says_clearly_what_is_none);
 	tcase_add_test(tests, another_device_is_offered);
 	tcase_add_test(tests, json_is_json);
+	tcase_add_test(tests, a_load_that_hangs_is_given_up);
+	tcase_add_test(tests, a_library_with_thread_local_data);
 	tcase_add_test(tests, a_library_that_hangs_is_given_up);
+	tcase_add_test(tests, a_trial_prints_what_came);
+	tcase_add_test(tests, a_trial_prints_why_nothing_came);
 	tcase_set_timeout(tests, 120);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/status.h"
 
 EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base,

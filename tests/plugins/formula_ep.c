@@ -159,3 +159,19 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 	state->ep_api->ReleaseProfilingEvent(made);
 	state->ort_api->ReleaseStatus(status);
 }
+
+/* ONNX Runtime's profile has none of these. */
+void epp_ep_device_name_set(epp_ep_profiler *profiler, int32_t device, const char *name)
+{
+	(void)profiler, (void)device, (void)name;
+}
+
+void epp_ep_stream_name_set(epp_ep_profiler *profiler, int32_t device, int64_t stream, const char *name)
+{
+	(void)profiler, (void)device, (void)stream, (void)name;
+}
+
+void epp_ep_counter_record(epp_ep_profiler *profiler, const epp_ep_counter *counter)
+{
+	(void)profiler, (void)counter;
+}

@@ -1,5 +1,5 @@
 /* An EP library that lacks one of its symbols. */
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 
 __attribute__((visibility("default"))) OrtStatus *CreateEpFactories(void);
 

@@ -1,7 +1,7 @@
 /* An EP library that misbehaves as the environment variable HOSTILE specifies, and behaves correctly without it.  When
  * it is unloaded it sets the environment variables HOSTILE_LIVE (the number of objects that were made and not released)
  * and HOSTILE_CALLS (the calls in order), so that a test can check the unload and the calls. */
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "bridges/onnxruntime/ort.c"
 #ifdef ASKING
-#include "bridges/onnxruntime/ort_event_args.c"
+#include "bridges/onnxruntime/ort_event_record.c"
 #endif
 
 struct null_profiler {

@@ -1,6 +1,6 @@
 /* The variables of official_ep.c's library that tests read. */
-#ifndef EPPROF_TESTS_OFFICIAL_EP_H
-#define EPPROF_TESTS_OFFICIAL_EP_H
+#ifndef EPPROF_TESTS_PLUGINS_OFFICIAL_EP_H
+#define EPPROF_TESTS_PLUGINS_OFFICIAL_EP_H
 
 #include <stdint.h>
 

@@ -116,15 +116,17 @@ static OrtStatus *profiler_start_event(OrtEpProfilerImpl *this_ptr, uint64_t id)
 	return NULL;
 }
 
-/* The end of the node on CLOCK_MONOTONIC: ONNX Runtime measured it before it called any profiler. */
+/* The end of the node on CLOCK_MONOTONIC: ONNX Runtime measured it before it called any profiler.  If the thread is
+ * interrupted between the two readings, the end is too early, never after the node. */
 static int64_t node_end_ns(const struct kernel *kernel)
 {
 	struct timespec now;
+	int64_t now_ns = monotonic_ns();
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	int64_t since_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec -
 	                   ((int64_t)kernel->id + kernel->duration_us) * 1000;
-	return monotonic_ns() - (since_ns > 0 ? since_ns : 0);
+	return now_ns - (since_ns > 0 ? since_ns : 0);
 }
 
 static void take_times(const struct device_clock *clock, struct kernel *kernel)

@@ -3,7 +3,7 @@
  * structs. */
 #include <onnxruntime_c_api.h>
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 
 #include "official_slots.h"
 

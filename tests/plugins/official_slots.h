@@ -1,6 +1,6 @@
 /* The contents of official_slots.c's library: the index of each slot in ONNX Runtime's own headers. */
-#ifndef EPPROF_TESTS_OFFICIAL_SLOTS_H
-#define EPPROF_TESTS_OFFICIAL_SLOTS_H
+#ifndef EPPROF_TESTS_PLUGINS_OFFICIAL_SLOTS_H
+#define EPPROF_TESTS_PLUGINS_OFFICIAL_SLOTS_H
 
 #include <stddef.h>
 

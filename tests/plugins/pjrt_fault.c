@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "epprof/pjrt.h"
+#include "epprof/abi/pjrt.h"
 #include "hanging.h"
 
 struct PLUGIN_Profiler_Error {

@@ -1,5 +1,5 @@
 /* official_ep.c, compiled against epprof's header alone. */
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 
 #define PLAIN_EP
 #define EP_VERSION EPPROF_ORT_API_VERSION

@@ -22,20 +22,21 @@ struct rank {
 
 static void happen(struct rank *rank, const char *name, uint32_t category, uint64_t start, uint64_t duration, unsigned step)
 {
-	epp_arg arg = { .key = epp_trace_writer_name(rank->writer, "step", 4), .type = EPP_ARG_I64 };
+	epp_arg arg = { .key = epp_trace_writer_intern_name(rank->writer, "step", 4), .type = EPP_ARG_I64 };
 
 	arg.value.i64 = step;
 	if (!rank->status)
-		rank->status = epp_trace_writer_record(
-		    rank->writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
-		                                       .track = rank->track,
-		                                       .id = ++rank->id,
-		                                       .name = epp_trace_writer_name(rank->writer, name, strlen(name)),
-		                                       .category = (uint8_t)category,
-		                                       .start_ticks = start,
-		                                       .duration_ticks = duration,
-		                                       .args = &arg,
-		                                       .args_count = 1 });
+		rank->status = epp_trace_writer_add_record(
+		    rank->writer,
+		    &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
+		                         .track = rank->track,
+		                         .id = ++rank->id,
+		                         .name = epp_trace_writer_intern_name(rank->writer, name, strlen(name)),
+		                         .category = (uint8_t)category,
+		                         .start_ticks = start,
+		                         .duration_ticks = duration,
+		                         .args = &arg,
+		                         .args_count = 1 });
 }
 
 static uint64_t draw(struct rank *rank, uint64_t least, uint64_t most)
@@ -81,7 +82,7 @@ static epp_status *make_rank(const char *directory, unsigned number, unsigned st
 		return status;
 	snprintf(text, sizeof text, "node%02u", number / RANKS_A_MACHINE);
 	epp_trace_writer_describe_source(rank.writer, 0, 4000 + number, "train", text);
-	rank.status = epp_trace_writer_track(
+	rank.status = epp_trace_writer_add_track(
 	    rank.writer,
 	    &(epp_trace_track){
 		.kind = EPP_TRACK_THREAD, .thread_id = 4000 + number, .device = -1, .producer = -1, .name = "main" },
@@ -89,9 +90,9 @@ static epp_status *make_rank(const char *directory, unsigned number, unsigned st
 	for (unsigned step = 0; step < steps; step++)
 		make_step(&rank, step);
 	if (number == 17)
-		epp_trace_writer_lose(rank.writer, rank.track, EPP_LOSS_NO_BUFFER, 11);
+		epp_trace_writer_count_lost(rank.writer, rank.track, EPP_LOSS_NO_BUFFER, 11);
 	if (number == 150)
-		epp_trace_writer_lose(rank.writer, rank.track, EPP_LOSS_TOO_DEEP, 3);
+		epp_trace_writer_count_lost(rank.writer, rank.track, EPP_LOSS_TOO_DEEP, 3);
 	if (!rank.status)
 		rank.status = epp_trace_writer_finish(
 		    rank.writer, &(epp_trace_pair){ from, 50, (int64_t)from, UNIX_NS + (int64_t)(from - boot) },
@@ -110,7 +111,7 @@ __attribute__((visibility("default"))) const char *make_ranks(const char *direct
 		if (!status)
 			continue;
 		snprintf(text, sizeof text, "%s", epp_status_message(status));
-		epp_status_release(status);
+		epp_status_destroy(status);
 		return text;
 	}
 	return NULL;

@@ -1,11 +1,11 @@
 /* The interface of the scripted PU1 plugin: a test finds `struct pu1_script script` with dlsym, sets the plugin's
  * results, and reads the calls. */
-#ifndef TESTS_PLUGINS_SCRIPTED_PU1_H
-#define TESTS_PLUGINS_SCRIPTED_PU1_H
+#ifndef EPPROF_TESTS_PLUGINS_SCRIPTED_PU1_H
+#define EPPROF_TESTS_PLUGINS_SCRIPTED_PU1_H
 
 #include <stdatomic.h>
 
-#include "epprof/pu1.h"
+#include "epprof/abi/pu1.h"
 
 struct pu1_script {
 	/* Set by the test: the results of functions. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 #include "tests/support/xplane_builder.h"
 
 static int64_t start_ns;

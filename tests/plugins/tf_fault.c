@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 #include "hanging.h"
 #include "tf_faults.h"
 

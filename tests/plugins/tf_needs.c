@@ -1,7 +1,7 @@
 /* A plugin for TensorFlow that links libtensorflow_framework.so.2, and reports an error at each start. */
 #include <stddef.h>
 
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 
 static void start(const TP_Profiler *profiler, TF_Status *status)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 #include "hanging.h"
 #include "tf_faults.h"
 

@@ -80,7 +80,7 @@ START_TEST(an_event_has_them_in_their_place)
 	const epp_arg thrice[] = { EPP_ARGS_OF(set), EPP_ARGS_OF(set), EPP_ARGS_OF(set) };
 	epp_event_end(session, epp_event_begin(session, EPP_NODE, name), args, 3);
 	epp_event_end_named(session, epp_event_begin(session, EPP_NODE, 0), EPP_NODE, name, args, 3);
-	epp_instant(session, EPP_NODE, name, args, 3);
+	epp_instant_record(session, EPP_NODE, name, args, 3);
 	epp_event_end(session, epp_event_begin(session, EPP_NODE, name), thrice, 3);
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan->records_count, 4);
@@ -172,7 +172,7 @@ START_TEST(a_profiler_is_told_each)
 		ck_assert_str_eq(values[0], "NULL");
 	}
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -220,7 +220,7 @@ START_TEST(threads_get_the_same_numbers)
 	for (unsigned i = 1; i < THREADS; i++)
 		ck_assert_mem_eq(of[i].sets, of[0].sets, sizeof(of[0].sets));
 	for (unsigned i = 0; i < SETS; i++)
-		epp_instant(session, EPP_NODE, key_c, &EPP_ARGS_OF(of[0].sets[i]), 1);
+		epp_instant_record(session, EPP_NODE, key_c, &EPP_ARGS_OF(of[0].sets[i]), 1);
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan->records_count, SETS);
 	for (unsigned i = 0; i < SETS; i++) {

@@ -1,13 +1,13 @@
-/* fork: the child has nothing of the parent's sessions, writes nothing into their files, and can record on its own, from
- * whichever thread and in the middle of whatever it was forked: runtime/record/process.c and the fork halves of the
- * others. */
+/* fork: the child has nothing of the parent's sessions, writes nothing into their files, and can record on its own,
+ * from whichever thread and in the middle of whatever it was forked: runtime/record/process.c and the fork halves of
+ * the others. */
 #include <string.h>
 #include <sys/wait.h>
 
 #include "tests/support/forking.h"
 #include "tests/support/profiler_double.h"
 
-/* The thread sanitizer lets no child of several threads start one, unless it is told to. */
+/* By default ThreadSanitizer ends the forked child of a process with several threads when it starts a thread. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -33,10 +33,10 @@ static void be_a_child(epp_session *of_parent, uint64_t open_id, const char *pat
 	if (epp_event_begin(of_parent, EPP_NODE, theirs))
 		_exit(3);
 	epp_event_end(of_parent, open_id, NULL, 0);
-	epp_instant(of_parent, EPP_NODE, theirs, NULL, 0);
+	epp_instant_record(of_parent, EPP_NODE, theirs, NULL, 0);
 	if (epp_session_start(of_parent) == NULL || epp_session_end(of_parent) == NULL)
 		_exit(4);
-	epp_session_release(of_parent);
+	epp_session_destroy(of_parent);
 	if (epp_session_create(&options, &session) || epp_session_start(session))
 		_exit(5);
 	epp_name fresh = epp_name_intern("known to the child alone");
@@ -50,7 +50,7 @@ static void be_a_child(epp_session *of_parent, uint64_t open_id, const char *pat
 	    scan->header.source.pid != (uint32_t)getpid())
 		_exit(7);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	_exit(0);
 }
 
@@ -95,7 +95,7 @@ START_TEST(a_child_has_ids_of_its_own_source)
 	epp_session *session = recording_start(NULL);
 	epp_event_begin(session, EPP_NODE, name);
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	pid_t child = forking_fork(true);
 	if (child == 0) {
 		pid_t grandchild = fork();
@@ -141,14 +141,15 @@ static void *come_and_go(void *argument)
 	while (!LOAD_RELAXED(&stop)) {
 		epp_session *own;
 		forking_may_allocate(true);
-		/* No assert of Check's: it takes a lock, which a child that is forked meanwhile would find taken for ever. */
+		/* No assert of Check's: it takes a lock, which a child that is forked meanwhile would find taken for
+		 * ever. */
 		if (epp_session_create(NULL, &own) || epp_session_start(own))
 			abort();
 		epp_event_begin(own, EPP_NODE, name);
 		epp_event_begin(sessions[0], EPP_NODE, name);
 		if (!FORKING_ALLOCATOR_IS_WHOLE && (epp_session_end(own) || epp_session_wait(own, UINT64_MAX)))
 			abort();
-		epp_session_release(own);
+		epp_session_destroy(own);
 		forking_may_allocate(false);
 		nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
 	}

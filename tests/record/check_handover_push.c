@@ -1,9 +1,13 @@
 /* What profilers push while a run goes on: rules, accounts, many threads, and pushes that come when no run does:
- * runtime/record/events/submit.c, EpprofApi_PushEvents_SinceV1. */
+ * runtime/record/submit.c, EpprofApi_PushEvents_SinceV1. */
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "epprof/timeline.h"
+#include "record/submit.h"
 #include "tests/support/profiler_double.h"
 #include "tests/support/valid_trace.h"
 
@@ -134,11 +138,15 @@ START_TEST(a_wait_narrows_the_bound)
 	epp_timeline *timeline;
 	const epp_event *event;
 	unsigned kernels = 0, rows = 0;
+	int64_t launch_ns = 0, wait_end_ns = 0, error_ns = 0;
 	check_ok(epp_timeline_create(trace, NULL, &timeline));
 	while (epp_timeline_next(timeline, &event)) {
+		if (event->id == launch)
+			launch_ns = event->start_ns;
 		if (!strcmp(event->name, "kernel") && ++kernels)
-			ck_assert(_i ? event->end_error_ns <= 1100000 : event->end_error_ns >= 50000000);
+			error_ns = event->end_error_ns;
 		if (!strcmp(event->name, "wait") && ++rows) {
+			wait_end_ns = event->start_ns + event->duration_ns;
 			ck_assert_str_eq(event->track->name, "thread 77: calls of pusher");
 			ck_assert_uint_eq(event->track->kind, EPP_TRACK_CALLS);
 			ck_assert_uint_eq(event->track->thread_id, 77);
@@ -148,16 +156,121 @@ START_TEST(a_wait_narrows_the_bound)
 	}
 	ck_assert_uint_eq(kernels, 1);
 	ck_assert_uint_eq(rows, (unsigned)_i);
-	epp_timeline_release(timeline);
+	ck_assert(_i ? error_ns <= wait_end_ns - launch_ns + 1 : error_ns >= 50000000);
+	epp_timeline_destroy(timeline);
 	check_valid(trace);
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account line;
-		check_ok(epp_trace_account_at(trace, i, &line));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry line = { .struct_size = sizeof(line) };
+		check_ok(epp_trace_ledger_at(trace, i, &line));
 		ck_assert_uint_eq(line.emitted, !line.is_plugin ? line.written : _i ? 4 : 1);
 		ck_assert_uint_eq(line.lost[EPP_LOSS_REFUSED], line.is_plugin && _i ? 2 : 0);
 	}
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
+}
+END_TEST
+
+/* A thread that records nothing itself; it has a name until `main_is_done` is reached. */
+struct silent {
+	pthread_barrier_t started;
+	pthread_barrier_t main_is_done;
+	int64_t thread;
+};
+
+static void *be_silent(void *argument)
+{
+	struct silent *silent = argument;
+	silent->thread = syscall(SYS_gettid);
+	pthread_setname_np(pthread_self(), "only waits");
+	pthread_barrier_wait(&silent->started);
+	pthread_barrier_wait(&silent->main_is_done);
+	return NULL;
+}
+
+static pthread_t start_silent(struct silent *silent)
+{
+	pthread_t thread;
+	pthread_barrier_init(&silent->started, NULL, 2);
+	pthread_barrier_init(&silent->main_is_done, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, be_silent, silent), 0);
+	pthread_barrier_wait(&silent->started);
+	return thread;
+}
+
+static void end_silent(struct silent *silent, pthread_t thread)
+{
+	pthread_barrier_wait(&silent->main_is_done);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&silent->started);
+	pthread_barrier_destroy(&silent->main_is_done);
+}
+
+/* Waits that the EP reports for another thread are on that thread's own row, also if the thread records nothing. */
+START_TEST(a_thread_that_only_waits_has_its_own_row)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *session = double_attached(&a, NULL, "pusher");
+	struct silent silent;
+	pthread_t thread = start_silent(&silent);
+	check_ok(epp_session_start(session));
+	uint64_t launch = epp_event_begin(session, EPP_NODE, name), now = epp_host_ticks();
+	const EpprofWait waits[] = {
+		{ .parent = launch, .start_host_ticks = now, .end_host_ticks = now + 1, .thread = silent.thread },
+		{ .parent = launch, .start_host_ticks = now + 2, .end_host_ticks = now + 3, .thread = silent.thread },
+	};
+	push(&a, &(EpprofBatch){ .waits = waits, .waits_count = 2 });
+	epp_event_end(session, launch, NULL, 0);
+	end_silent(&silent, thread);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned count = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		if (strcmp(event->name, "wait") != 0)
+			continue;
+		count++;
+		ck_assert_str_eq(event->track->name, "only waits");
+		ck_assert_uint_eq(event->track->kind, EPP_TRACK_THREAD);
+		ck_assert_int_eq(event->track->thread_id, silent.thread);
+		ck_assert_uint_eq(event->lane, 0);
+	}
+	ck_assert_uint_eq(count, 2);
+	epp_timeline_destroy(timeline);
+	check_valid(trace);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
+/* A wait that finds no room for its track does not define the thread's row, or each push would define it again. */
+START_TEST(a_wait_without_a_track_defines_no_row)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *session = double_attached(&a, NULL, "pusher");
+	struct silent silent;
+	pthread_t thread = start_silent(&silent);
+	check_ok(epp_session_start(session));
+	uint64_t launch = epp_event_begin(session, EPP_NODE, name), now = epp_host_ticks();
+	EpprofWait wait = { .parent = launch, .start_host_ticks = now, .end_host_ticks = now + 1 };
+	for (unsigned i = 0; i < SUBMIT_TRACKS_MAX; i++) {
+		wait.thread = 0x70000000 + i; /* no thread that lives */
+		push(&a, &(EpprofBatch){ .waits = &wait, .waits_count = 1 });
+	}
+	wait.thread = silent.thread;
+	for (unsigned i = 0; i < 3; i++)
+		push(&a, &(EpprofBatch){ .waits = &wait, .waits_count = 1 });
+	epp_event_end(session, launch, NULL, 0);
+	end_silent(&silent, thread);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	const epp_trace_track *track;
+	for (size_t i = 0; (track = epp_trace_track_at(trace, i)) != NULL; i++)
+		ck_assert_int_ne(track->thread_id, silent.thread);
+	check_valid(trace);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -194,7 +307,7 @@ END_TEST
 
 static const struct epf_producer *account(epp_session *session)
 {
-	return &recording_inside(session)->window.producers[0];
+	return &recording_storage(session)->window.producers[0];
 }
 
 START_TEST(a_profiler_that_counts_for_itself)
@@ -241,7 +354,7 @@ START_TEST(pushes_when_no_run_goes_on)
 	push_event(&a, (EpprofEvent){ .name = "too late", .clock = 5 });
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 2);
 	ck_assert_uint_eq(account(session)->emitted, 2);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	push_event(&a, (EpprofEvent){ .name = "to nobody", .clock = 5 });
 }
 END_TEST
@@ -333,7 +446,7 @@ START_TEST(pushes_from_many_threads_while_runs_end)
 	ck_assert_uint_eq(lost, producer.lost[EPP_LOSS_AFTER_END] + producer.lost[EPP_LOSS_NO_BUFFER]);
 	ck_assert_uint_gt(scan_count(scan, EPF_COMPLETE, 0), 0);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -381,6 +494,8 @@ static Suite *push_suite(void)
 	tcase_add_test(tcase, pushed_events_are_checked);
 	tcase_add_test(tcase, streams_have_the_names_they_were_given);
 	tcase_add_loop_test(tcase, a_wait_narrows_the_bound, 0, 2);
+	tcase_add_test(tcase, a_thread_that_only_waits_has_its_own_row);
+	tcase_add_test(tcase, a_wait_without_a_track_defines_no_row);
 	tcase_add_test(tcase, a_parent_that_was_inferred_is_marked);
 	tcase_add_test(tcase, a_profiler_that_counts_for_itself);
 	tcase_add_test(tcase, pushes_when_no_run_goes_on);

@@ -1,5 +1,5 @@
-/* Leaving in the middle: exit while threads record, two threads that release one session at once while a third records into
- * it, and a dlclose of the library while a thread is inside it. */
+/* Leaving in the middle: exit while threads record, two threads that release one session at once while a third records
+ * into it, and a dlclose of the library while a thread is inside it. */
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -61,7 +61,7 @@ static pthread_barrier_t at_once;
 static void *release(void *session)
 {
 	pthread_barrier_wait(&at_once);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	return NULL;
 }
 
@@ -123,7 +123,7 @@ START_TEST(a_library_that_is_closed)
 	find(opened, "epp_name_intern", &library.intern);
 	find(opened, "epp_event_begin", &library.begin);
 	find(opened, "epp_event_end", &library.end);
-	find(opened, "epp_session_release", &library.release);
+	find(opened, "epp_session_destroy", &library.release);
 	epp_session *session;
 	epp_session_options options = { .struct_size = sizeof(options), .path = path };
 	ck_assert_ptr_null(library.create(&options, &session));

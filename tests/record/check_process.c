@@ -1,25 +1,32 @@
 /* The library in its process: the default session, what the environment asks for, and where a trace says that it was
- * made: runtime/record/process.c and describe.c.  It runs itself again to be a process of its own. */
+ * made: runtime/record/process.c.  It runs itself again to be a process of its own. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "epprof/epprof.h"
-#include "record/describe.h"
+#include "record/process.h"
 #include "tests/support/recording.h"
 
 static int record_by_default(const char *ending)
 {
 	epp_name name = epp_name_intern("by default");
+	if (!strcmp(ending, "restart")) {
+		epp_status *twice = epp_session_start(NULL);
+		if (epp_status_code(twice) != EPP_WRONG_STATE || epp_session_end(NULL) ||
+		    epp_session_wait(NULL, UINT64_MAX) || epp_session_start(NULL))
+			_exit(30);
+		epp_status_destroy(twice);
+	}
 	for (int i = 0; i < 100; i++) {
 		uint64_t id = epp_event_begin(NULL, EPP_NODE, name);
 		epp_event_end(NULL, id, NULL, 0);
 	}
 	epp_track track;
-	epp_track_options options = { .struct_size = sizeof(options), .name = "t" };
-	epp_status_release(epp_track_create(NULL, &options, &track));
-	epp_event_complete(NULL, track, EPP_NODE, name, 1, 2, 0, NULL, 0);
+	epp_track_options options = { .struct_size = sizeof(options), .name = "t", .device = -1 };
+	epp_status_destroy(epp_track_create(NULL, &options, &track));
+	epp_event_record(NULL, track, EPP_NODE, name, 1, 2, 0, NULL, 0);
 	epp_event_begin(NULL, EPP_NODE, epp_name_intern("open at exit"));
 	if (!strcmp(ending, "exec"))
 		execl("/proc/self/exe", "check_process", "return", (char *)NULL);
@@ -75,7 +82,7 @@ END_TEST
 
 START_TEST(with_it_any_program_records)
 {
-	static const char *const endings[] = { "return", "_exit", "exec" };
+	static const char *const endings[] = { "return", "_exit", "exec", "restart" };
 	char output[1000], *path = check_path("default-%s.epp", endings[_i]);
 	ck_assert_int_eq(run(path, endings[_i], output, sizeof(output)), 10);
 	ck_assert_str_eq(output, "");
@@ -114,11 +121,11 @@ START_TEST(a_path_per_process)
 	char output[1000], expected[300], host[200];
 	char *pattern = check_path("%%pid%%-%%%%.epp");
 	gethostname(host, sizeof(host));
-	char *path = describe_path("a%pid%b%hostname%c%%d%unknown%e%");
+	char *path = process_expand_path("a%pid%b%hostname%c%%d%unknown%e%");
 	snprintf(expected, sizeof(expected), "a%db%.63sc%%d%%unknown%%e%%", (int)getpid(), host);
 	ck_assert_str_eq(path, expected);
 	free(path);
-	path = describe_path("");
+	path = process_expand_path("");
 	ck_assert_str_eq(path, "");
 	free(path);
 	ck_assert_int_eq(run(pattern, "return", output, sizeof(output)), 10);
@@ -130,8 +137,8 @@ START_TEST(where_it_was_made)
 {
 	struct epf_header first = { 0 }, second = { 0 };
 	char host[64];
-	describe_process(&first, NULL);
-	describe_process(&second, "a label that is longer than the sixty-four bytes that a header has room for");
+	process_describe(&first, NULL);
+	process_describe(&second, "a label that is longer than the sixty-four bytes that a header has room for");
 	ck_assert_mem_ne(first.file_id, second.file_id, sizeof(first.file_id));
 	ck_assert_uint_eq(first.source.pid, (unsigned)getpid());
 	ck_assert_str_eq(first.source.program, "check_process");
@@ -161,7 +168,7 @@ static Suite *process_suite(void)
 	Suite *suite = suite_create("process");
 	TCase *tcase = tcase_create("process");
 	tcase_add_test(tcase, without_the_variable_nothing_is_recorded);
-	tcase_add_loop_test(tcase, with_it_any_program_records, 0, 3);
+	tcase_add_loop_test(tcase, with_it_any_program_records, 0, 4);
 	tcase_add_test(tcase, a_variable_that_cannot_be_followed);
 	tcase_add_test(tcase, a_path_per_process);
 	tcase_add_test(tcase, where_it_was_made);
@@ -171,5 +178,8 @@ static Suite *process_suite(void)
 
 int main(int count, char **arguments)
 {
-	return count > 1 ? record_by_default(arguments[1]) : check_main(process_suite);
+	if (count > 1)
+		return record_by_default(arguments[1]);
+	setenv("CK_DEFAULT_TIMEOUT", "120", 0);
+	return check_main(process_suite);
 }

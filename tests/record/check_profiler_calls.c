@@ -1,7 +1,8 @@
 /* The session's calls into profilers: order, threads, errors, and profilers that are slow, hang or call back:
- * runtime/record/profilers/profiler_calls.c and what sorted_run.c does around it. */
+ * runtime/record/profiler_calls.c and what sorted_run.c does around it. */
 #include <string.h>
 
+#include "epprof/profiler.h"
 #include "tests/support/profiler_double.h"
 
 static epp_name name, key;
@@ -12,8 +13,8 @@ static void set_up(void)
 	key = epp_name_intern("key");
 }
 
-/* What was called, in which StartProfiling of all, EndProfiling of all and Release of all happen side by side: those in the
- * order of their letters. */
+/* What was called, in which StartProfiling of all, EndProfiling of all and Release of all happen side by side: those in
+ * the order of their letters. */
 static const char *in_order(void)
 {
 	static char sorted[sizeof(double_order)];
@@ -48,7 +49,7 @@ START_TEST(order_and_threads_are_those_of_onnx_runtime)
 	ck_assert_str_eq(b.name, "key");
 	ck_assert_int_eq(b.category, EPP_KERNEL);
 	ck_assert_str_eq(b.value, "none");
-	epp_instant(session, EPP_NODE, name, NULL, 0);
+	epp_instant_record(session, EPP_NODE, name, NULL, 0);
 	recording_end(session);
 	ck_assert_str_eq(in_order(), "SaSbsasbsasbeaebeaebEaEb");
 	uint32_t self = (uint32_t)syscall(SYS_gettid);
@@ -64,7 +65,7 @@ START_TEST(order_and_threads_are_those_of_onnx_runtime)
 	/* A second run, then release. */
 	check_ok(epp_session_start(session));
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	ck_assert_str_eq(in_order(), "SaSbsasbsasbeaebeaebEaEbSaSbEaEbRaRb");
 	ck_assert_uint_eq(a.thread[STEP_RELEASE], a.thread[STEP_START_PROFILING]);
 }
@@ -88,7 +89,7 @@ START_TEST(entries_that_may_be_missing)
 	a.id = id;
 	epp_event_end(session, id, NULL, 0);
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	ck_assert_str_eq(in_order(), "ScEcSaSbScsbeaEaEbEcRaRbRc");
 }
 END_TEST
@@ -114,7 +115,7 @@ START_TEST(profilers_that_are_not_taken)
 	check_fails(EPP_INCOMPATIBLE, epp_session_attach(session, &bad.impl, NULL));
 	bad = double_make('x');
 	check_ok(epp_session_start(session));
-	check_fails(EPP_UNAVAILABLE, epp_session_attach(session, &bad.impl, NULL));
+	check_fails(EPP_WRONG_STATE, epp_session_attach(session, &bad.impl, NULL));
 	recording_end(session);
 	struct trace_scan *scan = recording_look(session);
 	ck_assert_str_eq(scan->producers[0].label, "a");
@@ -125,11 +126,11 @@ START_TEST(profilers_that_are_not_taken)
 		many[i] = double_make('m');
 		check_ok(epp_session_attach(session, &many[i].impl, "one of very very very many profilers"));
 	}
-	check_fails(EPP_UNAVAILABLE, epp_session_attach(session, &bad.impl, NULL));
+	check_fails(EPP_LIMIT, epp_session_attach(session, &bad.impl, NULL));
 	check_ok(epp_session_start(session));
 	epp_event_begin(session, EPP_NODE, name);
-	epp_session_release(session);
-	epp_session_release(other);
+	epp_session_destroy(session);
+	epp_session_destroy(other);
 	ck_assert_uint_eq(bad.calls[STEP_RELEASE], 0);
 	for (unsigned i = 1; i < CALLS_PROFILERS_MAX; i++)
 		ck_assert_uint_eq(
@@ -155,7 +156,7 @@ START_TEST(errors_are_counted_and_kept)
 	snprintf(expected, sizeof(expected), "un\"lucky: %s: no \"luck\"", steps[_i]);
 	ck_assert_str_eq(epp_status_message(status), expected);
 	ck_assert_int_eq(epp_status_code(status), EPP_PLUGIN);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	struct trace_scan *scan = recording_look(session);
 	const unsigned errors[] = { 1, 3, 3, 1, 8 };
 	ck_assert_uint_eq(scan->producers[0].errors, errors[_i]);
@@ -165,7 +166,7 @@ START_TEST(errors_are_counted_and_kept)
 	memset(a.fails, 0, sizeof(a.fails));
 	check_ok(epp_session_start(session));
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -182,9 +183,9 @@ static void call_back(struct profiler_double *self, OrtProfilingEventsContainer 
 	ck_assert_uint_eq(epp_async_begin(self->session, EPP_NODE, name), 0);
 	epp_event_end(self->session, open_id, NULL, 0);
 	epp_event_end_named(self->session, open_id, EPP_NODE, key, NULL, 0);
-	epp_instant(self->session, EPP_NODE, name, NULL, 0);
-	epp_counter_i64(other, name, 1);
-	epp_flow(self->session, open_id, open_id);
+	epp_instant_record(self->session, EPP_NODE, name, NULL, 0);
+	epp_counter_record_i64(other, name, 1);
+	epp_flow_record(self->session, open_id, open_id);
 }
 
 START_TEST(callbacks_that_record_are_refused)
@@ -233,7 +234,7 @@ START_TEST(a_callback_that_ends_the_session)
 	struct trace_scan *scan = recording_look(session);
 	ck_assert_uint_eq(EPF_BITS_FLAGS(scan->records[0].bits), EPF_FLAG_UNENDED);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -279,7 +280,7 @@ START_TEST(a_start_event_that_is_running_when_the_session_ends)
 	check_ok(epp_session_wait(session, UINT64_MAX));
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(a.calls[STEP_END_PROFILING], 1);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -294,14 +295,14 @@ START_TEST(an_end_profiling_that_hangs)
 	epp_event_begin(session, EPP_NODE, name);
 	uint64_t before = recording_now_ns();
 	check_ok(epp_session_end(session));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	uint64_t took = recording_now_ns() - before;
 	ck_assert_uint_ge(took, 50000000);
 	ck_assert_uint_lt(took, 20000000000);
 	ck_assert_uint_eq(LOAD_RELAXED(&a.calls[STEP_RELEASE]), 0);
 	/* It is released: nothing can be done with it any more, and other sessions go on. */
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_start(session));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	trace_scan_free(recording_finish(recording_start(NULL)));
 	STORE_RELEASE(&let_go, 1);
 	for (int i = 0; i < 5000 && !LOAD_RELAXED(&a.calls[STEP_RELEASE]); i++)
@@ -348,7 +349,7 @@ START_TEST(a_start_event_that_hangs_and_returns_after_release)
 	LEAKS_END();
 	pthread_t thread = recording_thread(begin_one, session);
 	wait_for(&inside);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	ck_assert_uint_eq(LOAD_RELAXED(&a.calls[STEP_END_PROFILING]) + LOAD_RELAXED(&a.calls[STEP_RELEASE]), 0);
 	ck_assert_uint_eq(LOAD_RELAXED(&b.calls[STEP_RELEASE]), 1);
 	STORE_RELEASE(&let_go, 1);
@@ -366,7 +367,8 @@ static void hang_in_release(struct profiler_double *self, OrtProfilingEventsCont
 	wait_for(&leave_release);
 }
 
-/* It is the helper's to call, since EndProfiling has outlasted the session's release: the helper goes on all the same. */
+/* It is the helper's to call, since EndProfiling has outlasted the session's release: the helper goes on all the same.
+ * */
 START_TEST(a_release_that_hangs)
 {
 	static struct profiler_double a; /* its Release may go on when the test is over */
@@ -378,7 +380,7 @@ START_TEST(a_release_that_hangs)
 	a.does[STEP_RELEASE] = hang_in_release;
 	check_ok(epp_session_start(session));
 	epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	STORE_RELEASE(&let_go, 1);
 	wait_for(&inside_release);
 	/* Its file is whole, and another session's events become blocks. */

@@ -1,9 +1,10 @@
-/* What one thread records, kind by kind and limit by limit: runtime/record/recorder.c, event.c, event_slow.c, instant.c
+/* What one thread records, kind by kind and limit by limit: runtime/record/recorder.c, event.c
  * and args.h.  Many threads are check_recorder_threads's. */
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "epprof/track.h"
 #include "tests/support/recording.h"
 
 static uint64_t fake_now;
@@ -74,7 +75,7 @@ START_TEST(args_of_every_type_come_back)
 	};
 	uint64_t id = epp_event_begin(session, EPP_NODE, name);
 	epp_event_end(session, id, args, 7);
-	epp_instant(session, EPP_KERNEL, name, args, 7);
+	epp_instant_record(session, EPP_KERNEL, name, args, 7);
 	/* Once from the window, once from a block. */
 	for (int finished = 0; finished < 2; finished++) {
 		if (finished)
@@ -97,7 +98,7 @@ START_TEST(args_of_every_type_come_back)
 		}
 		trace_scan_free(scan);
 	}
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -129,7 +130,7 @@ static size_t record_with(const epp_arg *args, size_t given, size_t kept, bool c
 	epp_track_options options = { .struct_size = sizeof(options), .name = "t", .device = -1 };
 	check_ok(epp_track_create(session, &options, &track));
 	if (parent)
-		epp_event_complete(session, track, EPP_NODE, name, 5, 6, parent, args, given);
+		epp_event_record(session, track, EPP_NODE, name, 5, 6, parent, args, given);
 	else
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), args, given);
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_TOO_LARGE), cut);
@@ -235,13 +236,13 @@ START_TEST(records_of_one_call)
 	epp_session *session = recording_start(NULL);
 	epp_name name = epp_name_intern("moment"), count = epp_name_intern("count");
 	epp_arg arg = { .key = name, .type = EPP_ARG_U64, .value.u64 = 8 };
-	epp_instant(session, EPP_API, name, &arg, 1);
-	epp_counter_i64(session, count, -5);
-	epp_counter_f64(session, count, 0.5);
+	epp_instant_record(session, EPP_API, name, &arg, 1);
+	epp_counter_record_i64(session, count, -5);
+	epp_counter_record_f64(session, count, 0.5);
 	uint64_t a = epp_event_begin_text(session, EPP_NODE, "from"), b = epp_event_begin(session, EPP_NODE, name);
-	epp_flow(session, a, b);
-	epp_flow(session, 0, b);
-	epp_flow(session, a, 0);
+	epp_flow_record(session, a, b);
+	epp_flow_record(session, 0, b);
+	epp_flow_record(session, a, 0);
 	uint64_t async = epp_async_begin(session, EPP_NODE, name);
 	epp_async_end(session, async, &arg, 1);
 	epp_async_end(session, 0, &arg, 1);
@@ -438,17 +439,17 @@ END_TEST
 START_TEST(a_dry_pool_is_counted_exactly)
 {
 	epp_session *session = recording_start(NULL);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	epp_name name = epp_name_intern("dry");
 	uint64_t outer = epp_event_begin(session, EPP_NODE, name);
 	/* The helper cannot come. */
 	pthread_mutex_lock(&inside->drain_lock);
 	uint64_t begun = 1, instants = 0;
 	/* Which all fit into the chunks, but for the last hundred. */
-	for (; LOAD_RELAXED(&inside->chunks_free) > 0 || epp_session_lost(session, EPP_LOSS_NO_BUFFER) < 100; begun++)
+	for (; LOAD_RELAXED(&inside->chunks.free) > 0 || epp_session_lost(session, EPP_LOSS_NO_BUFFER) < 100; begun++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
 	for (; instants < 10; instants++)
-		epp_instant(session, EPP_NODE, name, NULL, 0);
+		epp_instant_record(session, EPP_NODE, name, NULL, 0);
 	/* Ends without an id of their own are lost too, and say so. */
 	for (int i = 0; i < 5; i++)
 		epp_async_end(session, outer, NULL, 0);
@@ -456,7 +457,7 @@ START_TEST(a_dry_pool_is_counted_exactly)
 		epp_event_end(session, UINT64_MAX, NULL, 0);
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_NO_BUFFER), 120);
 	pthread_mutex_unlock(&inside->drain_lock);
-	for (int i = 0; i < 2000 && LOAD_RELAXED(&inside->chunks_free) == 0; i++)
+	for (int i = 0; i < 2000 && LOAD_RELAXED(&inside->chunks.free) == 0; i++)
 		recording_sleep_ms(1);
 	/* There is room again. */
 	epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);

@@ -1,7 +1,10 @@
-/* What many threads record, and threads that come and go: runtime/record/recorder.c and drain.c, with the ledger of each
- * thread in balance to the last event. */
+/* What many threads record, and threads that come and go: runtime/record/recorder.c and drain.c, with the ledger of
+ * each thread in balance to the last event. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "epprof/trace_reader.h"
 #include "tests/support/recording.h"
@@ -23,8 +26,8 @@ static void *work(void *argument)
 		uint64_t outer = epp_event_begin(session, EPP_NODE, name);
 		uint64_t inner = epp_event_begin(session, EPP_API, name);
 		if ((i + *seed) % 50 == 0)
-			epp_instant(session, EPP_NODE, name,
-			            &(epp_arg){ .key = key, .type = EPP_ARG_U64, .value.u64 = i }, 1);
+			epp_instant_record(session, EPP_NODE, name,
+			                   &(epp_arg){ .key = key, .type = EPP_ARG_U64, .value.u64 = i }, 1);
 		epp_event_end(session, inner, NULL, 0);
 		epp_event_end(session, outer, &(epp_arg){ .key = key, .type = EPP_ARG_U64, .value.u64 = i }, i % 16 == 0);
 	}
@@ -97,12 +100,12 @@ static void *visit(void *argument)
 	return NULL;
 }
 
-/* A thread needs a slot and at most one chunk.  The helper, which gives them back, comes late where others take the processors:
- * then all of them together could be faster than it is. */
+/* A thread needs a slot and at most one chunk.  The helper, which gives them back, comes late where others take the
+ * processors: then all of them together could be faster than it is. */
 static void wait_for_room(void)
 {
-	const struct session *inside = recording_inside(session);
-	while (LOAD_RELAXED(&inside->chunks_free) < AT_ONCE || LOAD_RELAXED(&inside->slots_free) < AT_ONCE)
+	const struct storage *inside = recording_storage(session);
+	while (LOAD_RELAXED(&inside->chunks.free) < AT_ONCE || LOAD_RELAXED(&inside->slots.free) < AT_ONCE)
 		recording_sleep_ms(1);
 }
 
@@ -189,7 +192,7 @@ START_TEST(more_threads_at_once_than_slots)
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_NO_SLOT), 40 * 3);
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 0);
 	/* They have left: there is room again. */
-	for (int i = 0; i < 1000 && LOAD_RELAXED(&recording_inside(session)->slots_free) < EPF_SLOT_COUNT; i++)
+	for (int i = 0; i < 1000 && LOAD_RELAXED(&recording_storage(session)->slots.free) < EPF_SLOT_COUNT; i++)
 		recording_sleep_ms(2);
 	ck_assert_uint_ne(epp_event_begin(session, EPP_NODE, name), 0);
 	struct trace_scan *scan = recording_finish(session);
@@ -297,28 +300,65 @@ START_TEST(faults_are_counted)
 {
 	const char *path = check_path("faults.epp");
 	unsigned before = 100;
-	epp_trace_run run;
+	epp_trace_run run = { .struct_size = sizeof(run) };
 	epp_trace *trace;
 	name = epp_name_intern("fault");
 	session = recording_start(path);
 	recording_on_thread(fault_between_chunks, &before);
 	check_ok(epp_trace_open(path, &trace));
 	ck_assert(epp_trace_run_at(trace, 0, &run));
-	ck_assert_uint_ge(run.faults, PAGES);
-	ck_assert_uint_lt(run.faults, 50 * PAGES);
+	ck_assert_uint_ge(run.page_faults, PAGES);
+	ck_assert_uint_lt(run.page_faults, 50 * PAGES);
 	epp_trace_close(trace);
 	recording_end(session);
 	check_ok(epp_session_start(session));
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_trace_open(path, &trace));
 	ck_assert(epp_trace_run_at(trace, 0, &run));
-	ck_assert_uint_ge(run.faults, PAGES);
-	ck_assert_uint_lt(run.faults, 50 * PAGES);
+	ck_assert_uint_ge(run.page_faults, PAGES);
+	ck_assert_uint_lt(run.page_faults, 50 * PAGES);
 	/* A run in which nobody recorded had none. */
 	ck_assert(epp_trace_run_at(trace, 1, &run));
-	ck_assert_uint_eq(run.faults, 0);
+	ck_assert_uint_eq(run.page_faults, 0);
 	epp_trace_close(trace);
+}
+END_TEST
+
+static void *record_as(void *own_name)
+{
+	if (own_name)
+		prctl(PR_SET_NAME, own_name);
+	epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+	return NULL;
+}
+
+/* Threads that have the main thread's name are distinguished by their number. */
+START_TEST(unnamed_threads_have_their_number)
+{
+	static const char own_name[] = "a worker";
+	const epp_trace_track *track;
+	size_t mains = 0, unnamed = 0, named = 0;
+	char label[64];
+	prctl(PR_SET_NAME, "server");
+	session = recording_start(NULL);
+	record_as(NULL);
+	recording_on_thread(record_as, NULL);
+	recording_on_thread(record_as, NULL);
+	recording_on_thread(record_as, (void *)(uintptr_t)own_name);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	for (size_t i = 0; (track = epp_trace_track_at(trace, i)); i++) {
+		snprintf(label, sizeof(label), "server/%u", track->thread_id);
+		mains += track->thread_id == (uint32_t)getpid() && strcmp(track->name, "server") == 0;
+		unnamed += strcmp(track->name, label) == 0;
+		named += strcmp(track->name, own_name) == 0;
+	}
+	ck_assert_uint_eq(mains, 1);
+	ck_assert_uint_eq(unnamed, 2);
+	ck_assert_uint_eq(named, 1);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -335,6 +375,7 @@ static Suite *threads_suite(void)
 	tcase_add_test(tcase, several_sessions_on_several_threads);
 	tcase_add_test(tcase, a_thread_that_leaves_events_open);
 	tcase_add_test(tcase, faults_are_counted);
+	tcase_add_test(tcase, unnamed_threads_have_their_number);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -2,6 +2,7 @@
  * sessions, is closed by other threads meanwhile, and is out of the way while a profiler is called. */
 #include <stdlib.h>
 
+#include "epprof/profiler.h"
 #include "tests/support/recording.h"
 
 #define THREADS 3
@@ -37,8 +38,8 @@ static void *take_turns(void *argument)
 	return NULL;
 }
 
-/* Runs end and begin while threads record in two sessions by turns: what was given an id is in a file, lost and counted, or
- * came from a run that was over. */
+/* Runs end and begin while threads record in two sessions by turns: what was given an id is in a file, lost and
+ * counted, or came from a run that was over. */
 START_TEST(runs_end_meanwhile)
 {
 	const char *paths[SESSIONS] = { check_path("a.epp"), check_path("b.epp") };
@@ -148,8 +149,8 @@ static OrtEpProfilerImpl *profiler(void)
 	return made;
 }
 
-/* What records from inside of a callback is refused, and recording goes on behind it; if the callback has ended the run, no
- * more is recorded, whatever the thread had at hand. */
+/* What records from inside of a callback is refused, and recording goes on behind it; if the callback has ended the
+ * run, no more is recorded, whatever the thread had at hand. */
 START_TEST(in_a_callback)
 {
 	for (int ending = 0; ending < 2; ending++) {

@@ -1,11 +1,13 @@
 /* Sessions' lives: options, paths, states, restarts, reading while they record, and what the log is told:
- * runtime/record/session.c, sorted_run.c and session_bytes.c.  Limits and full disks are check_session_limits's. */
+ * runtime/record/session.c, run.c, and of runtime/storage/storage.c and run_error.c.  Limits and full disks are
+ * check_session_limits's. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "storage/helper.h"
+#include "base/helper.h"
+#include "epprof/track.h"
 #include "tests/support/forking.h"
 #include "tests/support/recording.h"
 
@@ -30,7 +32,7 @@ static epp_status *create(const epp_session_options *given)
 	epp_status *status = epp_session_create(&options, &session);
 	ck_assert_int_eq(status == NULL, session != NULL);
 	if (session)
-		epp_session_release(session);
+		epp_session_destroy(session);
 	return status;
 }
 
@@ -42,16 +44,18 @@ START_TEST(options_that_cannot_be_followed)
 	} longer = { .options.struct_size = sizeof(longer) };
 	epp_session *session;
 	check_ok(epp_session_create(&longer.options, &session));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	longer.tail[3] = 1;
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_create(&longer.options, &session));
 	ck_assert_ptr_null(session);
-	check_fails(EPP_INVALID_ARGUMENT, create(&(epp_session_options){ .struct_size = 8 }));
+	/* An older caller's struct ends before `policy`, whose bytes are something else. */
+	check_ok(create(&(epp_session_options){ .struct_size = offsetof(epp_session_options, policy), .policy = 9 }));
+	check_fails(EPP_INVALID_ARGUMENT, epp_session_create(&(epp_session_options){ .label = "no size" }, &session));
 	check_fails(EPP_INVALID_ARGUMENT, create(&(epp_session_options){ .policy = 9 }));
 	check_fails(EPP_INVALID_ARGUMENT, create(&(epp_session_options){ .policy = EPP_POLICY_STOP }));
 	check_fails(EPP_INVALID_ARGUMENT, create(&(epp_session_options){ .policy = EPP_POLICY_RING }));
 	check_ok(epp_session_create(NULL, &session));
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -92,13 +96,55 @@ START_TEST(paths_that_cannot_be_written)
 }
 END_TEST
 
+/* Neither through a symbolic link, also one to nothing, nor into a file that has another name. */
+START_TEST(a_trace_goes_through_no_link)
+{
+	char *target = check_path("target.epp"), *link_path = check_path("link.epp"), *dangling = check_path("none.epp");
+	FILE *file = fopen(target, "w");
+	ck_assert_int_eq(fputs("precious", file), 1);
+	fclose(file);
+	ck_assert_int_eq(symlink(target, link_path), 0);
+	ck_assert_int_eq(symlink("nowhere", dangling), 0);
+	for (uint32_t overwrite = 0; overwrite < 2; overwrite++) {
+		check_fails(EPP_IO, create(&(epp_session_options){ .path = link_path, .overwrite = overwrite }));
+		check_fails(EPP_IO, create(&(epp_session_options){ .path = dangling, .overwrite = overwrite }));
+	}
+	ck_assert_int_eq(access(check_path("nowhere"), F_OK), -1);
+	ck_assert_int_eq(unlink(link_path), 0);
+	ck_assert_int_eq(link(target, link_path), 0);
+	check_fails(EPP_IO, create(&(epp_session_options){ .path = link_path, .overwrite = 1 }));
+	ck_assert_int_eq(size_of(target), 8);
+}
+END_TEST
+
+static mode_t mode_of_new(const char *path)
+{
+	struct stat st;
+	check_ok(create(&(epp_session_options){ .path = path }));
+	ck_assert_int_eq(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+/* A small trace is rewritten when it ends: that keeps the mode. */
+START_TEST(only_the_user_reads_a_trace)
+{
+	umask(022);
+	ck_assert_uint_eq(mode_of_new(check_path("own.epp")), 0600);
+	setenv("EPPROF_FILE_MODE", "0664", 1);
+	ck_assert_uint_eq(mode_of_new(check_path("shared.epp")), 0644);
+	setenv("EPPROF_FILE_MODE", "all", 1);
+	check_fails(EPP_INVALID_ARGUMENT, create(&(epp_session_options){ .path = check_path("wrong.epp") }));
+	ck_assert_int_eq(access(check_path("wrong.epp"), F_OK), -1);
+}
+END_TEST
+
 START_TEST(a_message_names_the_path)
 {
 	epp_session *session;
 	epp_session_options options = { .struct_size = sizeof(options), .path = check_path("no/such.epp") };
 	epp_status *status = epp_session_create(&options, &session);
 	ck_assert_ptr_nonnull(strstr(epp_status_message(status), "no/such.epp: No such file"));
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 END_TEST
 
@@ -129,17 +175,20 @@ END_TEST
 START_TEST(states_in_any_order)
 {
 	epp_session *session;
-	check_fails(EPP_INVALID_ARGUMENT, epp_session_start(NULL));
+	epp_status *none = epp_session_start(NULL);
+	ck_assert_int_eq(epp_status_code(none), EPP_INVALID_ARGUMENT);
+	ck_assert_ptr_nonnull(strstr(epp_status_message(none), "EPPROF_OUTPUT"));
+	epp_status_destroy(none);
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_end(NULL));
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_wait(NULL, 0));
-	epp_session_release(NULL);
+	epp_session_destroy(NULL);
 	ck_assert_uint_eq(epp_session_lost(NULL, EPP_LOSS_DISK), 0);
 	check_ok(epp_session_create(NULL, &session));
 	check_ok(epp_session_end(session));
 	check_ok(epp_session_wait(session, UINT64_MAX));
 	check_ok(epp_session_start(session));
-	check_fails(EPP_UNAVAILABLE, epp_session_start(session));
-	check_fails(EPP_UNAVAILABLE, epp_session_wait(session, 0));
+	check_fails(EPP_WRONG_STATE, epp_session_start(session));
+	check_fails(EPP_WRONG_STATE, epp_session_wait(session, 0));
 	one_event(session);
 	check_ok(epp_session_end(session));
 	check_ok(epp_session_end(session));
@@ -148,8 +197,8 @@ START_TEST(states_in_any_order)
 	ck_assert_uint_eq(scan->records_count, 1);
 	ck_assert_uint_eq(scan->runs_count, 1);
 	trace_scan_free(scan);
-	epp_session_release(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
+	epp_session_destroy(session);
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_start(session));
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_wait(session, 0));
 	ck_assert_uint_eq(epp_event_begin(session, EPP_NODE, name), 0);
@@ -170,7 +219,7 @@ START_TEST(a_release_ends_what_goes_on)
 	char *path = check_path("released.epp");
 	epp_session *session = recording_start(path);
 	epp_event_begin(session, EPP_NODE, name);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	ck_assert_uint_eq(epp_recording_count, 0);
 	struct trace_scan *scan = trace_scan_file(path);
 	ck_assert_ptr_null(scan_balance(scan));
@@ -231,7 +280,7 @@ START_TEST(thousands_of_runs)
 	ck_assert_uint_eq(scan->records_count, 5000);
 	ck_assert_uint_eq(scan->runs_count, 5000);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -248,20 +297,26 @@ START_TEST(a_run_without_an_event)
 }
 END_TEST
 
+/* The end returns at once. Measured is the fastest of five, because a busy machine may delay one. */
 START_TEST(a_wait_that_is_too_short)
 {
-	epp_session *session = recording_start(check_path("slow.epp"));
-	struct session *inside = recording_inside(session);
-	one_event(session);
-	pthread_mutex_lock(&inside->drain_lock);
-	uint64_t before = recording_now_ns();
-	check_ok(epp_session_end(session));
-	ck_assert(recording_now_ns() - before < 10000000u * RECORDING_SLOW);
-	check_fails(EPP_TIMEOUT, epp_session_wait(session, 0));
-	check_fails(EPP_TIMEOUT, epp_session_wait(session, 5000000));
-	pthread_mutex_unlock(&inside->drain_lock);
-	check_ok(epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	uint64_t least_ns = UINT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		epp_session *session = recording_start(check_path("slow.epp"));
+		struct storage *inside = recording_storage(session);
+		one_event(session);
+		pthread_mutex_lock(&inside->drain_lock);
+		uint64_t before = recording_now_ns();
+		check_ok(epp_session_end(session));
+		uint64_t took_ns = recording_now_ns() - before;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+		check_fails(EPP_TIMEOUT, epp_session_wait(session, 0));
+		check_fails(EPP_TIMEOUT, epp_session_wait(session, 5000000));
+		pthread_mutex_unlock(&inside->drain_lock);
+		check_ok(epp_session_wait(session, UINT64_MAX));
+		epp_session_destroy(session);
+	}
+	ck_assert_uint_lt(least_ns, 10000000u * RECORDING_SLOW);
 }
 END_TEST
 
@@ -279,7 +334,7 @@ START_TEST(names_before_and_while_it_records)
 	epp_name during = epp_name_intern("while it records");
 	const epp_name names[] = { before, cut, idle, during };
 	for (int i = 0; i < 4; i++)
-		epp_instant(session, EPP_NODE, names[i], NULL, 0);
+		epp_instant_record(session, EPP_NODE, names[i], NULL, 0);
 	/* As a kill would leave it. */
 	struct trace_scan *live = trace_scan_file(path);
 	ck_assert_uint_eq(live->header.state, EPF_RECORDING);
@@ -313,7 +368,7 @@ START_TEST(what_is_read_while_it_records_is_explained)
 		epp_name during = epp_name_intern(text);
 		check_ok(epp_track_create(session, &device, &track));
 		uint64_t start_ticks = epp_host_ticks();
-		epp_event_complete(session, track, EPP_KERNEL, during, start_ticks, start_ticks + 1, 0, NULL, 0);
+		epp_event_record(session, track, EPP_KERNEL, during, start_ticks, start_ticks + 1, 0, NULL, 0);
 		one_event(session);
 		struct trace_scan *live = recording_look(session);
 		const struct scan_record *record = scan_first(live, EPF_COMPLETE, during);
@@ -323,7 +378,7 @@ START_TEST(what_is_read_while_it_records_is_explained)
 		ck_assert_uint_eq(record->track, track);
 		ck_assert_ptr_nonnull(scan_track(live, track));
 		trace_scan_free(live);
-		epp_session_release(session);
+		epp_session_destroy(session);
 	}
 }
 END_TEST
@@ -345,15 +400,15 @@ START_TEST(the_log_is_told_once)
 	epp_session_options options = { .struct_size = sizeof(options), .log = log_tells, .log_user = &told };
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
-	session_fail(recording_inside(session), EPP_BLAME_SYSTEM, epp_status_create(EPP_IO, "the first"));
-	session_fail(recording_inside(session), EPP_BLAME_PLUGIN, epp_status_create(EPP_PLUGIN, "the second"));
+	run_error_set(&recording_storage(session)->error, EPP_BLAME_SYSTEM, epp_status_create(EPP_IO, "the first"));
+	run_error_set(&recording_storage(session)->error, EPP_BLAME_PLUGIN, epp_status_create(EPP_PLUGIN, "the second"));
 	check_ok(epp_session_end(session));
 	epp_status *status = epp_session_wait(session, UINT64_MAX);
 	ck_assert_str_eq(epp_status_message(status), "the first");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	check_ok(epp_session_wait(session, UINT64_MAX));
 	/* Until then the helper may be about to tell. */
-	epp_session_release(session);
+	epp_session_destroy(session);
 	ck_assert_int_eq(told, 1);
 	ck_assert_str_eq(told_text, "the first");
 }
@@ -374,7 +429,7 @@ START_TEST(reading_in_pieces)
 	ck_assert_uint_eq(epp_session_read(session, UINT64_MAX, piece, 1), 0);
 	ck_assert_uint_eq(epp_session_read(session, at - 1, piece, sizeof(piece)), 1);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -382,12 +437,10 @@ START_TEST(the_helper_sleeps)
 {
 	epp_session *session = recording_start(NULL);
 	one_event(session);
-	/* It looks often for a tenth of a second, or longer where each look takes its time, then ten times a second. */
-	uint64_t before;
-	do {
-		before = helper_visits();
-		recording_sleep_ms(300);
-	} while (helper_visits() - before > 4);
+	/* It looks 50 times in a row, which takes longer on a busy machine, then ten times a second. */
+	uint64_t before = helper_visits();
+	while (helper_visits() < before + 55)
+		recording_sleep_ms(10);
 	uint64_t start_ns = recording_now_ns();
 	before = helper_visits();
 	recording_sleep_ms(1000);
@@ -399,7 +452,7 @@ START_TEST(the_helper_sleeps)
 		before = helper_visits();
 		recording_sleep_ms(300);
 	} while (helper_visits() != before);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -410,6 +463,8 @@ static Suite *session_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, options_that_cannot_be_followed);
 	tcase_add_test(tcase, paths_that_cannot_be_written);
+	tcase_add_test(tcase, a_trace_goes_through_no_link);
+	tcase_add_test(tcase, only_the_user_reads_a_trace);
 	tcase_add_test(tcase, a_message_names_the_path);
 	tcase_add_test(tcase, a_file_that_somebody_writes);
 	tcase_add_test(tcase, states_in_any_order);

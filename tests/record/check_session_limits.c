@@ -1,6 +1,6 @@
-/* Sessions that meet a limit: of memory, of max_bytes, and of the process's file size (of the disk: check_disk).  What is lost is counted
- * to the event, what was written stays readable, and the process lives: runtime/record/session.c, drain.c and
- * runtime/storage/block_writer.c together. */
+/* Sessions that meet a limit: of memory, of max_bytes, and of the process's file size (of the disk: check_disk).  What
+ * is lost is counted to the event, what was written stays readable, and the process lives: runtime/record/session.c,
+ * drain.c and runtime/storage/blocks/block_writer.c together. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -57,7 +57,7 @@ START_TEST(memory_that_runs_out)
 	for (uint64_t id = first; id < first + 100; id++)
 		ck_assert_ptr_nonnull(scan_id(scan, EPF_EVENT, id));
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -73,7 +73,7 @@ START_TEST(a_file_that_stops)
 	uint64_t events = recording_fill(session, name, 30 << 20);
 	check_ok(epp_session_end(session));
 	check_ok(epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	check_lost(scan, events, EPP_LOSS_POLICY);
 	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
@@ -107,12 +107,12 @@ static void record_under_limit(const char *path, size_t segments_bytes, int fd)
 		_exit(1);
 	/* More than the window can grow to. */
 	outcome.events = recording_fill(session, name, 80 << 20);
-	epp_status_release(epp_session_end(session));
+	epp_status_destroy(epp_session_end(session));
 	outcome.code = epp_status_code(epp_session_wait(session, UINT64_MAX));
 	outcome.lost = epp_session_lost(session, EPP_LOSS_DISK);
 	/* A loss that belongs to no thread is written by release itself. */
 	epp_event_end(session, 5, NULL, 0);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	sigset_t pending;
 	sigpending(&pending);
 	if (sigismember(&pending, SIGXFSZ) || write(fd, &outcome, sizeof(outcome)) != sizeof(outcome))
@@ -168,8 +168,8 @@ START_TEST(a_file_size_limit_at_creation)
 }
 END_TEST
 
-/* What 5 GiB of segments would be is a hole, behind which the first of these is written; then the header says that segments
- * begin there.  Once finished, once as it is while it records, with its window. */
+/* What 5 GiB of segments would be is a hole, behind which the first of these is written; then the header says that
+ * segments begin there.  Once finished, once as it is while it records, with its window. */
 START_TEST(recorded_beyond_4_gib)
 {
 	const uint64_t by = 5ull << 30;
@@ -179,7 +179,7 @@ START_TEST(recorded_beyond_4_gib)
 	epp_session_options options = { .struct_size = sizeof(options), .path = path };
 	struct stat st;
 	check_ok(epp_session_create(&options, &session));
-	recording_inside(session)->writer.segments_count = by / EPF_SEGMENT_BYTES;
+	recording_storage(session)->writer.segments_count = by / EPF_SEGMENT_BYTES;
 	check_ok(epp_session_start(session));
 	uint64_t events = recording_fill(session, name, 5 << 20), open_id = epp_event_begin(session, EPP_NODE, name);
 	/* A busy machine's helper may come too late for some, which are counted. */
@@ -187,7 +187,7 @@ START_TEST(recorded_beyond_4_gib)
 	if (!_i) {
 		epp_event_end(session, open_id, NULL, 0);
 		recording_end(session);
-		epp_session_release(session);
+		epp_session_destroy(session);
 	}
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	ck_assert_int_eq(pread(fd, page, sizeof(page), 0), sizeof(page));
@@ -205,7 +205,7 @@ START_TEST(recorded_beyond_4_gib)
 	ck_assert_uint_eq(epp_trace_get_info(trace)->open_count, _i);
 	if (_i) {
 		epp_trace_close(trace);
-		epp_session_release(session);
+		epp_session_destroy(session);
 	} else {
 		check_ok(epp_trace_pack(trace, packed, 1));
 		epp_trace_close(trace);

@@ -9,7 +9,7 @@
 #include "tests/support/forking.h"
 #include "tests/support/recording.h"
 
-/* The thread sanitizer lets no child of several threads start one, unless it is told to. */
+/* By default ThreadSanitizer ends the forked child of a process with several threads when it starts a thread. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -48,19 +48,19 @@ START_TEST(one_file_two_users)
 	ck_assert_ptr_eq(first, second);
 	ck_assert_ptr_ne(first, other);
 	ck_assert_uint_ne(record_one(first), 0);
-	epp_session_release(first);
+	epp_session_destroy(first);
 	/* The other user goes on. */
 	ck_assert_uint_ne(record_one(second), 0);
-	epp_session_release(second);
+	epp_session_destroy(second);
 	ck_assert_uint_eq(record_one(second), 0);
-	epp_session_release(second);
-	epp_session_release(other);
+	epp_session_destroy(second);
+	epp_session_destroy(other);
 	struct trace_scan *scan = finished(path);
 	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
 	trace_scan_free(scan);
 	/* Whoever comes after the last begins anew. */
 	check_ok(share(path, &first));
-	epp_session_release(first);
+	epp_session_destroy(first);
 	scan = finished(path);
 	ck_assert_uint_eq(scan->records_count, 0);
 	trace_scan_free(scan);
@@ -99,7 +99,7 @@ static void *share_and_release(void *path)
 		epp_session *session;
 		check_ok(share(path, &session));
 		ck_assert_uint_ne(record_one(session), 0);
-		epp_session_release(session);
+		epp_session_destroy(session);
 	}
 	return NULL;
 }
@@ -150,7 +150,7 @@ static void refuse_to_share(const char *output)
 	epp_status *status = epp_session_share_output(&session);
 	if (!status || session || !strstr(epp_status_message(status), getenv("EPPROF_POLICY")))
 		_exit(1);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	_exit(access(output, F_OK) == 0);
 }
 
@@ -167,16 +167,17 @@ static void share_twice(const char *output)
 	epp_session *first, *second;
 	(void)output;
 	check_ok(epp_session_share_output(&first));
-	/* The process keeps it, so that who comes after the first has gone goes on in the same file, in a run of its own. */
+	/* The process keeps it, so that who comes after the first has gone goes on in the same file, in a run of its
+	 * own. */
 	record_one(first);
-	epp_session_release(first);
+	epp_session_destroy(first);
 	if (record_one(NULL))
 		_exit(1);
 	check_ok(epp_session_share_output(&second));
 	record_one(NULL);
 	if (first != second || epp_session_default() != first)
 		_exit(1);
-	epp_session_release(second);
+	epp_session_destroy(second);
 }
 
 /* The run is over when all have gone who came while it was on. */
@@ -186,12 +187,12 @@ static void overlap(const char *output)
 	(void)output;
 	check_ok(epp_session_share_output(&first));
 	check_ok(epp_session_share_output(&second));
-	epp_session_release(first);
+	epp_session_destroy(first);
 	check_ok(epp_session_share_output(&third));
-	epp_session_release(second);
+	epp_session_destroy(second);
 	if (!record_one(third))
 		_exit(1);
-	epp_session_release(third);
+	epp_session_destroy(third);
 }
 
 static void record_in_output(const char *output)
@@ -200,10 +201,10 @@ static void record_in_output(const char *output)
 	(void)output;
 	check_ok(epp_session_share_output(&session));
 	record_one(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_session_share_output(&session));
 	record_one(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 
 /* The child of one that records must not write over its parent's trace, which may be finished by then. */
@@ -214,7 +215,7 @@ static void record_and_fork(const char *output)
 	check_ok(epp_session_share_output(&session));
 	record_one(session);
 	pid_t pid = fork();
-	epp_session_release(session);
+	epp_session_destroy(session);
 	if (pid) {
 		waitpid(pid, &result, 0);
 		if (result)
@@ -236,8 +237,8 @@ static void join_what_the_program_has(const char *output)
 	if (joined != own || epp_session_default())
 		_exit(1);
 	record_one(joined);
-	epp_session_release(joined);
-	epp_session_release(own);
+	epp_session_destroy(joined);
+	epp_session_destroy(own);
 	struct trace_scan *scan = trace_scan_file(output);
 	if (scan->header.state != EPF_FINISHED || scan_count(scan, EPF_EVENT, 0) != 1)
 		_exit(2);
@@ -258,8 +259,84 @@ static void share_a_file_each(const char *output)
 	record_one(first);
 	record_one(second);
 	record_one(second);
-	epp_session_release(second);
-	epp_session_release(first);
+	epp_session_destroy(second);
+	epp_session_destroy(first);
+}
+
+static void set_time(const char *variable, int64_t from_now_ns)
+{
+	struct timespec now;
+	char text[32];
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(text, sizeof(text), "%lld", (long long)now.tv_sec * 1000000000 + now.tv_nsec + from_now_ns);
+	setenv(variable, text, 1);
+}
+
+static void record_late(const char *output)
+{
+	epp_session *session;
+	(void)output;
+	set_time("EPPROF_FROM_NS", 100000000);
+	check_ok(epp_session_share_output(&session));
+	while (!record_one(session))
+		usleep(1000);
+	epp_session_destroy(session);
+	/* The time range has begun. */
+	check_ok(epp_session_share_output(&session));
+	if (!record_one(session))
+		_exit(1);
+	epp_session_destroy(session);
+}
+
+/* The users are gone before the time range begins, so that nothing is recorded until there is one again. */
+static void leave_early(const char *output)
+{
+	epp_session *session;
+	set_time("EPPROF_FROM_NS", 500000000);
+	check_ok(epp_session_share_output(&session));
+	epp_session_destroy(session);
+	(void)output;
+	usleep(500000);
+	check_ok(epp_session_share_output(&session));
+	while (!record_one(session))
+		usleep(1000);
+	epp_session_destroy(session);
+}
+
+/* The file is finished while the process runs on. */
+static void record_until(const char *output)
+{
+	epp_session *session, *own;
+	uint64_t open, count = 0;
+	set_time("EPPROF_UNTIL_NS", 1000000000);
+	check_ok(epp_session_share_output(&session));
+	check_ok(share(check_path("not limited.epp"), &own));
+	open = epp_event_begin_text(session, EPP_NODE, "open");
+	for (; record_one(session); count++)
+		usleep(1000);
+	epp_event_end(session, open, NULL, 0);
+	if (epp_session_default())
+		_exit(1);
+	epp_session_destroy(session);
+	check_ok(epp_session_share_output(&session));
+	if (session || !record_one(own))
+		_exit(2);
+	struct trace_scan *scan = trace_scan_file(output);
+	if (scan->header.state != EPF_FINISHED || scan_count(scan, EPF_EVENT, 0) < count)
+		_exit(3);
+	trace_scan_free(scan);
+}
+
+static void refuse_times(const char *output)
+{
+	epp_session *session;
+	(void)output;
+	setenv("EPPROF_FROM_NS", "soon", 1);
+	check_fails(EPP_INVALID_ARGUMENT, epp_session_share_output(&session));
+	unsetenv("EPPROF_FROM_NS");
+	setenv("EPPROF_UNTIL_NS", "-1", 1);
+	check_fails(EPP_INVALID_ARGUMENT, epp_session_share_output(&session));
+	_exit(session != NULL || access(output, F_OK) == 0);
 }
 
 START_TEST(policies_that_are_none)
@@ -289,6 +366,27 @@ START_TEST(an_output_of_the_process)
 }
 END_TEST
 
+START_TEST(an_output_in_a_time_range)
+{
+	char *late = check_path("late.epp"), *until = check_path("until.epp");
+	in_child(record_late, late, "");
+	struct trace_scan *scan = finished(late);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
+	ck_assert_uint_eq(scan->runs_count, 2);
+	trace_scan_free(scan);
+	in_child(leave_early, late, "");
+	scan = finished(late);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 1);
+	ck_assert_uint_eq(scan->runs_count, 1);
+	trace_scan_free(scan);
+	in_child(record_until, until, "");
+	scan = finished(until);
+	ck_assert_uint_ge(scan_count(scan, EPF_EVENT, 0), 1);
+	trace_scan_free(scan);
+	in_child(refuse_times, check_path("refused.epp"), "");
+}
+END_TEST
+
 START_TEST(an_output_of_several_at_once)
 {
 	char *path = check_path("overlap.epp");
@@ -309,7 +407,7 @@ START_TEST(an_output_that_another_process_writes)
 	epp_session *session;
 	check_ok(share(path, &session));
 	pid_t pid = in_child_while(true, record_in_output, path, "");
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = finished(path);
 	ck_assert_uint_eq(scan->records_count, 0);
 	trace_scan_free(scan);
@@ -360,6 +458,7 @@ static Suite *share_suite(void)
 	tcase_add_loop_test(tcase, policies_that_are_none, 0, 9);
 	tcase_add_test(tcase, nothing_is_asked_for);
 	tcase_add_loop_test(tcase, an_output_of_the_process, 0, 2);
+	tcase_add_test(tcase, an_output_in_a_time_range);
 	tcase_add_test(tcase, an_output_of_several_at_once);
 	tcase_add_loop_test(tcase, an_output_that_another_process_writes, 0, 3);
 	tcase_add_test(tcase, an_output_of_a_process_that_forks);

@@ -1,9 +1,8 @@
 /* A thread that stops between any two stores of a call leaves a file that says what is true: the call is gone through
- * instruction by instruction, and after each one that changes the thread's slot or an account the file is read as if the
- * process had been killed there.
- * For calls whose stores belong together: a full stack that is moved together, another block of ids; and,
- * since it costs nothing, the usual ones.  The same for the helper's visit that gives up a region: what its thread, and what a
- * profiler, recorded there. */
+ * instruction by instruction, and after each one that changes the thread's slot or an account the file is read as if
+ * the process had been killed there. For calls whose stores belong together: a full stack that is moved together,
+ * another block of ids; and, since it costs nothing, the usual ones.  The same for the helper's visit that gives up a
+ * region: what its thread, and what a profiler, recorded there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +13,9 @@
 #include <unistd.h>
 
 #include "codec/checksum.h"
+#include "epprof/profiler.h"
 #include "epprof/trace_reader.h"
+#include "epprof/track.h"
 #include "storage/drain.h"
 #include "tests/support/profiler_double.h"
 #include "tests/support/recording.h"
@@ -37,6 +38,7 @@ static struct shared {
 
 static epp_session *session;
 static struct profiler_double profiler;
+static epp_track track;
 
 /* ---- the child ---- */
 
@@ -96,12 +98,12 @@ static void end_outermost(void)
 /* The helper's work, on this thread: a full region that cannot be written, with no chunk to spare. */
 static void break_disk(void)
 {
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	for (unsigned i = 0; i < 60; i++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, epp_name_intern("lost")), NULL, 0);
 	begin_three();
 	inside->writer.fd = open("/dev/null", O_RDONLY);
-	inside->chunks_free = 0;
+	inside->chunks.free = 0;
 }
 
 /* By a profiler, which counts for itself or does not; its events have a slot of their own. */
@@ -140,7 +142,46 @@ static void push_counted_and_break(void)
 
 static void visit(void)
 {
-	drain_visit(recording_inside(session), false);
+	drain_visit(recording_storage(session));
+}
+
+/* Fills the regions of the thread's events and of what it submits; no chunk is left for further records. */
+static void use_up_room(void)
+{
+	epp_name name = epp_name_intern("fills the room");
+	check_ok(epp_track_create(
+	    session, &(epp_track_options){ .struct_size = sizeof(epp_track_options), .name = "device" }, &track));
+	while (chunks_take(&recording_storage(session)->chunks) != CHUNK_NONE)
+		;
+	for (unsigned i = 0; i < 3 * PUSHED; i++) {
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
+		epp_event_record(session, track, EPP_KERNEL, name, i, i + 1, 0, NULL, 0);
+	}
+}
+
+static void record_submitted(void)
+{
+	epp_event_record(session, track, EPP_KERNEL, epp_name_intern("one more"), 1, 2, 0, NULL, 0);
+}
+
+static void record_refused(void)
+{
+	epp_event_record(session, track, EPP_KERNEL, epp_name_intern("one more"), 2, 1, 0, NULL, 0);
+}
+
+static void end_of_other_thread(void)
+{
+	epp_event_end(session, UINT64_MAX, NULL, 0);
+}
+
+static void end_of_earlier_run(void)
+{
+	epp_event_end(session, 1, NULL, 0);
+}
+
+static void end_async(void)
+{
+	epp_async_end(session, UINT64_MAX, NULL, 0);
 }
 
 static const struct scenario {
@@ -148,9 +189,13 @@ static const struct scenario {
 	void (*call)(void);
 	unsigned changes; /* of the slot, at least */
 } scenarios[] = {
-	{ fill_stack, begin_one_more, 100 }, { use_up_ids, begin_one_more, 5 },     { begin_three, begin_one_more, 3 },
-	{ begin_three, end_innermost, 1 },   { begin_three, end_outermost, 3 },     { break_disk, visit, 10 },
-	{ push_and_break, visit, 10 },       { push_counted_and_break, visit, 10 },
+	{ fill_stack, begin_one_more, 100 },     { use_up_ids, begin_one_more, 5 },
+	{ begin_three, begin_one_more, 3 },      { begin_three, end_innermost, 1 },
+	{ begin_three, end_outermost, 3 },       { break_disk, visit, 10 },
+	{ push_and_break, visit, 10 },           { push_counted_and_break, visit, 10 },
+	{ use_up_room, record_submitted, 2 },    { use_up_room, record_refused, 2 },
+	{ use_up_room, end_of_other_thread, 2 }, { use_up_room, end_of_earlier_run, 2 },
+	{ use_up_room, end_async, 2 },
 };
 
 static void be_gone_through(const char *path, const struct scenario *scenario)
@@ -163,7 +208,7 @@ static void be_gone_through(const char *path, const struct scenario *scenario)
 	    epp_session_start(session))
 		_exit(1);
 	/* The helper stands still: only this thread changes anything. */
-	pthread_mutex_lock(&recording_inside(session)->drain_lock);
+	pthread_mutex_lock(&recording_storage(session)->drain_lock);
 	scenario->prepare();
 	epp_name_intern("one more");
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
@@ -228,7 +273,7 @@ static void check_events(struct reader *reader)
 }
 
 /* There, or lost with its region, all of that at one instant; nothing is left to guess about. */
-static void check_pushed(const epp_trace_account *line)
+static void check_pushed(const epp_trace_ledger_entry *line)
 {
 	ck_assert_uint_eq(line->emitted, shared->pushed);
 	ck_assert_uint_eq(line->lost_total, line->lost[EPP_LOSS_DISK]);
@@ -240,14 +285,12 @@ static void check_instant(const uint8_t *file, size_t bytes, const char *copy)
 {
 	copy_file(file, bytes, copy);
 	epp_trace *trace = open_valid(copy);
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account account;
-		check_ok(epp_trace_account_at(trace, i, &account));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		check_ok(epp_trace_ledger_at(trace, i, &account));
 		if (account.is_plugin)
 			check_pushed(&account);
-		ck_assert_msg(account.balanced, "%s: emitted %llu, written %llu, open %llu", account.producer,
-		              (unsigned long long)account.emitted, (unsigned long long)account.written,
-		              (unsigned long long)account.open);
+		check_balance(&account);
 	}
 	check_events(trace->reader);
 	epp_trace_close(trace);

@@ -1,7 +1,8 @@
-/* Sessions that are released while other threads record into them as fast as they can, and handles that name nothing any
- * more: the gate, recorder_find and the session table under stress.  Run it under the sanitizers. */
+/* Sessions that are released while other threads record into them as fast as they can, and handles that name nothing
+ * any more: the gate, recorder_find and the session table under stress.  Run it under the sanitizers. */
 #include <sched.h>
 
+#include "epprof/track.h"
 #include "tests/support/recording.h"
 
 #define RECORDERS 3
@@ -22,7 +23,7 @@ static void *record_wildly(void *argument)
 			uint64_t outer = epp_event_begin(session, EPP_NODE, name);
 			uint64_t inner = epp_event_begin(session, EPP_NODE, name);
 			epp_arg arg = { .key = key, .type = EPP_ARG_U64, .value.u64 = i };
-			epp_instant(session, EPP_NODE, name, &arg, 1);
+			epp_instant_record(session, EPP_NODE, name, &arg, 1);
 			if (i % 8 == seed)
 				epp_event_end(session, outer, &arg, 1);
 			epp_event_end(session, inner, NULL, 0);
@@ -32,10 +33,11 @@ static void *record_wildly(void *argument)
 		}
 		/* Beside release these find no session. */
 		epp_track track;
-		epp_status_release(epp_track_create(
-		    session, &(epp_track_options){ .struct_size = sizeof(epp_track_options), .name = "wild" }, &track));
+		epp_status_destroy(epp_track_create(
+		    session, &(epp_track_options){ .struct_size = sizeof(epp_track_options), .name = "wild", .device = -1 },
+		    &track));
 		epp_session_lost(session, EPP_LOSS_NO_BUFFER);
-		epp_event_complete(session, 1, EPP_KERNEL, name, 1, 2, 0, NULL, 0);
+		epp_event_record(session, 1, EPP_KERNEL, name, 1, 2, 0, NULL, 0);
 		epp_clock_pair_add(session, 1, 1, 2, 3);
 		/* Others must get a turn on few cores. */
 		if (seed)
@@ -89,7 +91,7 @@ static void stress(const char *path, unsigned sessions, bool wait)
 		}
 		if (i % 3 == 0)
 			check_ok(epp_session_start(session));
-		epp_session_release(session);
+		epp_session_destroy(session);
 	}
 	STORE_RELAXED(&stop, 1);
 	for (unsigned i = 0; i <= RECORDERS; i++)
@@ -142,11 +144,11 @@ START_TEST(a_log_is_left_before_release_returns)
 		                        .plugin_timeout_ns = 1000000 };
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
-	session_fail(recording_inside(session), EPP_BLAME_SYSTEM, epp_status_create(EPP_IO, "told slowly"));
+	run_error_set(&recording_storage(session)->error, EPP_BLAME_SYSTEM, epp_status_create(EPP_IO, "told slowly"));
 	epp_event_end(session, epp_event_begin_text(session, EPP_NODE, "wakes the helper"), NULL, 0);
 	while (!LOAD_ACQUIRE(&log_test.inside))
 		recording_sleep_ms(1);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	STORE_RELEASE(&log_test.gone, 1);
 	ck_assert(!LOAD_ACQUIRE(&log_test.inside));
 	recording_sleep_ms(1600);

@@ -1,8 +1,7 @@
-/* What a recording thread asks of the system once it is warm: nothing but to wake the helper, once a burst.  No memory,
- * and no lock.
- *
- * The thread records under a filter of the kernel's that kills the process at any other call, and what this program calls
- * of malloc and pthread_mutex_lock goes through counters of its own. */
+/* What a recording thread asks of the system once it and the window are warm: nothing but to wake the helper, once a
+ * burst.  No memory, and no lock.
+ * The thread records under a filter of the kernel's that kills the process at any other call, and what this program
+ * calls of malloc and pthread_mutex_lock goes through counters of its own. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/audit.h>
@@ -93,9 +92,9 @@ static void record(unsigned count)
 		epp_event_end(session, inner, args, 2);
 		epp_event_end_named(session, epp_event_begin(session, EPP_NODE, 0), EPP_NODE, names[1], NULL, 0);
 		epp_event_begin(session, EPP_API, names[1]); /* closed by the end of what is around it */
-		epp_instant(session, EPP_NODE, names[0], args, 1);
-		epp_counter_i64(session, names[1], i);
-		epp_flow(session, outer, inner);
+		epp_instant_record(session, EPP_NODE, names[0], args, 1);
+		epp_counter_record_i64(session, names[1], i);
+		epp_flow_record(session, outer, inner);
 		epp_async_end(session, epp_async_begin(session, EPP_NODE, names[0]), NULL, 0);
 		epp_event_end(session, outer, NULL, 0);
 	}
@@ -144,7 +143,10 @@ static int in_child(const char *path, bool with_profiler, bool misbehaves)
 			if (epp_ep_profiler_create(&ep, &profiler) || epp_session_attach(session, &profiler->impl, "Warm"))
 				_exit(2);
 		}
-		if (epp_session_start(session) || pthread_create(&thread, NULL, be_quiet, misbehaves ? &session : NULL))
+		if (epp_session_start(session))
+			_exit(3);
+		recording_await_window(session);
+		if (pthread_create(&thread, NULL, be_quiet, misbehaves ? &session : NULL))
 			_exit(3);
 		while (!LOAD_ACQUIRE(&is_done))
 			recording_sleep_ms(1);

@@ -1,5 +1,5 @@
-/* Where SQL reads a trace: a range reads its part and no more, damage is an error wherever it is met, and an answer that
- * takes too long can be stopped. */
+/* Where SQL reads a trace: a range reads its part and no more, damage is an error wherever it is met, and an answer
+ * that takes too long can be stopped. */
 #include "sql/sql.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ static epp_sql *sql;
 
 static void teardown(void)
 {
-	epp_sql_close(sql);
+	epp_sql_destroy(sql);
 	epp_trace_close(trace);
 	builder_destroy(builder);
 }
@@ -51,7 +51,7 @@ START_TEST(a_range_reads_its_part)
 	counted.image = image;
 	struct epp_trace opened;
 	check_ok(reader_open(&source, "image", &opened.reader));
-	check_ok(epp_sql_open(&opened, &sql));
+	check_ok(epp_sql_create(&opened, &sql));
 
 	counted.read = 0;
 	sql_text_expect(sql, "SELECT count(*), sum(duration_ns) FROM events", "300000|27000000\n");
@@ -77,7 +77,7 @@ START_TEST(a_range_reads_its_part)
 	counted.read = 0;
 	sql_text_expect(sql, "SELECT text FROM names WHERE text = 'op'", "op\n");
 	ck_assert_uint_eq(counted.read, 0);
-	epp_sql_close(sql);
+	epp_sql_destroy(sql);
 	sql = NULL;
 	reader_close(opened.reader);
 	free(image);
@@ -94,7 +94,7 @@ START_TEST(a_damaged_trace_is_an_error)
 	check_ok(builder_open_image(image, bytes, &trace));
 	for (size_t i = 0; i < trace->reader->blocks_count; i++) {
 		uint8_t *byte = image + trace->reader->blocks[i].offset + sizeof(struct epf_block) + 5;
-		check_ok(epp_sql_open(trace, &sql));
+		check_ok(epp_sql_create(trace, &sql));
 		*byte ^= 0x55;
 		check_fails(EPP_CORRUPT, sql_text_status(sql, "SELECT count(*) FROM events"));
 		check_fails(EPP_CORRUPT, sql_text_status(sql, "SELECT * FROM args"));
@@ -106,7 +106,7 @@ START_TEST(a_damaged_trace_is_an_error)
 		/* And then it is well again. */
 		sql_text_expect(sql, "SELECT count(*) FROM events", "7560\n");
 		sql_text_expect(sql, "SELECT count(*) FROM facts", "21\n");
-		epp_sql_close(sql);
+		epp_sql_destroy(sql);
 		sql = NULL;
 	}
 	epp_trace_close(trace);
@@ -138,15 +138,78 @@ START_TEST(an_answer_can_be_interrupted)
 
 	builder = sql_text_trace(20000);
 	trace = builder_open(builder, EPF_FINISHED);
-	check_ok(epp_sql_open(trace, &sql));
+	check_ok(epp_sql_create(trace, &sql));
 	for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
 		ended = 0;
 		pthread_create(&thread, NULL, interrupt_until_ended, NULL);
-		check_fails(EPP_UNAVAILABLE, sql_text_status(sql, endless[i]));
+		check_fails(EPP_CANCELLED, sql_text_status(sql, endless[i]));
 		ended = 1;
 		pthread_join(thread, NULL);
 	}
 	sql_text_expect(sql, "SELECT count(*) FROM events", "25200\n");
+}
+END_TEST
+
+/* A subquery that looks up an id or a parent for each row reads the trace once more, not once a row. */
+START_TEST(a_repeated_lookup_reads_memory)
+{
+	static const char *const lookups[] = {
+		"SELECT (SELECT count(*) FROM events c WHERE c.parent = p.id) FROM events p WHERE p.event < 4",
+		"SELECT (SELECT p.start_ns FROM events p WHERE p.id = c.parent) FROM events c WHERE c.parent IS NOT NULL LIMIT 3",
+	};
+	struct counted counted = { 0 };
+	struct reader_source source = { .read = read_counted, .user = &counted };
+
+	builder = sql_text_trace(100000);
+	uint8_t *image = builder_image(builder, EPF_FINISHED, &counted.bytes);
+	counted.image = image;
+	struct epp_trace opened;
+	check_ok(reader_open(&source, "image", &opened.reader));
+	for (size_t i = 0; i < sizeof lookups / sizeof *lookups; i++) {
+		check_ok(epp_sql_create(&opened, &sql));
+		counted.read = 0;
+		free(sql_text_query(sql, "SELECT count(*), max(duration_ns) FROM events"));
+		uint64_t whole = counted.read;
+		counted.read = 0;
+		free(sql_text_query(sql, lookups[i]));
+		/* The rows, one lookup, and all events into memory. */
+		ck_assert_uint_le(counted.read, whole * 7 / 2);
+		ck_assert(sql->memory.complete);
+		epp_sql_destroy(sql);
+		sql = NULL;
+	}
+	reader_close(opened.reader);
+	free(image);
+}
+END_TEST
+
+/* Children are found whatever the ids are: in sequence, far apart, and with equal low bits. */
+START_TEST(ids_of_any_kind)
+{
+	static const uint64_t steps[] = { 1, 64, 65536, UINT64_C(1) << 32, UINT64_C(0x9E3779B97F4A7C15) };
+
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		builder = builder_create();
+		uint32_t thread = builder_thread(builder, "main", 1);
+		uint32_t stream = builder_device(builder, "stream", "d", 0, 1, EPF_TRACK_CLOCK_HOST);
+		epp_name name = builder_name(builder, "op");
+		for (uint64_t event = 1; event <= 3000; event++) {
+			struct epf_record record = { .start_ticks = BUILDER_START + event * 100,
+				                     .duration_ticks = 90,
+				                     .id = event * steps[i] + 7,
+				                     .name = name,
+				                     .bits = EPF_BITS(EPP_NODE, EPF_EVENT, 0, 0) };
+			builder_record(builder, thread, &record, NULL, 0);
+			builder_complete(builder, stream, record.start_ticks + 10, 20, EPP_KERNEL, name, record.id,
+			                 NULL, 0);
+		}
+		trace = builder_open(builder, EPF_FINISHED);
+		check_ok(epp_sql_create(trace, &sql));
+		sql_text_expect(sql, "SELECT sum((SELECT count(*) FROM events c WHERE c.parent = p.id)) FROM events p",
+		                "3000\n");
+		teardown();
+		sql = NULL, trace = NULL, builder = NULL;
+	}
 }
 END_TEST
 
@@ -159,6 +222,8 @@ static Suite *sql_scan_suite(void)
 	tcase_add_test(tests, a_range_reads_its_part);
 	tcase_add_test(tests, a_damaged_trace_is_an_error);
 	tcase_add_test(tests, an_answer_can_be_interrupted);
+	tcase_add_test(tests, a_repeated_lookup_reads_memory);
+	tcase_add_test(tests, ids_of_any_kind);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

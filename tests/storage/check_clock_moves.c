@@ -1,9 +1,9 @@
-/* The host's clock misbehaves while a session records: a thread moves to a processor whose counter is behind, the time of day
- * is set, the machine sleeps, the counter begins anew.  Covers the way from clock to timeline and validate. */
+/* The host's clock misbehaves while a session records: a thread moves to a processor whose counter is behind, the time
+ * of day is set, the machine sleeps, the counter begins anew.  Covers the way from clock to timeline and validate. */
 #include "base/clock.h"
+#include "base/helper.h"
 #include "epprof/timeline.h"
 #include "epprof/trace_reader.h"
-#include "storage/helper.h"
 #include "tests/support/export_text.h"
 #include "tests/support/recording.h"
 
@@ -87,7 +87,7 @@ static struct seen see(epp_trace *trace)
 		seen.events[seen.count++] = *event;
 	}
 	check_ok(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	return seen;
 }
 
@@ -108,7 +108,7 @@ START_TEST(an_event_ends_on_a_processor_that_is_behind)
 	ck_assert_int_eq(seen.events[1].start_ns, 2000);
 	ck_assert_int_eq(seen.events[1].duration_ns, 500);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -125,12 +125,12 @@ START_TEST(the_time_of_day_is_set)
 	struct seen seen = see(trace);
 	ck_assert_int_eq(seen.events[1].start_ns, 200000000);
 	ck_assert_int_eq(seen.events[1].start_error_ns, 0);
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 	epp_trace_get_clock(trace, &clock);
 	ck_assert_int_eq(clock.largest_step_ns, 3600000000000);
 	ck_assert_int_eq(epp_trace_get_info(trace)->epoch_unix_ns, 1700000000000000000 + 5000000000);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -178,7 +178,7 @@ START_TEST(the_machine_sleeps)
 	ck_assert_ptr_nonnull(strstr(text.bytes, ",1850000000,1850000000,"));
 	export_text_free(&text);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 

@@ -1,12 +1,12 @@
-/* The log of definitions: it grows where the helper does not come, names wait for the helper where it cannot, and whatever
- * the rate of new names, a killed process leaves them: runtime/storage/window/definition_log.c. */
+/* The log of definitions: it grows where the helper does not come, names wait for the helper where it cannot, and
+ * whatever the rate of new names, a killed process leaves them: runtime/storage/window/definition_log.c. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "base/atomics.h"
 #include "epprof/trace_reader.h"
-#include "record/atomics.h"
 #include "tests/support/kills.h"
 #include "tests/support/valid_trace.h"
 #include "trace/reader_private.h"
@@ -24,16 +24,16 @@ static epp_name make_name(unsigned thread, uint64_t number, size_t bytes)
 	return epp_name_intern_bytes(text, bytes);
 }
 
-static bool is_full(const struct session *session)
+static bool is_full(const struct storage *storage)
 {
-	return LOAD_RELAXED(&session->window.live->flags) & EPF_LIVE_LOG_FULL;
+	return LOAD_RELAXED(&storage->window.live->flags) & EPF_LIVE_LOG_FULL;
 }
 
-static uint32_t pieces(struct session *session)
+static uint32_t pieces(struct storage *storage)
 {
-	pthread_mutex_lock(&session->log_lock);
-	uint32_t count = session->window.log_pieces;
-	pthread_mutex_unlock(&session->log_lock);
+	pthread_mutex_lock(&storage->definitions.log.lock);
+	uint32_t count = storage->window.log_pieces;
+	pthread_mutex_unlock(&storage->definitions.log.lock);
 	return count;
 }
 
@@ -42,7 +42,7 @@ static uint32_t pieces(struct session *session)
 START_TEST(it_grows_until_the_helper_comes)
 {
 	epp_session *session = recording_start(check_path("grows.epp"));
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	ck_assert_uint_eq(pieces(inside), 1);
 	pthread_mutex_lock(&inside->drain_lock);
 	for (size_t bytes = 0; bytes < LOG_ALL - 3 * BYTES_MAX * EPF_LOG_PIECES; bytes += BYTES_MAX)
@@ -67,7 +67,7 @@ START_TEST(it_grows_until_the_helper_comes)
 	ck_assert(scan_name_is(scan, make_name(1, LOG_ALL - BYTES_MAX, BYTES_MAX),
 	                       epp_name_text(make_name(1, LOG_ALL - BYTES_MAX, BYTES_MAX))));
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -87,22 +87,22 @@ static bool try_to_wait(const char *path, unsigned attempt)
 {
 	unsigned made[2] = { 0, attempt * WAITING_NAMES };
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	pthread_mutex_lock(&inside->drain_lock);
-	pthread_mutex_lock(&inside->log_lock);
+	pthread_mutex_lock(&inside->definitions.log.lock);
 	/* As on a disk with little room left. */
-	inside->log_stays = true;
-	pthread_mutex_unlock(&inside->log_lock);
+	inside->definitions.log.stays = true;
+	pthread_mutex_unlock(&inside->definitions.log.lock);
 	pthread_t thread = recording_thread(make_names, made);
 	recording_sleep_ms(30);
 	bool waited = LOAD_RELAXED(&made[0]) < WAITING_NAMES;
 	pthread_mutex_unlock(&inside->drain_lock);
 	pthread_join(thread, NULL);
-	pthread_mutex_lock(&inside->log_lock);
-	bool missed = inside->log_missed != 0;
-	pthread_mutex_unlock(&inside->log_lock);
+	pthread_mutex_lock(&inside->definitions.log.lock);
+	bool missed = inside->definitions.log.missed != 0;
+	pthread_mutex_unlock(&inside->definitions.log.lock);
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	return waited && !missed;
 }
 
@@ -121,7 +121,7 @@ END_TEST
 START_TEST(it_stays_small)
 {
 	epp_session *session = recording_start(check_path("small.epp"));
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	for (unsigned i = 0; i < 3000; i++) {
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, make_name(3, i, 1000)), NULL, 0);
 		if (i % 100 == 99)
@@ -130,7 +130,7 @@ START_TEST(it_stays_small)
 	}
 	ck_assert_uint_eq(pieces(inside), 1);
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -140,7 +140,7 @@ START_TEST(a_start_comes_after_names)
 	epp_session *session;
 	epp_session_options options = { .struct_size = sizeof(options), .path = check_path("idle.epp"), .overwrite = 1 };
 	check_ok(epp_session_create(&options, &session));
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	uint64_t begun = recording_now_ns();
 	for (size_t bytes = 0; bytes < 2 * LOG_ALL; bytes += BYTES_MAX)
 		make_name(4, bytes, BYTES_MAX);
@@ -150,7 +150,7 @@ START_TEST(a_start_comes_after_names)
 	check_ok(epp_session_start(session));
 	ck_assert(!is_full(inside));
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 

@@ -1,5 +1,6 @@
-/* Disks and directories that fail: full, full and emptied again, too small, beyond a quota, read-only, of another user, and
- * a file that is removed while it is written.  Nothing blocks, nothing dies, what is lost is counted, and the rest can be read.
+/* Disks and directories that fail: full, full and emptied again, too small, beyond a quota, read-only, of another user,
+ * and a file that is removed while it is written.  Nothing blocks, nothing dies, what is lost is counted, and the rest
+ * can be read.
  *
  * Small disks are tmpfs, in namespaces of the test's own where it is not root; where neither can be had, the reason is
  * printed and the tests that need none are run.  A quota is played by the kernel's filter of system calls.  A disk that
@@ -62,11 +63,11 @@ static bool mount_disk(const char *path, unsigned mib)
 	return become_root() && mount("none", path, "tmpfs", 0, options) == 0;
 }
 
-static bool has_failed(struct session *session)
+static bool has_failed(struct storage *storage)
 {
-	pthread_mutex_lock(&session->error_lock);
-	bool failed = session->first_error != NULL;
-	pthread_mutex_unlock(&session->error_lock);
+	pthread_mutex_lock(&storage->error.lock);
+	bool failed = storage->error.first != NULL;
+	pthread_mutex_unlock(&storage->error.lock);
 	return failed;
 }
 
@@ -80,6 +81,18 @@ static void put_ballast(const char *path, unsigned mib)
 	fclose(file);
 }
 
+/* Records so many bytes, and more until events are lost because the disk is full: before the helper thread finds it full,
+ * events may be lost for lack of a free buffer. */
+static uint64_t fill_until_disk_loss(epp_session *session, size_t bytes)
+{
+	uint64_t events = recording_fill(session, name, bytes);
+	for (int i = 0; i < 2000 && epp_session_lost(session, EPP_LOSS_DISK) == 0; i++) {
+		recording_sleep_ms(5);
+		events += recording_fill(session, name, 1 << 20);
+	}
+	return events;
+}
+
 START_TEST(a_full_disk_that_is_emptied)
 {
 	char *disk = strdup(check_path("disk")), path[512], ballast[512];
@@ -90,7 +103,7 @@ START_TEST(a_full_disk_that_is_emptied)
 	put_ballast(ballast, 5);
 	uint64_t events = recording_fill(session, name, 6 << 20);
 	/* The helper has met the end of the disk. */
-	for (int i = 0; i < 5000 && !has_failed(recording_inside(session)); i++)
+	for (int i = 0; i < 5000 && !has_failed(recording_storage(session)); i++)
 		recording_sleep_ms(1);
 	/* Nothing is lost while there are chunks to spare, and the disk may be emptied. */
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_DISK), 0);
@@ -98,7 +111,7 @@ START_TEST(a_full_disk_that_is_emptied)
 	events += recording_fill(session, name, 1 << 20);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	const char *wrong = scan_balance(scan);
 	umount2(disk, MNT_DETACH);
@@ -111,20 +124,20 @@ START_TEST(a_full_disk_that_is_emptied)
 }
 END_TEST
 
-/* It stays full: what was written is there, what the window can hold too, and the rest is counted; by the threads that record
- * where the session is lossless (_i). */
+/* It stays full: what was written is there, what the window can hold too, and the rest is counted; by the threads that
+ * record where the session is lossless (_i). */
 START_TEST(a_disk_that_stays_full)
 {
 	char *disk = strdup(check_path("full")), path[512];
 	ck_assert(mount_disk(disk, 26));
 	snprintf(path, sizeof(path), "%s/full.epp", disk);
 	epp_session *session = recording_start_as(path, _i);
-	uint64_t events = recording_fill(session, name, 60 << 20);
+	uint64_t events = fill_until_disk_loss(session, 60 << 20);
 	uint64_t open_id = epp_event_begin(session, EPP_NODE, name);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
 	uint64_t lost = epp_session_lost(session, EPP_LOSS_DISK);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	const char *wrong = scan_balance(scan);
 	umount2(disk, MNT_DETACH);
@@ -144,7 +157,8 @@ END_TEST
 
 /* ---- a quota ---- */
 
-/* From now on this thread, and those that it starts, may write no file beyond `bytes`, below 4 GiB, and get none longer. */
+/* From now on this thread, and those that it starts, may write no file beyond `bytes`, below 4 GiB, and get none
+ * longer. */
 static void set_quota(uint32_t bytes)
 {
 #define WORD(of, n) (uint32_t)(offsetof(struct seccomp_data, args) + 8 * (of) + 4 * (n))
@@ -177,11 +191,11 @@ static void record_under_quota(const char *path, uint32_t quota_bytes, int to)
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
 	/* More than the window can grow to. */
-	told[0] = recording_fill(session, name, 80 << 20);
+	told[0] = fill_until_disk_loss(session, 80 << 20);
 	check_ok(epp_session_end(session));
 	epp_status *status = epp_session_wait(session, UINT64_MAX);
 	told[1] = epp_session_lost(session, EPP_LOSS_DISK);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	bool says = epp_status_code(status) == EPP_IO && strstr(epp_status_message(status), strerror(EDQUOT));
 	_exit(says && write(to, told, sizeof(told)) == sizeof(told) ? 0 : 1);
 }
@@ -282,21 +296,16 @@ START_TEST(a_full_disk_that_copies)
 	fill_disk(disk, 24);
 	snprintf(path, sizeof(path), "%s/full.epp", disk);
 	epp_session *session = recording_start(path);
-	if (recording_inside(session)->window.elsewhere)
-		snprintf(window, sizeof(window), "%s", recording_inside(session)->window.elsewhere);
-	uint64_t events = recording_fill(session, name, 120 << 20);
-	/* Such a disk may take long to say that it is full: then there was no buffer first. */
-	for (int i = 0; i < 1000 && !epp_session_lost(session, EPP_LOSS_DISK); i++) {
-		events += recording_fill(session, name, 1 << 20);
-		recording_sleep_ms(10);
-	}
+	if (recording_storage(session)->window.external_path)
+		snprintf(window, sizeof(window), "%s", recording_storage(session)->window.external_path);
+	uint64_t events = fill_until_disk_loss(session, 120 << 20);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_trace_open(path, &trace));
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account line;
-		check_ok(epp_trace_account_at(trace, i, &line));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry line = { .struct_size = sizeof(line) };
+		check_ok(epp_trace_ledger_at(trace, i, &line));
 		balanced &= line.balanced;
 		emitted += line.emitted;
 		written += line.written;
@@ -320,14 +329,14 @@ END_TEST
 /* Holds the helper up until the window is to grow, and says how many chunks it then has. */
 static uint64_t come_late(epp_session *session, uint32_t *chunks)
 {
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	uint64_t events = 0;
 	pthread_mutex_lock(&inside->drain_lock);
-	for (; LOAD_RELAXED(&inside->chunks_free) > WINDOW_FIRST_CHUNKS / 2; events++)
+	for (; LOAD_RELAXED(&inside->chunks.free) > WINDOW_FIRST_CHUNKS / 2; events++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
-	ck_assert(!chunks_grow(inside));
-	drain_visit(inside, false);
-	chunks_grow(inside);
+	ck_assert(!chunks_grow_if_short(&inside->chunks, inside->writer.error != 0));
+	drain_visit(inside);
+	chunks_grow_if_short(&inside->chunks, inside->writer.error != 0);
 	*chunks = inside->window.chunks_count;
 	pthread_mutex_unlock(&inside->drain_lock);
 	return events;
@@ -378,7 +387,8 @@ START_TEST(a_disk_that_may_not_be_written)
 	epp_session_options options = { .struct_size = sizeof(options),
 		                        .path = check_path("read_only/x.epp"),
 		                        .overwrite = 1 };
-	/* Before, and while something is recorded: that file is open already, so that the disk stays as it is for it. */
+	/* Before, and while something is recorded: that file is open already, so that the disk stays as it is for
+	 * it. */
 	ck_assert_int_eq(mount("none", disk, NULL, MS_REMOUNT | MS_RDONLY, "size=40m"), 0);
 	check_fails(EPP_IO, epp_session_create(&options, &session));
 	ck_assert_ptr_null(session);
@@ -409,7 +419,7 @@ START_TEST(a_file_that_is_removed)
 	trace_scan_free(scan);
 	/* Somebody else's file may stand there by now, and is left alone. */
 	put_ballast(path, 1);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct stat st;
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_eq(st.st_size, 1 << 20);

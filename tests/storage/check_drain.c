@@ -1,5 +1,5 @@
-/* From regions to blocks: what the helper leaves behind on each visit, what waits when a write fails, and when it wakes:
- * runtime/storage/drain.c and helper.c. */
+/* From regions to blocks: what the helper leaves behind on each visit, what waits when a write fails, and when it
+ * wakes: runtime/storage/drain.c and helper.c. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/helper.h"
 #include "format/format_slot.h"
 #include "storage/drain.h"
-#include "storage/helper.h"
 #include "tests/support/recording.h"
 
 static epp_name name;
@@ -27,12 +27,12 @@ static void events(epp_session *session, unsigned count)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
 }
 
-static bool wait_until(struct session *session, bool (*holds)(struct session *session))
+static bool wait_until(struct storage *storage, bool (*holds)(struct storage *storage))
 {
 	for (int i = 0; i < 5000; i++) {
-		pthread_mutex_lock(&session->drain_lock);
-		bool yes = holds(session);
-		pthread_mutex_unlock(&session->drain_lock);
+		pthread_mutex_lock(&storage->drain_lock);
+		bool yes = holds(storage);
+		pthread_mutex_unlock(&storage->drain_lock);
 		if (yes)
 			return true;
 		recording_sleep_ms(1);
@@ -40,15 +40,15 @@ static bool wait_until(struct session *session, bool (*holds)(struct session *se
 	return false;
 }
 
-static bool slot_region_is_free(struct session *session)
+static bool slot_region_is_free(struct storage *storage)
 {
-	return LOAD_RELAXED(&session->slot_region_state[0]) == REGION_FREE;
+	return LOAD_RELAXED(&storage->slots.uses[0].region_state) == REGION_FREE;
 }
 
 START_TEST(a_full_region_becomes_a_block)
 {
 	epp_session *session = recording_start(check_path("region.epp"));
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	static const uint8_t zero[EPF_SLOT_REGION_BYTES];
 	/* More than a slot holds: what is in there goes, the rest stays in a chunk. */
 	events(session, 60);
@@ -66,9 +66,9 @@ START_TEST(a_full_region_becomes_a_block)
 	trace_scan_free(scan);
 	recording_end(session);
 	ck_assert_uint_eq(EPF_LOG_USED(inside->window.live->log_used), 0);
-	ck_assert_uint_eq(inside->chunks_free, inside->window.chunks_count);
-	ck_assert_uint_eq(inside->slots_free, EPF_SLOT_COUNT);
-	epp_session_release(session);
+	ck_assert_uint_eq(inside->chunks.free, inside->window.chunks_count);
+	ck_assert_uint_eq(inside->slots.free, EPF_SLOT_COUNT);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -79,9 +79,9 @@ static void *leave(void *session)
 	return NULL;
 }
 
-static bool all_slots_free(struct session *session)
+static bool all_slots_free(struct storage *storage)
 {
-	return LOAD_RELAXED(&session->slots_free) == EPF_SLOT_COUNT;
+	return LOAD_RELAXED(&storage->slots.free) == EPF_SLOT_COUNT;
 }
 
 /* How often this process has called write or its like. */
@@ -102,17 +102,17 @@ START_TEST(full_chunks_become_blocks_with_few_writes)
 {
 	char *path = check_path("batch.epp");
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	unsigned count = 0;
 	pthread_mutex_lock(&inside->drain_lock);
 	uint64_t blocks = inside->writer.blocks_count;
-	for (; LOAD_RELAXED(&inside->chunks_free) > inside->window.chunks_count - 100; count++)
+	for (; LOAD_RELAXED(&inside->chunks.free) > inside->window.chunks_count - 100; count++)
 		events(session, 1);
 	unsigned long before = writes();
-	drain_visit(inside, false);
+	drain_visit(inside);
 	unsigned long made = writes() - before;
 	ck_assert_uint_ge(inside->writer.blocks_count - blocks, 99);
-	ck_assert_uint_eq(inside->chunks_free, inside->window.chunks_count - 1);
+	ck_assert_uint_eq(inside->chunks.free, inside->window.chunks_count - 1);
 	pthread_mutex_unlock(&inside->drain_lock);
 	if (before)
 		ck_assert_uint_le(made, 25);
@@ -125,13 +125,13 @@ END_TEST
 START_TEST(a_slot_is_given_back)
 {
 	epp_session *session = recording_start(NULL);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	for (int i = 0; i < 3; i++) {
 		recording_on_thread(leave, session);
 		ck_assert(wait_until(inside, all_slots_free));
 		ck_assert_uint_eq(inside->window.slots[0].state, EPF_SLOT_FREE);
 		ck_assert_uint_eq(epf_slot_open_count(&inside->window.slots[0]), 0);
-		ck_assert_uint_eq(inside->slots_used, 1);
+		ck_assert_uint_eq(inside->slots.used, 1);
 	}
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan->ledger_count, 3);
@@ -144,27 +144,27 @@ END_TEST
 
 /* ---- writes that fail ---- */
 
-static void break_writer(struct session *session, int *fd)
+static void break_writer(struct storage *storage, int *fd)
 {
-	pthread_mutex_lock(&session->drain_lock);
-	*fd = session->writer.fd;
-	session->writer.fd = open("/dev/null", O_RDONLY);
-	pthread_mutex_unlock(&session->drain_lock);
+	pthread_mutex_lock(&storage->drain_lock);
+	*fd = storage->writer.fd;
+	storage->writer.fd = open("/dev/null", O_RDONLY);
+	pthread_mutex_unlock(&storage->drain_lock);
 }
 
-static void mend_writer(struct session *session, int fd)
+static void mend_writer(struct storage *storage, int fd)
 {
-	pthread_mutex_lock(&session->drain_lock);
-	close(session->writer.fd);
-	session->writer.fd = fd;
-	pthread_mutex_unlock(&session->drain_lock);
+	pthread_mutex_lock(&storage->drain_lock);
+	close(storage->writer.fd);
+	storage->writer.fd = fd;
+	pthread_mutex_unlock(&storage->drain_lock);
 }
 
 START_TEST(what_fails_is_tried_again)
 {
 	char *path = check_path("again.epp");
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	int fd;
 	break_writer(inside, &fd);
 	events(session, 20000);
@@ -180,7 +180,7 @@ START_TEST(what_fails_is_tried_again)
 	events(session, 20000);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	scan = trace_scan_file(path);
 	ck_assert_ptr_null(scan_balance(scan));
 	ck_assert_uint_eq(scan->header.state, EPF_FINISHED);
@@ -193,7 +193,7 @@ START_TEST(what_fails_to_the_end_stays_in_the_window)
 {
 	char *path = check_path("stays.epp");
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	int fd;
 	break_writer(inside, &fd);
 	events(session, 20000);
@@ -207,7 +207,7 @@ START_TEST(what_fails_to_the_end_stays_in_the_window)
 	events(session, 10);
 	check_ok(epp_session_end(session));
 	check_ok(epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	const char *wrong = scan_balance(scan);
 	ck_assert_msg(!wrong, "%s", wrong);
@@ -224,13 +224,13 @@ START_TEST(what_fails_for_too_long_is_lost)
 {
 	char *path = check_path("lost.epp");
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	int fd;
 	break_writer(inside, &fd);
 	uint64_t count = 0;
 	for (; epp_session_lost(session, EPP_LOSS_DISK) == 0 && count < 100000000; count += 1000) {
 		events(session, 1000);
-		if (LOAD_RELAXED(&inside->chunks_free) < WINDOW_FIRST_CHUNKS / 4)
+		if (LOAD_RELAXED(&inside->chunks.free) < WINDOW_FIRST_CHUNKS / 4)
 			recording_sleep_ms(3);
 	}
 	mend_writer(inside, fd);
@@ -238,7 +238,7 @@ START_TEST(what_fails_for_too_long_is_lost)
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
 	uint64_t lost = epp_session_lost(session, EPP_LOSS_DISK);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	ck_assert_ptr_null(scan_balance(scan));
 	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_DISK), lost);

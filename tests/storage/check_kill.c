@@ -1,9 +1,9 @@
 /* What was recorded survives a kill: a child records with two threads at full speed and notes in shared memory what it
  * begins and ends, before and after each call; it is killed at some instant, and its file is held against the notes.
- * Every end that returned is there once, nothing is there twice or both open and complete, and of each thread at most the
- * one call that was going on may have left either state.  Every other child also has threads that come and go, so that
- * slots are given back meanwhile; in every third the helper is held up again and again, so that the window grows and all of
- * it is in use; in every fifth it never comes, and the threads, who must lose nothing, write themselves.
+ * Every end that returned is there once, nothing is there twice or both open and complete, and of each thread at most
+ * the one call that was going on may have left either state.  Every other child also has threads that come and go, so
+ * that slots are given back meanwhile; in every third the helper is held up again and again, so that the window grows
+ * and all of it is in use; in every fifth it never comes, and the threads, who must lose nothing, write themselves.
  *
  * CHECK_KILLS=3000 build/tests/check_kill: so many kills instead of 300, or 50 where the environment has CI. */
 #include <signal.h>
@@ -12,11 +12,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "storage/helper.h"
+#include "base/helper.h"
 #include "tests/support/kills.h"
 #include "tests/support/recording.h"
+#include "tests/support/valid_trace.h"
 
 #define THREADS 2
+#define THREADS_ALL (THREADS + 2) /* with the helper, and a visitor */
 #define BASES_MAX 4096
 
 /* One cycle of what a thread does: 6 events, nested. */
@@ -38,6 +40,7 @@ static struct shared {
 	struct notes notes[THREADS];
 	uint64_t visits_called, visits_done;
 	uint32_t chunks; /* that the window has, where the helper is held up */
+	long kill_us;
 	int ready;
 } * shared;
 
@@ -101,13 +104,15 @@ static void *visit(void *argument)
 /* Until most chunks are full; then it may come, and once it gets through the window grows. */
 static void *hold_helper_up(void *unused)
 {
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	for (;;) {
 		pthread_mutex_lock(&inside->drain_lock);
 		uint32_t chunks = inside->window.chunks_count;
+		if (chunks > WINDOW_FIRST_CHUNKS && LOAD_RELAXED(&shared->chunks) <= WINDOW_FIRST_CHUNKS)
+			kills_limit(shared->kill_us * THREADS_ALL);
 		STORE_RELEASE(&shared->chunks, chunks);
 		STORE_RELAXED(&resting, 0);
-		while (LOAD_RELAXED(&inside->chunks_free) > chunks / 4)
+		while (LOAD_RELAXED(&inside->chunks.free) > chunks / 4)
 			recording_sleep_ms(1);
 		pthread_mutex_unlock(&inside->drain_lock);
 		STORE_RELAXED(&resting, chunks == WINDOW_FIRST_CHUNKS);
@@ -123,12 +128,18 @@ static void be_killed(const char *path, bool visitors, bool held_up, bool lossle
 	if (epp_session_create(&options, &session) || epp_session_start(session))
 		_exit(1);
 	if (lossless)
-		helper_remove(recording_inside(session));
+		helper_remove(&recording_inside(session)->helper);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, record, &shared->notes[i]);
 	pthread_t holder;
 	if (held_up)
 		pthread_create(&holder, NULL, hold_helper_up, NULL);
+	/* Each has a slot before the visitors take all others, which they may while the helper is held up. */
+	for (int i = 0; i < THREADS; i++)
+		while (!LOAD_ACQUIRE(&shared->notes[i].begins_done))
+			recording_sleep_ms(1);
+	if (!held_up)
+		kills_limit(shared->kill_us * THREADS_ALL);
 	for (unsigned i = 0; visitors && i < UINT32_MAX; i++) {
 		pthread_t one;
 		if (pthread_create(&one, NULL, visit, (void *)(uintptr_t)(1 + i % 97)) == 0)
@@ -334,6 +345,19 @@ static void check_visits(const struct trace_scan *scan, struct findings *finding
 		wrong(findings, "visitors' events are missing, or too many", shared->visits_done - findings->visits_count);
 }
 
+/* The other checks use a reader of the tests' own; this one is the library's. */
+static void check_ledger(const char *path)
+{
+	epp_trace *trace;
+	check_ok(epp_trace_open(path, &trace));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		check_ok(epp_trace_ledger_at(trace, i, &account));
+		check_balance(&account);
+	}
+	epp_trace_close(trace);
+}
+
 static void check_file(const char *path, unsigned kill_number, bool lossless)
 {
 	struct findings findings = { .wrong = NULL };
@@ -379,20 +403,21 @@ START_TEST(killed_at_any_instant)
 	for (unsigned i = 0; i < kills; i++) {
 		memset(shared, 0, sizeof(*shared));
 		last_id = last_end = 0;
+		/* Often early, while regions are first filled and emptied, at times late. */
+		shared->kill_us = rand() % (i % 4 ? 8000 : 50000);
 		pid_t child = fork();
 		bool held_up = i % 3 == 2, lossless = !held_up && i % 5 == 4;
 		if (child == 0)
 			be_killed(path, i % 2, held_up, lossless);
 		for (int ms = 0; ms < 20000 && !is_ready(held_up); ms++)
 			recording_sleep_ms(1);
-		/* Often early, while regions are first filled and emptied, at times late. */
-		long us = rand() % (i % 4 ? 8000 : 50000);
-		nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = shared->kill_us * 1000 }, NULL);
 		kill(child, SIGKILL);
 		int status;
 		waitpid(child, &status, 0);
 		ck_assert(WIFSIGNALED(status));
 		check_file(path, i, lossless);
+		check_ledger(path);
 	}
 	munmap(shared, sizeof(*shared));
 	free(path);

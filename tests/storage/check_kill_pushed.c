@@ -1,5 +1,6 @@
-/* A kill while all of a session is at work: two threads at full speed, and a profiler that pushes what its device did, into
- * a file without end and into a ring.  What each of them had done is noted in shared memory before and after each call.
+/* A kill while all of a session is at work: two threads at full speed, and a profiler that pushes what its device did,
+ * into a file without end and into a ring.  What each of them had done is noted in shared memory before and after each
+ * call.
  *
  * CHECK_KILLS=300 build/tests/check_kill_pushed: so many of each instead of 150, or 25 where the environment has CI. */
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "epprof/profiler.h"
 #include "epprof/trace_reader.h"
 #include "tests/support/kills.h"
 #include "tests/support/profiler_double.h"
@@ -16,6 +18,7 @@
 #include "trace/reader_private.h"
 
 #define THREADS 2
+#define THREADS_ALL (THREADS + 2) /* with the one that pushes, and the helper */
 #define BATCH 40
 #define RING_BYTES (8u << 20)
 
@@ -28,6 +31,7 @@ struct notes {
 static struct shared {
 	struct notes notes[THREADS];
 	uint64_t pushes_called, pushes_done;
+	long kill_us;
 	int ready;
 } * shared;
 
@@ -79,6 +83,8 @@ static void push_for_ever(struct profiler_double *profiler, bool counts)
 		                                                        .events_count = BATCH,
 		                                                        .ledger = counts ? &ledger : NULL });
 		STORE_RELEASE(&shared->pushes_done, number - 1);
+		if (!shared->ready)
+			kills_limit(shared->kill_us * THREADS_ALL);
 		STORE_RELEASE(&shared->ready, 1);
 	}
 }
@@ -127,7 +133,7 @@ static void see_block(struct seen *seen, const struct reader *reader, const stru
 	}
 }
 
-static void check_thread(const epp_trace_account *line, const struct notes *notes, uint64_t last_id, bool ring)
+static void check_thread(const epp_trace_ledger_entry *line, const struct notes *notes, uint64_t last_id, bool ring)
 {
 	uint64_t lost = line->lost[EPP_LOSS_NO_BUFFER], gone = line->lost[EPP_LOSS_POLICY];
 	ck_assert_uint_eq(line->lost_total, lost + gone);
@@ -141,7 +147,7 @@ static void check_thread(const epp_trace_account *line, const struct notes *note
 		ck_assert_uint_ge(last_id, notes->last_ended);
 }
 
-static void check_pushed(const epp_trace_account *line, const struct seen *seen, bool ring)
+static void check_pushed(const epp_trace_ledger_entry *line, const struct seen *seen, bool ring)
 {
 	uint64_t lost = line->lost[EPP_LOSS_NO_BUFFER], in_hand = line->lost[EPP_LOSS_KILLED];
 	ck_assert_uint_eq(line->written, seen->pushed_count);
@@ -179,10 +185,10 @@ static void check_file(const char *path, bool ring)
 		see_block(&seen, trace->reader, &records);
 	}
 	reader_decoded_deinit(&records);
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account line;
-		check_ok(epp_trace_account_at(trace, i, &line));
-		ck_assert(line.balanced);
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry line = { .struct_size = sizeof(line) };
+		check_ok(epp_trace_ledger_at(trace, i, &line));
+		check_balance(&line);
 		const epp_trace_track *track = line.is_plugin ? NULL : reader_track(trace->reader, line.track);
 		for (unsigned t = 0; t < THREADS && track; t++)
 			if (track->thread_id == shared->notes[t].thread_id) {
@@ -212,14 +218,14 @@ START_TEST(killed_at_any_instant)
 	srand((unsigned)recording_now_ns());
 	for (unsigned i = 0; i < kills; i++) {
 		memset(shared, 0, sizeof(*shared));
+		/* A ring has turned by then, most often. */
+		shared->kill_us = rand() % (ring ? 100000 : 15000);
 		pid_t child = fork();
 		if (child == 0)
 			be_killed(path, ring, i % 2);
 		for (int ms = 0; ms < 20000 && !LOAD_ACQUIRE(&shared->ready); ms++)
 			recording_sleep_ms(1);
-		/* A ring has turned by then, most often. */
-		long us = rand() % (ring ? 100000 : 15000);
-		nanosleep(&(struct timespec){ .tv_nsec = us * 1000 }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = shared->kill_us * 1000 }, NULL);
 		kill(child, SIGKILL);
 		int status;
 		waitpid(child, &status, 0);

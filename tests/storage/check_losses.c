@@ -1,6 +1,6 @@
-/* Every reason for a loss, forced, with a count that is known; ended in order, or killed right after.  The count stands in the
- * ledger, in what `info` says, in what `recover` makes of it and in every export; and the accounts add up: `validate` finds
- * nothing.
+/* Every reason for a loss, forced, with a count that is known; ended in order, or killed right after.  The count stands
+ * in the ledger, in what `info` says, in what `recover` makes of it and in every export; and the accounts add up:
+ * `validate` finds nothing.
  *
  * A restart gap counts intervals; that there is one when there must be, check_shared_run has. */
 #include <fcntl.h>
@@ -10,9 +10,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "epprof/profiler.h"
 #include "epprof/trace_reader.h"
+#include "epprof/track.h"
 #include "tests/support/command.h"
 #include "tests/support/profiler_double.h"
+#include "tests/support/valid_trace.h"
 
 static epp_name name, other;
 static struct profiler_double profiler;
@@ -47,7 +50,7 @@ static void *one_event(void *session)
 /* The helper is held up until the window is full. */
 static uint64_t lose_no_buffer(epp_session *session)
 {
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	events(session, 1);
 	pthread_mutex_lock(&inside->drain_lock);
 	while (LOAD_RELAXED(&inside->window.slots[0].lost[EPP_LOSS_NO_BUFFER]) < 777)
@@ -58,7 +61,7 @@ static uint64_t lose_no_buffer(epp_session *session)
 
 static uint64_t lose_no_slot(epp_session *session)
 {
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	pthread_mutex_lock(&inside->drain_lock);
 	for (unsigned i = 0; i < EPF_SLOT_COUNT + 33; i++)
 		recording_on_thread(one_event, session);
@@ -87,16 +90,17 @@ static uint64_t lose_refused(epp_session *session)
 {
 	epp_track track;
 	check_ok(epp_track_create(
-	    session, &(epp_track_options){ .struct_size = sizeof(epp_track_options), .name = "row" }, &track));
+	    session, &(epp_track_options){ .struct_size = sizeof(epp_track_options), .name = "row", .device = -1 },
+	    &track));
 	events(session, 3);
 	for (unsigned i = 0; i < 219; i++)
-		epp_event_complete(session, track, EPP_KERNEL, name, 2, 1, 0, NULL, 0);
+		epp_event_record(session, track, EPP_KERNEL, name, 2, 1, 0, NULL, 0);
 	return 219;
 }
 
 static uint64_t lose_disk(epp_session *session)
 {
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	events(session, 100);
 	pthread_mutex_lock(&inside->drain_lock);
 	int good = inside->writer.fd;
@@ -146,6 +150,14 @@ static uint64_t lose_intervals(epp_session *session)
 	return 3;
 }
 
+static uint64_t lose_filter(epp_session *session)
+{
+	events(session, 2);
+	for (unsigned i = 0; i < 129; i++)
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, epp_name_intern("left out")), NULL, 0);
+	return 129;
+}
+
 static const struct row {
 	epp_loss reason;
 	uint64_t (*force)(epp_session *session);
@@ -160,6 +172,7 @@ static const struct row {
 	{ EPP_LOSS_DISK, lose_disk, false, 0 },
 	{ EPP_LOSS_POLICY, lose_policy, false, EPP_POLICY_STOP },
 	{ EPP_LOSS_POLICY, lose_policy, false, EPP_POLICY_RING },
+	{ EPP_LOSS_FILTER, lose_filter, false, 0 },
 	{ EPP_LOSS_AFTER_END, lose_after_end, false, 0 },
 	{ EPP_LOSS_PLUGIN, lose_plugin, true, 0 },
 	{ EPP_LOSS_RESTART_GAP, lose_intervals, true, 0 },
@@ -172,6 +185,7 @@ static void lose(const char *path, const struct row *row, bool dies, int to)
 		                        .path = path,
 		                        .policy = row->policy,
 		                        .overwrite = 1,
+		                        .exclude = row->reason == EPP_LOSS_FILTER ? "left*" : NULL,
 		                        .max_bytes = row->policy == EPP_POLICY_RING ? 4 << 20 : 1 << 20 };
 	check_ok(epp_session_create(&options, &session));
 	profiler = double_make('a');
@@ -182,9 +196,9 @@ static void lose(const char *path, const struct row *row, bool dies, int to)
 	ck_assert_int_eq(write(to, &lost, sizeof(lost)), sizeof(lost));
 	if (dies)
 		raise(SIGKILL);
-	epp_status_release(epp_session_end(session));
-	epp_status_release(epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	epp_status_destroy(epp_session_end(session));
+	epp_status_destroy(epp_session_wait(session, UINT64_MAX));
+	epp_session_destroy(session);
 	_exit(0);
 }
 
@@ -212,10 +226,10 @@ static uint64_t lost_in(const char *path, epp_loss reason)
 	uint64_t lost = 0, written = 0, emitted = 0, open = 0, all = 0;
 	epp_trace *trace;
 	check_ok(epp_trace_open(path, &trace));
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account line;
-		check_ok(epp_trace_account_at(trace, i, &line));
-		ck_assert_msg(line.balanced, "%s", line.producer);
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry line = { .struct_size = sizeof(line) };
+		check_ok(epp_trace_ledger_at(trace, i, &line));
+		check_balance(&line);
 		lost += line.lost[reason];
 		written += line.written;
 		emitted += line.emitted;
@@ -285,7 +299,8 @@ static void check_export(const char *trace, const char *format, const char *only
 		snprintf(pattern, sizeof(pattern), "\"%s\":%" PRIu64, reason, lost);
 	if (!strcmp(format, "sqlite"))
 		check_sqlite(path, reason, lost);
-	/* A page tells how many events are missing; one whose args were cut, or that nobody asked for, is none of them. */
+	/* A page tells how many events are missing; one whose args were cut, or that nobody asked for, is none of
+	 * them. */
 	else if (!strstr(pattern, " lost") || lost_total)
 		ck_assert_msg(memmem(text, bytes, pattern, strlen(pattern)), "%s: no '%s'", format, pattern);
 	free(text);
@@ -300,7 +315,7 @@ static void check_everywhere(const char *path, epp_loss reason, uint64_t lost, u
 	ck_assert_uint_eq(lost_in(path, reason), lost);
 	expect(0, command_run(NULL, "info", path, NULL), line);
 	if (reason == EPP_LOSS_RESTART_GAP)
-		expect(0, command_run(NULL, "info", path, NULL), "off for 3.5 ms");
+		expect(0, command_run(NULL, "info", path, NULL), "not recording for 3.5 ms");
 	snprintf(line, sizeof(line), "\"%s\": %" PRIu64, word, lost);
 	expect(0, command_run(NULL, "info", "--format", "json", path, NULL), line);
 	expect(0, command_run(NULL, "validate", path, NULL), NULL);
@@ -314,9 +329,9 @@ static uint64_t the_rest(const char *path)
 	uint64_t rest = 0;
 	epp_trace *trace;
 	check_ok(epp_trace_open(path, &trace));
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account line;
-		check_ok(epp_trace_account_at(trace, i, &line));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry line = { .struct_size = sizeof(line) };
+		check_ok(epp_trace_ledger_at(trace, i, &line));
 		rest += line.emitted - line.written - line.open - line.lost[EPP_LOSS_NO_BUFFER];
 	}
 	epp_trace_close(trace);
@@ -375,7 +390,7 @@ START_TEST(a_trace_that_is_recorded_balances)
 {
 	char *path = check_path("live.epp");
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	name = epp_name_intern("event");
 	events(session, 5);
 	pthread_mutex_lock(&inside->drain_lock);

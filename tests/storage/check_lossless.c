@@ -1,9 +1,10 @@
-/* options.lossless: threads that find no chunk free write one themselves.  The helper is kept away in most tests, so that
- * nobody else does: nothing is lost, and each thread's events are there once and in order, in whatever the session writes
- * to: runtime/storage/window/chunk_pool.c and full.c. */
+/* options.lossless: threads that find no chunk free write one themselves.  The helper is kept away in most tests, so
+ * that nobody else does: nothing is lost, and each thread's events are there once and in order, in whatever the session
+ * writes to: runtime/storage/window/chunk_pool.c and full.c. */
 #include <errno.h>
 #include <sys/syscall.h>
 
+#include "epprof/track.h"
 #include "lossless.h"
 #include "tests/support/denied.h"
 
@@ -27,7 +28,7 @@ static void record_all(const char *path, bool with_helper)
 		let_helper_come(session);
 	run_workers(session);
 	if (!with_helper) {
-		ck_assert_uint_gt(recording_inside(session)->writer.blocks_count, THREADS);
+		ck_assert_uint_gt(recording_storage(session)->writer.blocks_count, THREADS);
 		let_helper_come(session);
 	}
 	struct trace_scan *scan = path ? recording_finish_file(session, path) : recording_finish(session);
@@ -59,11 +60,11 @@ END_TEST
 START_TEST(what_is_handed_over)
 {
 	epp_session *session = start((epp_session_options){ .path = check_path("handed.epp"), .lossless = 1 });
-	epp_track_options row = { .struct_size = sizeof(row), .name = "row" };
+	epp_track_options row = { .struct_size = sizeof(row), .name = "row", .device = -1 };
 	epp_track track;
 	check_ok(epp_track_create(session, &row, &track));
 	for (unsigned i = 0; i < HANDED; i++)
-		epp_event_complete(session, track, EPP_KERNEL, name, i, i + 1, 0, NULL, 0);
+		epp_event_record(session, track, EPP_KERNEL, name, i, i + 1, 0, NULL, 0);
 	let_helper_come(session);
 	struct trace_scan *scan = recording_finish(session);
 	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, name), HANDED);
@@ -149,7 +150,7 @@ START_TEST(a_ring)
 	recording_end(session);
 	uint64_t gone = epp_session_lost(session, EPP_LOSS_POLICY);
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_NO_BUFFER), 0);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	ck_assert_uint_gt(gone, 0);
 	ck_assert_uint_eq(scan->records_count + gone, THREADS * EVENTS);
@@ -189,8 +190,8 @@ START_TEST(what_the_option_may_be)
 	check_fails(EPP_INVALID_ARGUMENT, epp_session_share_output(&session));
 	setenv("EPPROF_LOSSLESS", "1", 1);
 	check_ok(epp_session_share_output(&session));
-	ck_assert(recording_inside(session)->lossless);
-	epp_session_release(session);
+	ck_assert(recording_storage(session)->is_lossless);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -202,7 +203,7 @@ START_TEST(a_kernel_without_membarrier)
 	check_fails(EPP_INCOMPATIBLE, epp_session_create(&options, &session));
 	options.lossless = 0;
 	check_ok(epp_session_create(&options, &session));
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 

@@ -1,12 +1,12 @@
-/* options.lossless when something comes in between: writes that fail, a thread that is cancelled, the session's end, a fork.
- * What is lost is counted, and nobody waits for ever. */
+/* options.lossless when something comes in between: writes that fail, a thread that is cancelled, the session's end, a
+ * fork. What is lost is counted, and nobody waits for ever. */
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lossless.h"
 
-/* The thread sanitizer lets no child of several threads start one, unless it is told to. */
+/* By default ThreadSanitizer ends the forked child of a process with several threads when it starts a thread. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -23,11 +23,11 @@ static void check_balanced(const char *path)
 
 /* ---- what goes wrong ---- */
 
-static void set_file(struct session *session, int fd)
+static void set_file(struct storage *storage, int fd)
 {
-	pthread_mutex_lock(&session->drain_lock);
-	session->writer.fd = fd;
-	pthread_mutex_unlock(&session->drain_lock);
+	pthread_mutex_lock(&storage->drain_lock);
+	storage->writer.fd = fd;
+	pthread_mutex_unlock(&storage->drain_lock);
 }
 
 /* Writes fail for a while: the threads go on, and what that costs is counted. */
@@ -35,7 +35,7 @@ START_TEST(a_write_that_fails)
 {
 	char *path = check_path("failing.epp");
 	epp_session *session = start((epp_session_options){ .path = path, .lossless = 1 });
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	struct account accounts[THREADS];
 	int good = inside->writer.fd, bad = open("/dev/null", O_RDONLY);
 	set_file(inside, bad);
@@ -46,7 +46,7 @@ START_TEST(a_write_that_fails)
 	let_helper_come(session);
 	check_ok(epp_session_end(session));
 	check_fails(EPP_IO, epp_session_wait(session, UINT64_MAX));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	const char *wrong = scan_balance(scan);
 	ck_assert_msg(!wrong, "%s", wrong);
@@ -114,7 +114,7 @@ START_TEST(an_end_beside_threads_that_write)
 		let_helper_come(session);
 		recording_end(session);
 		ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_NO_BUFFER), 0);
-		epp_session_release(session);
+		epp_session_destroy(session);
 		if (round % 10 == 0)
 			check_balanced(path);
 	}
@@ -127,16 +127,17 @@ static void *end_session(void *session)
 	return NULL;
 }
 
-/* Whoever makes blocks needs the session's lock too, which the end must not keep while it waits for threads that wait. */
+/* Whoever makes blocks needs the session's lock too, which the end must not keep while it waits for threads that wait.
+ * */
 START_TEST(an_end_while_threads_wait_for_the_helper)
 {
 	epp_session *session = start((epp_session_options){ .path = check_path("wait.epp"), .lossless = 1 });
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	pthread_t threads[THREADS];
 	pthread_mutex_lock(&inside->drain_lock);
 	for (unsigned i = 0; i < THREADS; i++)
 		threads[i] = recording_thread(record_until_the_end, session);
-	while (LOAD_RELAXED(&inside->chunks_free))
+	while (LOAD_RELAXED(&inside->chunks.free))
 		recording_sleep_ms(1);
 	recording_sleep_ms(20);
 	pthread_t ending = recording_thread(end_session, session);
@@ -167,7 +168,7 @@ static void be_a_child(epp_session *of_parent)
 	if (epp_session_end(session) || epp_session_wait(session, UINT64_MAX) ||
 	    epp_session_lost(session, EPP_LOSS_NO_BUFFER))
 		_exit(2);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	_exit(0);
 }
 

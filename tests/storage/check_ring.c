@@ -1,5 +1,5 @@
-/* The ring: what it keeps is the newest, whole, and every event that it overwrote stands in its owner's account; while it
- * is read, after a kill, and on a disk that fails: runtime/storage/ring.c, block_ring.c,
+/* The ring: what it keeps is the newest, whole, and every event that it overwrote stands in its owner's account; while
+ * it is read, after a kill, and on a disk that fails: runtime/storage/blocks/ring_ledger.c, block_ring.c,
  * reader_ring.c. */
 #include <signal.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "epprof/trace_reader.h"
-#include "storage/ring.h"
+#include "storage/blocks/ring_ledger.h"
 #include "tests/support/profiler_double.h"
 #include "tests/support/reader_asserts.h"
 #include "tests/support/recording.h"
@@ -50,9 +50,9 @@ START_TEST(accounts_of_what_is_gone)
 	for (uint64_t number = 1; number <= 4; number++) {
 		if (number > 2) {
 			ck_assert_uint_eq(ring_victim(&ring)->number, number - 2);
-			ck_assert_uint_gt(ring_give_up(&ring, &payload), 0);
+			ck_assert_uint_gt(ring_drop_oldest(&ring, &payload), 0);
 			/* Asked twice, because a write failed: the same answer.  Two owners are on both sides. */
-			ck_assert_uint_eq(ring_give_up(&ring, &payload) + sizeof(struct epf_block),
+			ck_assert_uint_eq(ring_drop_oldest(&ring, &payload) + sizeof(struct epf_block),
 			                  ring_reserve(&ring) - (number > 3 ? 2 : 0) * sizeof(struct epf_overwritten_row));
 			ck_assert_uint_eq(ring_forget(&ring), 100 + number - 2);
 		}
@@ -103,14 +103,14 @@ START_TEST(more_accounts_than_fit)
 	ck_assert(ring_is_crowded(&ring));
 	ring_begin(&ring, 1, 2);
 	ck_assert(!ring_is_crowded(&ring));
-	ck_assert_uint_eq(ring_give_up(&ring, payload),
+	ck_assert_uint_eq(ring_drop_oldest(&ring, payload),
 	                  sizeof(struct epf_overwritten) + RING_ROWS_MAX * sizeof(struct epf_overwritten_row));
 	ck_assert_uint_le(ring_reserve(&ring) + (256u << 10), EPF_SEGMENT_BYTES);
 	ring_forget(&ring);
 	ck_assert(ring_room(&ring));
 	ring_count(&ring, RING_ROWS_MAX + 1, 0, 1);
 	ring_begin(&ring, 0, 3);
-	ck_assert_uint_eq(ring_give_up(&ring, payload), 0);
+	ck_assert_uint_eq(ring_drop_oldest(&ring, payload), 0);
 	ring_deinit(&ring);
 	free(payload);
 }
@@ -147,13 +147,13 @@ static void *record_job(void *argument)
 /* The accounts: all that was emitted, most of it overwritten, the rest written. */
 static void check_accounts(epp_trace *trace, uint64_t events)
 {
-	epp_trace_account account;
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 	uint64_t emitted = 0, lost = 0, written = 0;
 
 	check_valid(trace);
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		check_ok(epp_trace_account_at(trace, i, &account));
-		ck_assert_msg(account.balanced, "%s", account.producer);
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		check_ok(epp_trace_ledger_at(trace, i, &account));
+		check_balance(&account);
 		emitted += account.emitted;
 		written += account.written;
 		lost += account.lost[EPP_LOSS_POLICY];
@@ -214,7 +214,7 @@ START_TEST(the_newest_are_kept)
 	uint64_t lost = epp_session_lost(session, EPP_LOSS_NO_BUFFER);
 	check_newest(trace, last, lost);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	if (!path)
 		return;
 	ck_assert_int_eq(stat(path, &st), 0);
@@ -242,7 +242,7 @@ START_TEST(threads_and_runs)
 			pthread_join(threads[i], NULL);
 		recording_end(session);
 	}
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_trace_open(path, &trace));
 	check_accounts(trace, 9000);
 	epp_trace_close(trace);
@@ -291,7 +291,7 @@ START_TEST(read_while_it_turns)
 	epp_trace *trace = recording_open(session);
 	check_accounts(trace, job.events);
 	epp_trace_close(trace);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -326,11 +326,11 @@ START_TEST(killed_while_it_turns)
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 		check_ok(epp_trace_open(path, &trace));
-		epp_trace_account account;
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 		uint64_t accounted = 0;
 		check_valid(trace);
-		for (size_t a = 0; a < epp_trace_accounts_count(trace); a++) {
-			check_ok(epp_trace_account_at(trace, a, &account));
+		for (size_t a = 0; a < epp_trace_ledger_count(trace); a++) {
+			check_ok(epp_trace_ledger_at(trace, a, &account));
 			accounted += account.written + account.lost_total + account.open;
 		}
 		ck_assert_uint_ge(accounted, *ended);
@@ -354,20 +354,20 @@ START_TEST(a_disk_that_is_smaller_than_the_ring)
 		check_ok(epp_session_start(session));
 		/* More than the window can grow to. */
 		record(session, 60 * (1 << 20) / sizeof(text));
-		epp_status_release(epp_session_end(session));
-		epp_status_release(epp_session_wait(session, UINT64_MAX));
-		epp_session_release(session);
+		epp_status_destroy(epp_session_end(session));
+		epp_status_destroy(epp_session_wait(session, UINT64_MAX));
+		epp_session_destroy(session);
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
 	ck_assert_int_eq(status, 0);
 	epp_trace *trace;
-	epp_trace_account account;
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 	check_ok(epp_trace_open(path, &trace));
 	check_valid(trace);
 	uint64_t lost = 0;
-	for (size_t a = 0; a < epp_trace_accounts_count(trace); a++) {
-		check_ok(epp_trace_account_at(trace, a, &account));
+	for (size_t a = 0; a < epp_trace_ledger_count(trace); a++) {
+		check_ok(epp_trace_ledger_at(trace, a, &account));
 		lost += account.lost[EPP_LOSS_DISK];
 	}
 	ck_assert_uint_gt(lost, 0);

@@ -1,4 +1,5 @@
-/* Windows: files made, locked, finished and given up, and clean ones from the pool: runtime/storage/window/window.c, window_room.c. */
+/* Windows: files made, locked, finished and given up, and clean ones from the pool: runtime/storage/window/window.c,
+ * window_room.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -28,11 +29,17 @@ int fstatfs(int fd, struct statfs *system)
 
 static const struct epf_header plain = { .created_unix_ns = 77, .file_id = { 1, 2, 3 } };
 
+static int grow(struct window *window)
+{
+	struct chunk_range added;
+	return window_grow(window, &added);
+}
+
 /* All chunks that have room from the beginning are made usable. */
 static void prepare(struct window *window)
 {
 	while (!window_is_whole(window))
-		ck_assert_int_eq(window_grow(window), 0);
+		ck_assert_int_eq(grow(window), 0);
 	ck_assert_uint_eq(window->chunks_count, WINDOW_FIRST_CHUNKS);
 }
 
@@ -121,7 +128,7 @@ START_TEST(a_window_grows_and_gives_all_back)
 	prepare(&window);
 	for (uint32_t count = WINDOW_FIRST_CHUNKS; count < EPF_CHUNK_COUNT; count += WINDOW_STEP_CHUNKS) {
 		ck_assert_uint_eq(window.chunks_count, count);
-		ck_assert_int_eq(window_grow(&window), 0);
+		ck_assert_int_eq(grow(&window), 0);
 		ck_assert_uint_ge(disk_bytes(fd),
 		                  FIRST_BYTES + (count - WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS) * EPF_CHUNK_BYTES);
 		/* A store into what is new is in the file at once. */
@@ -133,7 +140,7 @@ START_TEST(a_window_grows_and_gives_all_back)
 		ck_assert_uint_eq(byte, 77);
 	}
 	ck_assert_uint_eq(window.chunks_count, EPF_CHUNK_COUNT);
-	ck_assert_int_eq(window_grow(&window), ENOBUFS);
+	ck_assert_int_eq(grow(&window), ENOBUFS);
 	ck_assert_ptr_eq(window.base, base);
 	/* All of it is kept populated: round once, to where it began. */
 	size_t at = 0, parts = 0;
@@ -186,7 +193,7 @@ START_TEST(what_is_usable_was_touched)
 		/* What is in use is left as it is. */
 		memset(window.chunks + (size_t)(count - 1) * EPF_CHUNK_BYTES, 77, EPF_CHUNK_BYTES);
 		memset(window.slots, 78, all_slots);
-		ck_assert_int_eq(window_grow(&window), 0);
+		ck_assert_int_eq(grow(&window), 0);
 		ck_assert_uint_eq(window.chunks_count, count + WINDOW_PREPARE_CHUNKS);
 		for (size_t i = 0; i < EPF_CHUNK_BYTES; i += 4095)
 			ck_assert_uint_eq(window.chunks[(size_t)(count - 1) * EPF_CHUNK_BYTES + i], 77);
@@ -205,7 +212,7 @@ START_TEST(slots_are_prepared)
 	check_ok(window_open_file(check_path("slots.epp"), false, &plain, &window));
 	for (size_t slots = WINDOW_READY_SLOTS; !window_is_whole(&window);) {
 		check_present(&window, slots);
-		ck_assert_int_eq(window_grow(&window), 0);
+		ck_assert_int_eq(grow(&window), 0);
 		slots += WINDOW_PREPARE_SLOTS;
 		slots = slots < EPF_SLOT_COUNT ? slots : EPF_SLOT_COUNT;
 	}
@@ -222,7 +229,7 @@ START_TEST(a_window_that_cannot_be_prepared)
 	check_ok(window_open_file(path, false, &plain, &window));
 	int fd = window.mapped_fd;
 	window.mapped_fd = open(path, O_RDONLY);
-	ck_assert_int_eq(window_grow(&window), EBADF);
+	ck_assert_int_eq(grow(&window), EBADF);
 	ck_assert_uint_eq(window.chunks_count, WINDOW_READY_CHUNKS);
 	close(window.mapped_fd);
 	window.mapped_fd = fd;
@@ -241,12 +248,12 @@ START_TEST(a_window_that_cannot_grow)
 	uint64_t before = disk_bytes(window.fd);
 	int fd = window.mapped_fd;
 	window.mapped_fd = open(path, O_RDONLY);
-	ck_assert_int_ne(window_grow(&window), 0);
+	ck_assert_int_ne(grow(&window), 0);
 	ck_assert_uint_eq(window.chunks_count, WINDOW_FIRST_CHUNKS);
 	ck_assert_uint_eq(disk_bytes(fd), before);
 	close(window.mapped_fd);
 	window.mapped_fd = fd;
-	ck_assert_int_eq(window_grow(&window), 0);
+	ck_assert_int_eq(grow(&window), 0);
 	ck_assert_uint_eq(window.chunks_count, WINDOW_FIRST_CHUNKS + WINDOW_STEP_CHUNKS);
 	window_close(&window, 0, 0);
 }
@@ -356,7 +363,7 @@ START_TEST(memory_is_clean_each_time)
 		check_clean(&window);
 		ck_assert_uint_eq(window.chunks_count, WINDOW_FIRST_CHUNKS);
 		while (window.chunks_count < used[i % 5][1])
-			ck_assert_int_eq(window_grow(&window), 0);
+			ck_assert_int_eq(grow(&window), 0);
 		soil(&window, used[i % 5][0], used[i % 5][1]);
 		ck_assert_int_eq(window_finish(&window), 0);
 		window_close(&window, used[i % 5][0], used[i % 5][1]);
@@ -389,10 +396,10 @@ START_TEST(a_window_in_a_directory_of_its_own)
 	ck_assert_int_eq(mkdir(directory, 0777), 0);
 	setenv("EPPROF_WINDOW_DIR", directory, 1);
 	check_ok(window_open_file(path, false, &plain, &window));
-	ck_assert_str_eq(window.header->window_path, window.elsewhere);
-	snprintf(kept, sizeof(kept), "%s", window.elsewhere);
+	ck_assert_str_eq(window.header->window_path, window.external_path);
+	snprintf(kept, sizeof(kept), "%s", window.external_path);
 	check_header(window.header, EPF_RECORDING);
-	ck_assert_uint_eq(window.header->features, EPF_FEATURE_WINDOW_ELSEWHERE);
+	ck_assert_uint_eq(window.header->features, EPF_FEATURE_EXTERNAL_WINDOW);
 	struct epf_header header = read_header(path);
 	check_header(&header, EPF_RECORDING);
 	header = read_header(kept);
@@ -400,7 +407,7 @@ START_TEST(a_window_in_a_directory_of_its_own)
 	/* It is that file that grows. */
 	int fd = open(kept, O_RDONLY);
 	prepare(&window);
-	ck_assert_int_eq(window_grow(&window), 0);
+	ck_assert_int_eq(grow(&window), 0);
 	ck_assert_uint_ge(disk_bytes(fd), FIRST_BYTES + WINDOW_STEP_BYTES);
 	ck_assert_int_eq(fstat(window.fd, &st), 0);
 	ck_assert_uint_le((uint64_t)st.st_blocks * 512, 64 << 10);

@@ -1,11 +1,11 @@
-/* What the tests of options.lossless share: sessions that the helper stays away from, threads that record numbered events,
- * and a look at whether these are there once and in order. */
+/* What the tests of options.lossless share: sessions that the helper stays away from, threads that record numbered
+ * events, and a look at whether these are there once and in order. */
 #ifndef EPPROF_TESTS_STORAGE_LOSSLESS_H
 #define EPPROF_TESTS_STORAGE_LOSSLESS_H
 
 #include <string.h>
 
-#include "storage/helper.h"
+#include "base/helper.h"
 #include "tests/support/recording.h"
 
 #define THREADS 8
@@ -24,8 +24,8 @@ RECORDING_INLINE void set_up(void)
 	memset(text, 't', sizeof(text));
 }
 
-/* Started, and not visited by the helper before let_helper_come: its window has the chunks that it begins with, or a few
- * more. */
+/* Started, and not visited by the helper before let_helper_come: its window has the chunks that it begins with, or a
+ * few more. */
 RECORDING_INLINE epp_session *start(epp_session_options options)
 {
 	epp_session *session;
@@ -33,13 +33,13 @@ RECORDING_INLINE epp_session *start(epp_session_options options)
 	options.overwrite = 1;
 	check_ok(epp_session_create(&options, &session));
 	check_ok(epp_session_start(session));
-	helper_remove(recording_inside(session));
+	helper_remove(&recording_inside(session)->helper);
 	return session;
 }
 
 RECORDING_INLINE void let_helper_come(epp_session *session)
 {
-	check_ok(helper_add(recording_inside(session)));
+	check_ok(helper_add(&recording_inside(session)->helper));
 	helper_wake();
 }
 

@@ -40,7 +40,7 @@
 		ck_assert_msg(status_ != NULL, "%s: succeeded", #expression); \
 		ck_assert_msg(epp_status_code(status_) == (expected), "%s: code %d: %s", #expression, \
 		              (int)epp_status_code(status_), epp_status_message(status_)); \
-		epp_status_release(status_); \
+		epp_status_destroy(status_); \
 	} while (0)
 
 /* Check's own asserts send a message to the runner each time, which is too slow to do per event. */

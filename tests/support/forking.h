@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "storage/helper.h"
+#include "base/helper.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define FORKING_ALLOCATOR_IS_WHOLE false

@@ -118,7 +118,7 @@ static inline void imported_list(struct imported *imported, const char *path)
 		imported_args(to, timeline, event);
 	}
 	check_ok(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
 }
 
@@ -130,6 +130,7 @@ static inline struct imported *imported_text(const char *text, size_t bytes)
 	char *output = check_path("out.epp");
 
 	ck_assert_ptr_nonnull(imported);
+	imported->counts.struct_size = sizeof(imported->counts);
 	check_ok(epp_import_file(imported_write(text, bytes), output, &options, imported_receipt, imported,
 	                         &imported->counts));
 	imported_list(imported, output);
@@ -145,7 +146,7 @@ static inline void imported_refused(const char *text, size_t bytes, epp_code cod
 	ck_assert_ptr_nonnull(status);
 	ck_assert_msg(epp_status_code(status) == code && strstr(epp_status_message(status), words), "code %d: %s",
 	              (int)epp_status_code(status), epp_status_message(status));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	ck_assert_int_ne(access(output, F_OK), 0);
 }
 

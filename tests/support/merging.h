@@ -89,7 +89,7 @@ MERGING_INLINE struct merged_events merged_events(epp_trace *trace)
 			                                arg.key, arg.value.u64));
 	}
 	check_ok(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	return events;
 }
 

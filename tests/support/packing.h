@@ -54,11 +54,11 @@ static inline char *try_to_see(struct reader *reader, int64_t from_ns, int64_t t
 		put_event(text, timeline, event);
 	if (!status)
 		status = epp_timeline_status(timeline);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	fclose(text);
 	if (!status)
 		return bytes;
-	epp_status_release(status);
+	epp_status_destroy(status);
 	free(bytes);
 	return NULL;
 }

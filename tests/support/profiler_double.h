@@ -5,6 +5,7 @@
 
 #include <sys/syscall.h>
 
+#include "epprof/profiler.h"
 #include "ort_abi/ort_event.h"
 #include "ort_abi/ort_status.h"
 #include "ort_abi/profiler_registry.h"

@@ -26,10 +26,15 @@ RECORDING_INLINE struct session *recording_inside(epp_session *session)
 	return session_of((uintptr_t)session);
 }
 
+RECORDING_INLINE struct storage *recording_storage(epp_session *session)
+{
+	return &recording_inside(session)->storage;
+}
+
 /* Waits until the helper has prepared all chunks of a new window. */
 RECORDING_INLINE void recording_await_window(epp_session *session)
 {
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	for (bool is_whole = false; !is_whole; recording_sleep_ms(!is_whole)) {
 		pthread_mutex_lock(&inside->drain_lock);
 		is_whole = window_is_whole(&inside->window);
@@ -75,7 +80,7 @@ RECORDING_INLINE struct trace_scan *recording_finish(epp_session *session)
 	struct trace_scan *scan = recording_look(session);
 	const char *wrong = scan_balance(scan);
 	ck_assert_msg(!wrong, "%s", wrong);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	return scan;
 }
 
@@ -83,7 +88,7 @@ RECORDING_INLINE struct trace_scan *recording_finish(epp_session *session)
 RECORDING_INLINE struct trace_scan *recording_finish_file(epp_session *session, const char *path)
 {
 	recording_end(session);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct trace_scan *scan = trace_scan_file(path);
 	const char *wrong = scan_balance(scan);
 	ck_assert_msg(!wrong, "%s: %s", path, wrong);

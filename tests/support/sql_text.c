@@ -35,19 +35,19 @@ char *sql_text_query(epp_sql *sql, const char *statement)
 	check_ok(epp_sql_query(sql, statement, &rest, &rows));
 	ck_assert_str_eq(rest, "");
 	for (;;) {
-		epp_status *status = epp_sql_next(rows, &values);
+		epp_status *status = epp_sql_rows_next(rows, &values);
 		if (status)
 			ck_abort_msg("%s: %s", statement, epp_status_message(status));
 		if (!values)
 			break;
-		count = epp_sql_columns_count(rows);
+		count = epp_sql_rows_columns_count(rows);
 		for (size_t i = 0; i < count; i++) {
 			fputs(i ? "|" : "", to);
 			print_value(to, &values[i]);
 		}
 		fputc('\n', to);
 	}
-	epp_sql_rows_release(rows);
+	epp_sql_rows_destroy(rows);
 	fclose(to);
 	return answer;
 }
@@ -67,9 +67,9 @@ epp_status *sql_text_status(epp_sql *sql, const char *statement)
 	epp_sql_rows *rows;
 	epp_status *status = epp_sql_query(sql, statement, NULL, &rows);
 
-	while (!status && (status = epp_sql_next(rows, &values)) == NULL && values)
+	while (!status && (status = epp_sql_rows_next(rows, &values)) == NULL && values)
 		;
-	epp_sql_rows_release(rows);
+	epp_sql_rows_destroy(rows);
 	return status;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "recording.h"
 
 #define TF_PLUGIN(name) CHECK_BUILD "/tests/plugins/" name ".so"
@@ -48,7 +49,7 @@ RECORDING_INLINE const char *tf_end(epp_session *session)
 	check_ok(epp_session_end(session));
 	epp_status *status = epp_session_wait(session, UINT64_MAX);
 	snprintf(message, sizeof(message), "%s", epp_status_message(status));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	return message;
 }
 

@@ -90,7 +90,7 @@ static inline struct seen see_image(uint8_t *image, size_t bytes, const epp_time
 	seen.counts = *epp_timeline_get_counts(timeline);
 	seen.active_most = timeline->merge.active_most;
 	seen.spilled_bytes = timeline->spill.file_bytes;
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	return seen;
 }
 
@@ -116,7 +116,7 @@ static inline void seen_release(struct seen *seen)
 	free(seen->events);
 	reader_close(seen->reader);
 	free(seen->image);
-	epp_status_release(seen->status);
+	epp_status_destroy(seen->status);
 	*seen = (struct seen){ 0 };
 }
 

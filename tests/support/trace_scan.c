@@ -137,9 +137,12 @@ static void define(struct scanner *scanner, const uint8_t *payload, size_t bytes
 static void records_block(struct scanner *scanner, const struct epf_block *block, const uint8_t *payload)
 {
 	uint64_t open_ids[EPF_OPEN_MAX];
-	uint32_t count;
-	if (!codec_decode(block, payload, open_ids, scanner->decoded, &count)) {
+	uint32_t count, room = CODEC_PAYLOAD_ROOM(block->payload_bytes);
+	struct codec_payload args = { malloc(room), block->payload_bytes, room };
+	memcpy(args.bytes, payload, block->payload_bytes);
+	if (!codec_decode(block, &args, open_ids, scanner->decoded, &count)) {
 		fail(scanner, "a block of records does not decode");
+		free(args.bytes);
 		return;
 	}
 	struct scan_record record = { .track = block->track };
@@ -160,13 +163,17 @@ static void records_block(struct scanner *scanner, const struct epf_block *block
 		uint32_t at = from->args_offset;
 		for (uint32_t a = 0; a < from->args_count; a++) {
 			struct codec_arg arg;
-			at = codec_arg(payload, block->payload_bytes, at, &arg);
+			at = codec_arg(args.bytes, args.count, at, &arg);
 			scanner->args[a] = (struct scan_arg){ arg.key, arg.type, arg.value, arg.text, arg.text_bytes };
 			if (arg.type != EPP_ARG_TEXT)
 				scanner->args[a].text = NULL, scanner->args[a].text_bytes = 0;
 		}
 		take_record(scanner, &record);
 	}
+	if (scanner->tell)
+		free(args.bytes);
+	else
+		APPEND(scanner->scan->payloads, scanner->scan->payloads_count, args.bytes);
 }
 
 #define EACH(type, item, payload, bytes) \
@@ -463,6 +470,9 @@ void trace_scan_free(struct trace_scan *scan)
 {
 	for (size_t i = 0; i < scan->arg_pools_count; i++)
 		free(scan->arg_pool[i]);
+	for (size_t i = 0; i < scan->payloads_count; i++)
+		free(scan->payloads[i]);
+	free(scan->payloads);
 	free(scan->slots);
 	free(scan->records);
 	free(scan->open);

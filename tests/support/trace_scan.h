@@ -87,6 +87,8 @@ struct trace_scan {
 	size_t bytes_count;
 	struct scan_arg *arg_pool[4096];
 	size_t arg_pools_count, arg_pool_used;
+	uint8_t **payloads; /* that texts of args point into */
+	size_t payloads_count;
 };
 
 typedef void (*scan_record_fn)(void *user, const struct scan_record *record);

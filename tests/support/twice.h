@@ -16,7 +16,7 @@ static inline void twice_started(epp_plugin *plugin)
 	api->ReleaseStatus(status);
 	joined_end(&joined);
 	joined_leave(&joined);
-	epp_session_release(session);
+	epp_session_destroy(session);
 }
 
 #endif

@@ -20,6 +20,14 @@ static inline void check_valid(epp_trace *trace)
 	ck_assert_uint_eq(errors, 0);
 }
 
+/* Asserts that an account balances, and shows its terms. */
+static inline void check_balance(const epp_trace_ledger_entry *account)
+{
+	ck_assert_msg(account->balanced, "%s: emitted %llu, written %llu, lost %llu, open %llu", account->producer,
+	              (unsigned long long)account->emitted, (unsigned long long)account->written,
+	              (unsigned long long)account->lost_total, (unsigned long long)account->open);
+}
+
 static inline epp_trace *open_valid(const char *path)
 {
 	epp_trace *trace;

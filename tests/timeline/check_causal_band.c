@@ -1,5 +1,5 @@
-/* The band that causes leave for a clock's offset, against clocks whose truth is known: drift, wander, jumps, few events, many,
- * events that nothing waited for, and limits that no clock could meet.  Covers causal_points.c too. */
+/* The band that causes leave for a clock's offset, against clocks whose truth is known: drift, wander, jumps, few
+ * events, many, events that nothing waited for, and limits that no clock could meet. */
 #include "timeline/clock/causal_band.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* Clocks that were compared with the host's once, by the timeline: an execution provider without clock pairs in a host that links
- * epprof (ONNX Runtime's microseconds), and a track with one pair.  The truth is known: bounds must hold, and where host events are
- * executed synchronously the events must be placed inside them.  Covers measure.c too. */
+/* Clocks that were compared with the host's once, by the timeline: an execution provider without clock pairs in a host
+ * that links epprof (ONNX Runtime's microseconds), and a track with one pair.  The truth is known: bounds must hold,
+ * and where host events are executed synchronously the events must be placed inside them.  Covers measure.c too. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -237,8 +237,8 @@ START_TEST(bounds_hold_and_events_are_in_their_host_event)
 }
 END_TEST
 
-/* Without sessions nothing certain limits when events ended but the run itself.  A clock that has jumped ahead could be right if
- * the host left work running, so its events stay, with a bound that covers both. */
+/* Without sessions nothing certain limits when events ended but the run itself.  A clock that has jumped ahead could be
+ * right if the host left work running, so its events stay, with a bound that covers both. */
 START_TEST(jumps_without_sessions)
 {
 	static const int64_t jumps_ns[] = { 50 * MS, -50 * MS };
@@ -268,7 +268,8 @@ static const struct program without_ids[] = {
 };
 #define WITHOUT_IDS_COUNT ((int)(sizeof(without_ids) / sizeof(*without_ids)))
 
-/* Nothing names the cause of an event: a clock that can be right keeps its 500 ppm, and of one that cannot nothing is known. */
+/* Nothing names the cause of an event: a clock that can be right keeps its 500 ppm, and of one that cannot nothing is
+ * known. */
 START_TEST(bounds_hold_without_ids)
 {
 	struct program program = without_ids[_i % WITHOUT_IDS_COUNT];

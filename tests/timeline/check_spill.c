@@ -111,7 +111,7 @@ START_TEST(no_room_for_the_file)
 	}
 	ck_assert_int_eq(epp_status_code(status), EPP_NOT_FOUND);
 	ck_assert_ptr_nonnull(strstr(epp_status_message(status), check_path("missing")));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	free(run.items);
 	spill_deinit(&spill);
 }

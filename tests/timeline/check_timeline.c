@@ -25,7 +25,7 @@ START_TEST(nulls_and_options)
 
 	check_fails(EPP_INVALID_ARGUMENT, epp_timeline_create(NULL, NULL, &timeline));
 	ck_assert_ptr_null(timeline);
-	epp_timeline_release(NULL);
+	epp_timeline_destroy(NULL);
 	struct seen seen = see(b, EPF_FINISHED, &longer.options);
 	ck_assert_int_eq(epp_status_code(seen.status), EPP_INVALID_ARGUMENT);
 	seen_release(&seen);
@@ -146,7 +146,7 @@ START_TEST(unended_and_orphan_ends)
 	ck_assert_uint_eq(seen_find(&seen, outer)->flags, 0);
 	ck_assert_int_eq(seen_find(&seen, outer)->duration_ns, 100);
 	event = seen_find(&seen, taken);
-	ck_assert_uint_eq(event->flags, EPP_FLAG_ENDED_ELSEWHERE);
+	ck_assert_uint_eq(event->flags, EPP_FLAG_ENDED_ON_OTHER_THREAD);
 	ck_assert_int_eq(event->duration_ns, 40);
 	ck_assert_uint_eq(event->category, EPP_API);
 	ck_assert_uint_eq(event->parent, second);
@@ -186,7 +186,7 @@ START_TEST(asynchronous_events)
 	ck_assert_uint_eq(event->parent, 0);
 	event = seen_find(&seen, there);
 	ck_assert_int_eq(event->duration_ns, 580);
-	ck_assert_uint_eq(event->flags, EPP_FLAG_ENDED_ELSEWHERE);
+	ck_assert_uint_eq(event->flags, EPP_FLAG_ENDED_ON_OTHER_THREAD);
 	ck_assert_str_eq(seen.events[2].args, "bytes=4096");
 	event = seen_find(&seen, never);
 	ck_assert_uint_eq(event->flags, EPP_FLAG_OPEN);

@@ -1,5 +1,5 @@
-/* What cause and effect say of events of devices: bounds that they narrow, contradictions, and how validate tells of them.
- * Covers correlate.c of timeline/, and cli/validate.c. */
+/* What cause and effect say of events of devices: bounds that they narrow, contradictions, and how validate tells of
+ * them. Covers find_parent.c of timeline/, and cli/validate.c. */
 #include "epprof/summary.h"
 #include "tests/support/command.h"
 #include "tests/support/timeline_events.h"
@@ -189,7 +189,8 @@ START_TEST(a_wait_covers_what_was_launched_before_it)
 }
 END_TEST
 
-/* The clock is 1.5 ms behind, which its bound allows and which is more than a round's half: no wait is taken for another. */
+/* The clock is 1.5 ms behind, which its bound allows and which is more than a round's half: no wait is taken for
+ * another. */
 START_TEST(of_several_waits_none_is_guessed)
 {
 	uint64_t kernels[ROUNDS];
@@ -221,7 +222,7 @@ START_TEST(the_summary_books_waits_as_unlaunched)
 	/* 0.2 ms behind the first launch, then 1.2 ms behind the end of each wait. */
 	ck_assert_int_eq((stream->idle_ns[EPP_IDLE_LATE] + 5000) / 10000, 20 + 9 * 120);
 	ck_assert_int_eq((epp_histogram_quantile(stream->launches, 1) + 50000) / 100000, 12);
-	epp_summary_release(summary);
+	epp_summary_destroy(summary);
 	epp_trace_close(trace);
 	unlink(path);
 }
@@ -262,9 +263,9 @@ START_TEST(validate_tells)
 	add_kernel(&scene, 99 * MS, 1000);
 	uint64_t first = add_kernel(&scene, 98 * MS, 1000);
 	add_wait(&scene, scene.launch, 102 * MS, EPP_API);
-	char line[160];
+	char line[200];
 	snprintf(line, sizeof line,
-	         "2 device events placed by clock pairs begin before what launched them; the first: id %" PRIu64
+	         "2 device events placed by clock pairs begin before the events that launched them; the first: id %" PRIu64
 	         " (n on stream) at 0.098000000 s: 2.00 ms before that began, bound ",
 	         first);
 	expect_validate(&scene, 3, "error", line);
@@ -272,7 +273,7 @@ START_TEST(validate_tells)
 	scene = scene_begin(100);
 	add_kernel(&scene, 101 * MS, 3 * MS);
 	add_wait(&scene, scene.launch, 102 * MS, EPP_API);
-	expect_validate(&scene, 3, "warning", "1 device event ends after what waited for it");
+	expect_validate(&scene, 3, "warning", "1 device event ends after the event that waited for it");
 
 	/* A long name is marked where it is cut. */
 	scene = scene_begin(100);

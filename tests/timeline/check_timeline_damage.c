@@ -1,4 +1,5 @@
-/* Traces that are damaged, cut, or change while they are read: what can be read comes, or an error, and never a crash. */
+/* Traces that are damaged, cut, or change while they are read: what can be read comes, or an error, and never a crash.
+ * */
 #include "tests/support/timeline_events.h"
 
 #define AT(ns) (BUILDER_START + (ns))
@@ -35,11 +36,11 @@ START_TEST(blocks_that_change)
 				while (epp_timeline_next(timeline, &event))
 					continue;
 				status = epp_timeline_status(timeline);
-				epp_timeline_release(timeline);
+				epp_timeline_destroy(timeline);
 			}
 			if (!sealed)
 				MUST(epp_status_code(status) == EPP_CORRUPT);
-			epp_status_release(status);
+			epp_status_destroy(status);
 			memcpy(image, copy, bytes);
 			free(copy);
 		}
@@ -153,7 +154,7 @@ START_TEST(a_file_that_changes)
 	ck_assert_uint_lt(count, 3800);
 	check_fails(EPP_CORRUPT, epp_timeline_status(timeline));
 	check_ok(epp_timeline_status(timeline)); /* once */
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	reader_close(reader);
 	free(image);
 }

@@ -1,5 +1,5 @@
 /* Events of devices: where each kind of clock puts them, what they are joined to, their lanes.  Covers placement.c,
- * correlate.c, resolve.c, scan_pass.c and track_state.c of timeline/. */
+ * find_parent.c, resolve.c, scan_pass.c and track_state.c of timeline/. */
 #include "tests/support/random_values.h"
 #include "tests/support/timeline_events.h"
 
@@ -38,7 +38,7 @@ START_TEST(fitted)
 	ck_assert_int_le(seen.counts.largest_error_ns, 200);
 	for (int i = 0; i < 500; i++) {
 		const epp_event *host = &seen.events[2 * i].event, *kernel = &seen.events[2 * i + 1].event;
-		MUST(host->id == nodes[i] && host->flags == EPP_FLAG_REFERRED && host->placement == EPP_PLACED_MEASURED);
+		MUST(host->id == nodes[i] && host->flags == EPP_FLAG_REFERENCED && host->placement == EPP_PLACED_MEASURED);
 		MUST(kernel->parent == nodes[i] && seen.events[2 * i + 1].parent_track == thread && kernel->flags == 0);
 		MUST(kernel->parent_start_ns == host->start_ns &&
 		     kernel->parent_end_ns == host->start_ns + host->duration_ns);
@@ -115,8 +115,8 @@ START_TEST(durations_only)
 }
 END_TEST
 
-/* ONNX Runtime's microseconds: the formula's error is in [0, bracket], then 1 us at the start and 2 at the end, and 500 ppm
- * of the time since the run's start, for nothing tells of the clock's drift. */
+/* ONNX Runtime's microseconds: the formula's error is in [0, bracket], then 1 us at the start and 2 at the end, and 500
+ * ppm of the time since the run's start, for nothing tells of the clock's drift. */
 START_TEST(microseconds)
 {
 	struct epp_builder *b = builder_create();

@@ -1,5 +1,6 @@
-/* Columns (columns_encode.c, columns_decode.c): what codec_decode gave comes out again, for any values, args and texts, in
- * blocks that were joined; a payload that is cut or changed at any byte gives records or an error and nothing else. */
+/* Columns (columns_encode.c, columns_decode.c): what codec_decode gave comes out again, for any values, args and texts,
+ * in blocks that were joined; a payload that is cut or changed at any byte gives records or an error and nothing
+ * else. */
 #include "trace/columns/columns.h"
 
 #include "tests/trace/rows.h"
@@ -23,7 +24,7 @@ static struct packed pack(struct rows *const *rows, uint32_t count)
 		MUST(columns_begin(&encoder, rows[0]->open_ids, rows[0]->block.open_count));
 		for (uint32_t i = 0; i < count; i++)
 			MUST(columns_append(&encoder, rows[i]->records, rows[i]->block.record_count, rows[i]->payload,
-			                    rows[i]->block.payload_bytes));
+			                    rows[i]->args_bytes));
 		MUST(columns_finish(&encoder, &packed.block, room, ROOM));
 	}
 	columns_encoder_deinit(&encoder);
@@ -44,7 +45,7 @@ static void compare_args(const struct codec_record *record, const uint8_t *args,
 	for (uint32_t i = 0; i < record->args_count; i++) {
 		MUST(at && at < args_bytes);
 		at = codec_arg(args, args_bytes, at, &arg);
-		given_at = codec_arg(rows->payload, rows->block.payload_bytes, given_at, &expected);
+		given_at = codec_arg(rows->payload, rows->args_bytes, given_at, &expected);
 		MUST(at && at <= args_bytes && given_at);
 		MUST(arg.key == expected.key && arg.type == expected.type && arg.value == expected.value &&
 		     arg.text_bytes == expected.text_bytes);
@@ -180,8 +181,8 @@ START_TEST(what_does_not_fit_is_refused)
 	for (uint32_t room = 0; room < packed.block.payload_bytes; room += 1 + room / 64) {
 		uint8_t *payload = malloc(room + 1);
 		ck_assert(columns_begin(&encoder, rows->open_ids, rows->block.open_count));
-		ck_assert(columns_append(&encoder, rows->records, rows->block.record_count, rows->payload,
-		                         rows->block.payload_bytes));
+		ck_assert(
+		    columns_append(&encoder, rows->records, rows->block.record_count, rows->payload, rows->args_bytes));
 		MUST(!columns_finish(&encoder, &block, payload, room) || block.payload_bytes <= room);
 		MUST(room + 400 > packed.block.payload_bytes || block.type == 77);
 		free(payload);

@@ -14,7 +14,7 @@ static void open_fails(struct file *f, size_t bytes, epp_code code, const char *
 	ck_assert_ptr_null(trace);
 	ck_assert_msg(epp_status_code(status) == code && strstr(epp_status_message(status), part), "%d: %s",
 	              (int)epp_status_code(status), epp_status_message(status));
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 
 static struct epf_header *header_of(struct file *f)
@@ -30,15 +30,23 @@ START_TEST(headers)
 	open_fails(&f, 8, EPP_CORRUPT, "ends inside its header");
 	open_fails(&f, EPF_PAGE_BYTES - 1, EPP_CORRUPT, "ends inside its header");
 
-	header_of(&f)->version = 2;
-	open_fails(&f, f.bytes, EPP_INCOMPATIBLE, "version 2");
+	header_of(&f)->version = EPF_VERSION + 1;
+	open_fails(&f, f.bytes, EPP_INCOMPATIBLE, "version 3 of the format; versions 1 to 2 can be read");
+	header_of(&f)->version = 0;
+	open_fails(&f, f.bytes, EPP_INCOMPATIBLE, "version 0");
 	header_of(&f)->version = __builtin_bswap32(1);
 	header_of(&f)->byte_order = __builtin_bswap32(EPF_BYTE_ORDER);
 	open_fails(&f, f.bytes, EPP_INCOMPATIBLE, "byte order");
 	header_of(&f)->byte_order = 7;
 	open_fails(&f, f.bytes, EPP_CORRUPT, "byte order");
 	header_of(&f)->byte_order = EPF_BYTE_ORDER;
+	header_of(&f)->version = EPF_VERSION_MIN;
+	builder_seal_header(f.image);
+	epp_trace *trace;
+	check_ok(builder_open_image(f.image, f.bytes, &trace));
+	epp_trace_close(trace);
 	header_of(&f)->version = EPF_VERSION;
+	builder_seal_header(f.image);
 
 	header_of(&f)->policy ^= 1;
 	open_fails(&f, f.bytes, EPP_CORRUPT, "checksum");
@@ -48,7 +56,6 @@ START_TEST(headers)
 	open_fails(&f, f.bytes, EPP_INCOMPATIBLE, "features 100000");
 	header_of(&f)->features = 1ull << 50;
 	builder_seal_header(f.image);
-	epp_trace *trace;
 	check_ok(builder_open_image(f.image, f.bytes, &trace));
 	epp_trace_close(trace);
 	f.image[1] ^= 1;
@@ -106,7 +113,7 @@ START_TEST(said_about_itself)
 	                                "6f662074"
 	                                "65737420"
 	                                "66696c65");
-	ck_assert_uint_eq(info->version, 1);
+	ck_assert_uint_eq(info->version, EPF_VERSION);
 	ck_assert_uint_eq(info->state, EPP_TRACE_FINISHED);
 	ck_assert_uint_eq(info->runs_count, 1);
 	ck_assert_uint_eq(info->sources_count, 1);
@@ -119,7 +126,7 @@ START_TEST(said_about_itself)
 	ck_assert_uint_eq(info->records_count, 5);
 	ck_assert_uint_eq(info->recovered_records_count, 0);
 	ck_assert_uint_eq(info->open_count, 0);
-	ck_assert_uint_eq(info->names_count, 10 + 3);
+	ck_assert_uint_eq(info->names_count, 12 + 3);
 	ck_assert_uint_eq(info->survives, 1);
 	const struct reader *reader = trace->reader;
 	ck_assert_uint_eq(reader->findings_count, 0);
@@ -217,7 +224,7 @@ START_TEST(nothing_recorded)
 		ck_assert_uint_eq(trace->reader->info.tracks_count, 0);
 		ck_assert_uint_eq(trace->reader->info.runs_count, 1);
 		ck_assert_uint_eq(trace->reader->findings_count, 0);
-		ck_assert_uint_eq(epp_trace_accounts_count(trace), 1);
+		ck_assert_uint_eq(epp_trace_ledger_count(trace), 1);
 		uint64_t errors;
 		check_ok(epp_trace_validate(trace, NULL, NULL, &errors));
 		ck_assert_uint_eq(errors, 0);

@@ -1,5 +1,5 @@
-/* Args that records name by a number, in files as nobody should write them: runtime/trace/reader_args.c and what encodes the
- * window. */
+/* Args that records name by a number, in files as nobody should write them: runtime/trace/reader_definitions.c and what
+ * encodes the window. */
 #include <string.h>
 
 #include "epprof/timeline.h"
@@ -86,7 +86,7 @@ static void must_be(epp_trace *trace, const char *const *expected, size_t count)
 		ck_assert_str_eq(copy.args, expected[seen] + is_cut);
 	}
 	check_ok(epp_timeline_status(timeline));
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	ck_assert_uint_eq(seen, count);
 }
 #define MUST_BE(trace, ...) \
@@ -118,8 +118,8 @@ END_TEST
 START_TEST(definitions_that_cannot_be)
 {
 	struct epf_arg slots[SLOTS_ROOM];
-	char too_many[32];
-	snprintf(too_many, sizeof(too_many), "args 1000 of %zu bytes", sizeof(uint32_t) + sizeof(slots));
+	char too_many[48];
+	snprintf(too_many, sizeof(too_many), "args 1000: invalid size of %zu bytes", sizeof(uint32_t) + sizeof(slots));
 	for (size_t i = 0; i < SLOTS_ROOM; i++)
 		slots[i] = slot(made.other, EPP_ARG_U64, i);
 	builder_define(made.builder, EPF_DEFINE_ARGS, "", 0);
@@ -131,11 +131,11 @@ START_TEST(definitions_that_cannot_be)
 	event_of(NUMBER);
 	epp_trace *trace = builder_open(made.builder, EPF_RECORDING);
 	MUST_BE(trace, "!a=1 a=2");
-	ck_assert(has_finding_of(trace, EPP_ERROR, "args 0 of 0 bytes"));
-	ck_assert(has_finding_of(trace, EPP_ERROR, "args 0 of 3 bytes"));
-	ck_assert(has_finding_of(trace, EPP_ERROR, "args 0 of 20 bytes"));
-	ck_assert(has_finding_of(trace, EPP_ERROR, "args 1000 of 19 bytes"));
-	ck_assert(has_finding_of(trace, EPP_ERROR, "args 1000 of 21 bytes"));
+	ck_assert(has_finding_of(trace, EPP_ERROR, "args 0: invalid size of 0 bytes"));
+	ck_assert(has_finding_of(trace, EPP_ERROR, "args 0: invalid size of 3 bytes"));
+	ck_assert(has_finding_of(trace, EPP_ERROR, "args 0: invalid size of 20 bytes"));
+	ck_assert(has_finding_of(trace, EPP_ERROR, "args 1000: invalid size of 19 bytes"));
+	ck_assert(has_finding_of(trace, EPP_ERROR, "args 1000: invalid size of 21 bytes"));
 	ck_assert(has_finding_of(trace, EPP_ERROR, too_many));
 	ck_assert(has_finding_of(trace, EPP_ERROR, "1 records lack args"));
 	ck_assert_uint_eq(epp_trace_get_info(trace)->damage_count, 7);
@@ -215,7 +215,7 @@ START_TEST(a_chunk_full_of_the_largest)
 				MUST(arg.value.u64 == UINT64_MAX - i);
 		}
 		check_ok(epp_timeline_status(timeline));
-		epp_timeline_release(timeline);
+		epp_timeline_destroy(timeline);
 		ck_assert_uint_eq(seen, CHUNK_EVENTS);
 		epp_trace_close(trace);
 		if (!recovered)

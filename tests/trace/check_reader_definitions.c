@@ -34,9 +34,9 @@ START_TEST(names)
 	ck_assert_str_eq(epp_trace_name(trace, 0x31, NULL), "(unknown)");
 	ck_assert(has_finding(trace, "name number 0"));
 	ck_assert(has_finding(trace, "name number 4294967295"));
-	ck_assert(has_finding(trace, "a name of 2 bytes"));
-	ck_assert(has_finding(trace, "a name of 65541 bytes"));
-	ck_assert(has_finding(trace, "a definition of type 9"));
+	ck_assert(has_finding(trace, "a name has an invalid size of 2 bytes"));
+	ck_assert(has_finding(trace, "a name has an invalid size of 65541 bytes"));
+	ck_assert(has_finding(trace, "a definition has the unknown type 9"));
 	epp_trace_close(trace);
 	builder_destroy(b);
 }
@@ -78,8 +78,8 @@ START_TEST(tracks)
 	ck_assert_ptr_null(epp_trace_track_find(trace, 6));
 	ck_assert_ptr_nonnull(epp_trace_track_find(trace, 7));
 	ck_assert_uint_eq(trace->reader->info.tracks_count, 3);
-	ck_assert(has_finding(trace, "does not fit"));
-	ck_assert(has_finding(trace, "a track of 20 bytes"));
+	ck_assert(has_finding(trace, "extends beyond the definition"));
+	ck_assert(has_finding(trace, "a track has an invalid size of 20 bytes"));
 	ck_assert(has_finding(trace, "kind 77"));
 	epp_trace_close(trace);
 	builder_destroy(b);
@@ -100,7 +100,7 @@ START_TEST(thousands_of_names_and_tracks)
 	for (int finished = 0; finished < 2; finished++) {
 		epp_trace *trace = builder_open(b, finished ? EPF_FINISHED : EPF_RECORDING);
 		ck_assert_str_eq(epp_trace_name(trace, EPF_NAME_FIRST_FREE + 12345, NULL), "name 12345");
-		ck_assert_uint_eq(trace->reader->info.names_count, 20010);
+		ck_assert_uint_eq(trace->reader->info.names_count, 20012);
 		ck_assert_uint_eq(trace->reader->info.tracks_count, 2000);
 		ck_assert_int_eq(epp_trace_track_find(trace, 1500)->device, 1499);
 		epp_trace_close(trace);

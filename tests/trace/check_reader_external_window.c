@@ -1,5 +1,5 @@
-/* A window in a file of its own (EPPROF_WINDOW_DIR): a killed process's events are found there, a finished trace does not
- * need it any more, and a window that is gone or somebody else's is told. */
+/* A window in a file of its own (EPPROF_WINDOW_DIR): a killed process's events are found there, a finished trace does
+ * not need it any more, and a window that is gone or somebody else's is told. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void record(const char *path, bool die)
 		epp_event_begin(session, EPP_NODE, epp_name_intern("last words"));
 		if (die)
 			raise(SIGKILL);
-		epp_session_release(session);
+		epp_session_destroy(session);
 		_exit(0);
 	}
 	int status;
@@ -45,7 +45,7 @@ static void window_path(const char *path, char *to, size_t bytes)
 	ck_assert_ptr_nonnull(file);
 	ck_assert_uint_eq(fread(&header, sizeof(header), 1, file), 1);
 	fclose(file);
-	ck_assert(header.features & EPF_FEATURE_WINDOW_ELSEWHERE);
+	ck_assert(header.features & EPF_FEATURE_EXTERNAL_WINDOW);
 	snprintf(to, bytes, "%s", header.window_path);
 }
 
@@ -93,6 +93,23 @@ START_TEST(a_kill_loses_nothing)
 }
 END_TEST
 
+START_TEST(a_session_s_trace_has_it_while_it_records)
+{
+	const epp_session_options options = { .struct_size = sizeof(options), .path = check_path("live.epp") };
+	epp_session *session;
+	epp_trace *trace;
+	set_directory();
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_start(session));
+	epp_event_end(session, epp_event_begin(session, EPP_NODE, epp_name_intern("work")), NULL, 0);
+	check_ok(epp_trace_open_session(session, &trace));
+	ck_assert_uint_eq(epp_trace_get_info(trace)->records_count, 1);
+	ck_assert_uint_eq(errors_of(trace), 0);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
 START_TEST(a_finished_trace_needs_no_window)
 {
 	epp_trace *trace;
@@ -104,7 +121,7 @@ START_TEST(a_finished_trace_needs_no_window)
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	ck_assert_uint_eq(info->state, EPP_TRACE_FINISHED);
 	ck_assert_uint_eq(info->records_count, EVENTS + 1);
-	ck_assert_uint_eq(trace->reader->header.features & EPF_FEATURE_WINDOW_ELSEWHERE, 0);
+	ck_assert_uint_eq(trace->reader->header.features & EPF_FEATURE_EXTERNAL_WINDOW, 0);
 	epp_trace_close(trace);
 }
 END_TEST
@@ -153,11 +170,12 @@ START_TEST(a_directory_that_is_none_is_told)
 }
 END_TEST
 
-static Suite *reader_elsewhere_suite(void)
+static Suite *reader_external_window_suite(void)
 {
-	Suite *suite = suite_create("reader_elsewhere");
+	Suite *suite = suite_create("reader_external_window");
 	TCase *test = tcase_create("window");
 	tcase_add_test(test, a_kill_loses_nothing);
+	tcase_add_test(test, a_session_s_trace_has_it_while_it_records);
 	tcase_add_test(test, a_finished_trace_needs_no_window);
 	tcase_add_test(test, recovered_in_place_it_goes_with_the_trace);
 	tcase_add_test(test, a_directory_that_is_none_is_told);
@@ -165,4 +183,4 @@ static Suite *reader_elsewhere_suite(void)
 	return suite;
 }
 
-CHECK_MAIN(reader_elsewhere_suite)
+CHECK_MAIN(reader_external_window_suite)

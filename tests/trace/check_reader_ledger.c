@@ -6,11 +6,11 @@
 #include "tests/support/check.h"
 #include "tests/support/epp_builder.h"
 
-static epp_trace_account account_of(epp_trace *trace, const char *producer)
+static epp_trace_ledger_entry account_of(epp_trace *trace, const char *producer)
 {
-	epp_trace_account account;
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		check_ok(epp_trace_account_at(trace, i, &account));
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		check_ok(epp_trace_ledger_at(trace, i, &account));
 		if (!strcmp(account.producer, producer))
 			return account;
 	}
@@ -21,7 +21,7 @@ static epp_trace_account account_of(epp_trace *trace, const char *producer)
 static void check_account(epp_trace *trace, const char *producer, uint64_t emitted, uint64_t written, uint64_t lost,
                           uint64_t open)
 {
-	epp_trace_account account = account_of(trace, producer);
+	epp_trace_ledger_entry account = account_of(trace, producer);
 	ck_assert_msg(account.emitted == emitted && account.written == written && account.lost_total == lost &&
 	                  account.open == open,
 	              "%s: %lu = %lu + %lu + %lu", producer, (unsigned long)account.emitted,
@@ -71,9 +71,9 @@ START_TEST(all_kinds)
 		ck_assert_uint_eq(account_of(trace, "MyEP").is_plugin, 1);
 		ck_assert_uint_eq(account_of(trace, "thread main (10)").track, main_track);
 		ck_assert_uint_eq(account_of(trace, "thread main (10)").lost[EPP_LOSS_TOO_DEEP], 2);
-		ck_assert_uint_eq(epp_trace_accounts_count(trace), 4);
-		epp_trace_account account;
-		check_fails(EPP_INVALID_ARGUMENT, epp_trace_account_at(trace, 4, &account));
+		ck_assert_uint_eq(epp_trace_ledger_count(trace), 4);
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		check_fails(EPP_INVALID_ARGUMENT, epp_trace_ledger_at(trace, 4, &account));
 		epp_trace_close(trace);
 	}
 	builder_destroy(b);

@@ -23,8 +23,8 @@ START_TEST(open_events)
 	must_find_no(EPP_ERROR, trace);
 	epp_trace_close(trace);
 
-	/* d has its record and still stands on the stack, as after a kill between the two; c ended on the other thread, once
-	 * in the window and once in a block. */
+	/* d has its record and still stands on the stack, as after a kill between the two; c ended on the other thread,
+	 * once in the window and once in a block. */
 	builder_orphan_end(b, second, c, BUILDER_START + 50, NULL, 0);
 	builder_record(b, first,
 	               &(struct epf_record){ .start_ticks = BUILDER_START + 30,
@@ -61,7 +61,7 @@ START_TEST(open_events)
 		slot->open[3].name = slot->open[0].name;
 		trace = open_image(image, bytes);
 		ck_assert_uint_eq(trace->reader->open_count, 2);
-		ck_assert(has_finding(trace, "open event 3 is not one"));
+		ck_assert(has_finding(trace, "open event 3 is invalid"));
 		epp_trace_close(trace);
 		slot->state = 9;
 		trace = open_image(image, bytes);

@@ -24,7 +24,9 @@ START_TEST(records_in_both_states)
 			struct codec_record records[8];
 			uint64_t open_ids[EPF_OPEN_MAX];
 			uint32_t count;
-			ck_assert(codec_decode(block, buffer + sizeof(*block), open_ids, records, &count));
+			struct codec_payload payload = { buffer + sizeof(*block), block->payload_bytes,
+				                         block->payload_bytes };
+			ck_assert(codec_decode(block, &payload, open_ids, records, &count));
 			ck_assert_uint_eq(count, entry->record_count);
 			ck_assert_uint_eq(entry->in_window, states[s] == EPF_RECORDING);
 			if (entry->track != f.main_track)
@@ -66,8 +68,8 @@ START_TEST(a_block_that_changes_later)
 	f.image[trace->reader->blocks[1].offset + sizeof(struct epf_block)] ^= 1;
 	check_ok(reader_block_read(trace->reader, &trace->reader->blocks[0], &buffer, &buffer_bytes));
 	check_fails(EPP_CORRUPT, reader_block_read(trace->reader, &trace->reader->blocks[1], &buffer, &buffer_bytes));
-	epp_trace_account account;
-	ck_assert_uint_gt(epp_trace_accounts_count(trace), 0);
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+	ck_assert_uint_gt(epp_trace_ledger_count(trace), 0);
 	uint64_t errors;
 	check_fails(EPP_CORRUPT, epp_trace_validate(trace, NULL, NULL, &errors));
 	free(buffer);

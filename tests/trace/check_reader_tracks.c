@@ -1,5 +1,5 @@
-/* What tracks are: threads, streams of devices, and the calls that plugins report of threads; and what a summary makes of
- * them. */
+/* What tracks are: threads, streams of devices, and the calls that plugins report of threads; and what a summary makes
+ * of them. */
 #include "trace/reader.h"
 
 #include <string.h>
@@ -55,6 +55,17 @@ static void open_trace(void)
 	trace = builder_open(builder, EPF_FINISHED);
 }
 
+START_TEST(a_thread_without_a_name_has_its_number)
+{
+	uint32_t unnamed = builder_thread(builder, "", 11), calls = calls_of(0, 11, ""),
+		 unknown = builder_thread(builder, "", 0);
+	open_trace();
+	ck_assert_str_eq(track(unnamed)->name, "thread 11");
+	ck_assert_str_eq(track(calls)->name, "thread 11: calls of vendor");
+	ck_assert_str_eq(track(unknown)->name, "");
+}
+END_TEST
+
 START_TEST(calls_belong_to_their_thread)
 {
 	snprintf(builder_header(builder)->source.program, sizeof(builder_header(builder)->source.program), "builder");
@@ -89,9 +100,9 @@ START_TEST(devices_of_one_name_name_their_plugin)
 	open_trace();
 	for (int i = 0; i < 6; i++)
 		ck_assert_str_eq(track(tracks[i])->group, expected[i]);
-	ck_assert_str_eq(epp_trace_plugin(trace, track(tracks[1])), "other");
-	ck_assert_ptr_null(epp_trace_plugin(trace, &(epp_trace_track){ .producer = -1 }));
-	ck_assert_ptr_null(epp_trace_plugin(trace, &(epp_trace_track){ .producer = 1000 }));
+	ck_assert_str_eq(epp_trace_track_plugin(trace, track(tracks[1])), "other");
+	ck_assert_ptr_null(epp_trace_track_plugin(trace, &(epp_trace_track){ .producer = -1 }));
+	ck_assert_ptr_null(epp_trace_track_plugin(trace, &(epp_trace_track){ .producer = 1000 }));
 }
 END_TEST
 
@@ -140,7 +151,7 @@ START_TEST(a_thread_is_one_track)
 	for (; epp_timeline_next(timeline, &event); count++)
 		ck_assert_uint_eq(event->track->track, expected[count]);
 	ck_assert_uint_eq(count, 3);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 }
 END_TEST
 
@@ -159,8 +170,8 @@ START_TEST(a_summary_counts_calls_for_the_host)
 	const epp_summary_totals *totals = epp_summary_get_totals(summary);
 	ck_assert_uint_eq(totals->host_events, 2);
 	ck_assert_uint_eq(totals->device_events, 1);
-	ck_assert_uint_eq(totals->counts.correlated, 1);
-	ck_assert_uint_eq(totals->counts.uncorrelated, 0);
+	ck_assert_uint_eq(totals->counts->correlated, 1);
+	ck_assert_uint_eq(totals->counts->uncorrelated, 0);
 	ck_assert_uint_eq(epp_summary_lines_count(summary, EPP_BY_KERNEL), 1);
 	ck_assert_uint_eq(epp_summary_lines_count(summary, EPP_BY_STREAM), 1);
 	ck_assert_uint_eq(epp_summary_lines_count(summary, EPP_BY_OP), 2);
@@ -176,7 +187,7 @@ START_TEST(a_summary_counts_calls_for_the_host)
 		const epp_summary_line *phase = epp_summary_line_at(summary, EPP_BY_PHASE, i);
 		ck_assert(strcmp(phase->name, "compute") != 0 || phase->count == 1);
 	}
-	epp_summary_release(summary);
+	epp_summary_destroy(summary);
 }
 END_TEST
 
@@ -195,13 +206,13 @@ START_TEST(a_writer_s_calls)
 	epp_trace_track definition = {
 		.kind = EPP_TRACK_CALLS, .thread_id = 11, .device = -1, .producer = producer, .name = "t"
 	};
-	check_ok(epp_trace_writer_track(writer, &definition, &calls));
+	check_ok(epp_trace_writer_add_track(writer, &definition, &calls));
 	definition.producer = -1;
-	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_track(writer, &definition, &thread));
+	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_add_track(writer, &definition, &thread));
 	definition = (epp_trace_track){
 		.kind = EPP_TRACK_THREAD, .thread_id = 11, .device = -1, .producer = -1, .name = "main"
 	};
-	check_ok(epp_trace_writer_track(writer, &definition, &thread));
+	check_ok(epp_trace_writer_add_track(writer, &definition, &thread));
 	const epp_trace_pair pair = { 1000, 1, 0, 1700000000000000000 };
 	check_ok(epp_trace_writer_finish(writer, &pair, &pair));
 	epp_trace_writer_destroy(writer);
@@ -215,6 +226,7 @@ static Suite *suite(void)
 	Suite *all = suite_create("reader_tracks");
 	TCase *tests = tcase_create("tracks");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, a_thread_without_a_name_has_its_number);
 	tcase_add_test(tests, calls_belong_to_their_thread);
 	tcase_add_test(tests, devices_of_one_name_name_their_plugin);
 	tcase_add_test(tests, onnx_runtime_numbers_devices_from_minus_one);

@@ -9,7 +9,7 @@
 START_TEST(runs_are_told_with_their_times)
 {
 	struct epp_builder *b = builder_create();
-	epp_trace_run run;
+	epp_trace_run run = { .struct_size = sizeof(run) };
 
 	builder_run_end(b, BUILDER_START + 5000);
 	builder_run_start(b, BUILDER_START + 9000);
@@ -36,7 +36,7 @@ END_TEST
 START_TEST(a_good_clock_is_told_as_one)
 {
 	struct epp_builder *b = builder_create();
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 
 	builder_host_pair(b, BUILDER_START + 3 * SECOND, 70, 0);
 	builder_run_end(b, BUILDER_START + 10 * SECOND);
@@ -54,7 +54,7 @@ END_TEST
 START_TEST(a_wrong_rate_is_told)
 {
 	struct epp_builder *b = builder_create();
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 
 	/* The header says a tenth less than the pairs. */
 	builder_header(b)->source.ticks_per_second = SECOND - SECOND / 10;
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(a_step_of_the_time_of_day_is_told)
 {
 	struct epp_builder *b = builder_create();
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 
 	builder_host_pair(b, BUILDER_START + SECOND, 50, _i ? -123456789 : 123456789);
 	builder_run_end(b, BUILDER_START + 2 * SECOND);
@@ -86,7 +86,7 @@ END_TEST
 START_TEST(a_short_trace_tells_no_rate)
 {
 	struct epp_builder *b = builder_create();
-	epp_trace_clock clock;
+	epp_trace_clock clock = { .struct_size = sizeof(clock) };
 
 	/* Too short to tell a rate. */
 	builder_run_end(b, BUILDER_START + 1000);

@@ -1,5 +1,5 @@
-/* The trace writer against the reader: many records in any order, all kinds, accounts that balance, limits, and a disk that
- * is full at every place.  Covers trace_writer_blocks.c, trace_writer_names.c, trace_writer_records.c. */
+/* The trace writer against the reader: many records in any order, all kinds, accounts that balance, limits, and a disk
+ * that is full at every place.  Covers trace_writer_blocks.c. */
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,14 +27,14 @@ static uint32_t add_thread(epp_trace_writer *writer, uint32_t source, uint32_t t
 {
 	uint32_t track;
 
-	check_ok(epp_trace_writer_track(writer,
-	                                &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
-	                                                    .source = source,
-	                                                    .thread_id = thread_id,
-	                                                    .device = -1,
-	                                                    .producer = -1,
-	                                                    .name = "worker" },
-	                                &track));
+	check_ok(epp_trace_writer_add_track(writer,
+	                                    &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
+	                                                        .source = source,
+	                                                        .thread_id = thread_id,
+	                                                        .device = -1,
+	                                                        .producer = -1,
+	                                                        .name = "worker" },
+	                                    &track));
 	return track;
 }
 
@@ -42,7 +42,7 @@ static epp_status *finish(epp_trace_writer *writer)
 {
 	uint64_t first, last;
 
-	if (!epp_trace_writer_span(writer, &first, &last))
+	if (!epp_trace_writer_time_range(writer, &first, &last))
 		last = ZERO;
 	return epp_trace_writer_finish(writer, &(epp_trace_pair){ ZERO, 1, 0, 1700000000000000000 },
 	                               &(epp_trace_pair){ last + 1, 1, (int64_t)(last + 1 - ZERO), 1700000000000000000 });
@@ -81,20 +81,21 @@ START_TEST(many_records_in_no_order_come_back)
 	for (uint64_t i = 1; i <= COUNT; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		int bytes = snprintf(name, sizeof name, "n%u", (unsigned)(random >> 50));
-		epp_name number = epp_trace_writer_name(writer, name, (size_t)bytes);
-		epp_arg arg = { .key = epp_trace_writer_name(writer, "text", 4),
+		epp_name number = epp_trace_writer_intern_name(writer, name, (size_t)bytes);
+		epp_arg arg = { .key = epp_trace_writer_intern_name(writer, "text", 4),
 			        .type = EPP_ARG_TEXT,
 			        .text_bytes = (size_t)bytes };
 		arg.value.text = name;
-		check_ok(epp_trace_writer_record(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
-		                                                              .track = tracks[i % TRACKS],
-		                                                              .id = i,
-		                                                              .name = number,
-		                                                              .start_ticks = ZERO + (random >> 33) % 1000000,
-		                                                              .duration_ticks = random >> 60,
-		                                                              .args = &arg,
-		                                                              .args_count = i % 2,
-		                                                              .category = EPP_NODE }));
+		check_ok(epp_trace_writer_add_record(writer,
+		                                     &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
+		                                                          .track = tracks[i % TRACKS],
+		                                                          .id = i,
+		                                                          .name = number,
+		                                                          .start_ticks = ZERO + (random >> 33) % 1000000,
+		                                                          .duration_ticks = random >> 60,
+		                                                          .args = &arg,
+		                                                          .args_count = i % 2,
+		                                                          .category = EPP_NODE }));
 	}
 	check_ok(finish(writer));
 	epp_trace_writer_destroy(writer);
@@ -114,7 +115,7 @@ START_TEST(many_records_in_no_order_come_back)
 	check_ok(epp_timeline_status(timeline));
 	ck_assert_uint_eq(seen, COUNT);
 	ck_assert_uint_eq(sum, (uint64_t)COUNT * (COUNT + 1) / 2);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
 }
 END_TEST
@@ -133,15 +134,15 @@ START_TEST(accounts_balance_with_losses)
 	thread = add_thread(writer, 0, 1);
 	other = add_thread(writer, source, 1);
 	check_ok(epp_trace_writer_add_producer(writer, "device", &producer));
-	check_ok(epp_trace_writer_track(writer,
-	                                &(epp_trace_track){ .kind = EPP_TRACK_DEVICE,
-	                                                    .device = 0,
-	                                                    .producer = producer,
-	                                                    .clock_kind = 1,
-	                                                    .clock = 1,
-	                                                    .ticks_per_second = 1000 },
-	                                &device));
-	epp_name name = epp_trace_writer_name(writer, "x", 1);
+	check_ok(epp_trace_writer_add_track(writer,
+	                                    &(epp_trace_track){ .kind = EPP_TRACK_DEVICE,
+	                                                        .device = 0,
+	                                                        .producer = producer,
+	                                                        .clock_kind = 1,
+	                                                        .clock = 1,
+	                                                        .ticks_per_second = 1000 },
+	                                    &device));
+	epp_name name = epp_trace_writer_intern_name(writer, "x", 1);
 	const epp_trace_record records[] = {
 		{ .kind = EPP_RECORD_EVENT, .track = thread, .id = 1, .name = name, .start_ticks = ZERO, .duration_ticks = 9 },
 		{ .kind = EPP_RECORD_EVENT, .track = other, .id = 1, .name = name, .start_ticks = ZERO, .duration_ticks = 9 },
@@ -153,26 +154,26 @@ START_TEST(accounts_balance_with_losses)
 		{ .kind = EPP_RECORD_COMPLETE, .track = device, .id = 5, .parent = 1, .name = name, .duration_ticks = 1 },
 	};
 	for (size_t i = 0; i < sizeof records / sizeof *records; i++)
-		check_ok(epp_trace_writer_record(writer, &records[i]));
-	epp_trace_writer_lose(writer, thread, EPP_LOSS_TOO_DEEP, 3);
-	epp_trace_writer_lose(writer, device, EPP_LOSS_NO_BUFFER, 4);
-	epp_trace_writer_lose(writer, 0, EPP_LOSS_REFUSED, 5);
-	epp_trace_writer_lose(writer, 99, EPP_LOSS_REFUSED, 5);
-	epp_trace_writer_lose_producer(writer, producer, EPP_LOSS_PLUGIN, 30);
-	epp_trace_writer_lose_producer(writer, producer, EPP_LOSS_TOO_LARGE, 2);
-	epp_trace_writer_lose_producer(writer, producer + 1, EPP_LOSS_PLUGIN, 7);
-	epp_trace_writer_lose_producer(writer, -1, EPP_LOSS_PLUGIN, 7);
-	epp_trace_writer_note_producer(writer, producer, "why");
-	epp_trace_writer_note_producer(writer, -1, "nobody's");
+		check_ok(epp_trace_writer_add_record(writer, &records[i]));
+	epp_trace_writer_count_lost(writer, thread, EPP_LOSS_TOO_DEEP, 3);
+	epp_trace_writer_count_lost(writer, device, EPP_LOSS_NO_BUFFER, 4);
+	epp_trace_writer_count_lost(writer, 0, EPP_LOSS_REFUSED, 5);
+	epp_trace_writer_count_lost(writer, 99, EPP_LOSS_REFUSED, 5);
+	epp_trace_writer_count_producer_lost(writer, producer, EPP_LOSS_PLUGIN, 30);
+	epp_trace_writer_count_producer_lost(writer, producer, EPP_LOSS_TOO_LARGE, 2);
+	epp_trace_writer_count_producer_lost(writer, producer + 1, EPP_LOSS_PLUGIN, 7);
+	epp_trace_writer_count_producer_lost(writer, -1, EPP_LOSS_PLUGIN, 7);
+	epp_trace_writer_set_producer_note(writer, producer, "why");
+	epp_trace_writer_set_producer_note(writer, -1, "nobody's");
 	check_ok(finish(writer));
 	epp_trace_writer_destroy(writer);
 
 	epp_trace *trace = open_valid(path);
 	ck_assert_uint_eq(epp_trace_get_info(trace)->sources_count, 2);
 	ck_assert_uint_eq(epp_trace_track_find(trace, other)->pid, 77);
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		epp_trace_account account;
-		check_ok(epp_trace_account_at(trace, i, &account));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		check_ok(epp_trace_ledger_at(trace, i, &account));
 		ck_assert(account.balanced);
 		total += account.lost_total;
 		ck_assert_str_eq(account.note, account.is_plugin ? "why" : "");
@@ -187,7 +188,7 @@ START_TEST(args_beyond_the_limits_are_cut_and_counted)
 	char *path = check_path("cut.epp"), *text = calloc(1, 40000);
 	epp_trace_writer *writer = create(path);
 	uint32_t thread = add_thread(writer, 0, 1);
-	epp_name name = epp_trace_writer_name(writer, "x", 1);
+	epp_name name = epp_trace_writer_intern_name(writer, "x", 1);
 	epp_arg args[300];
 	epp_timeline *timeline;
 	const epp_event *event;
@@ -197,24 +198,24 @@ START_TEST(args_beyond_the_limits_are_cut_and_counted)
 		args[i].value.text = text;
 	}
 	for (uint64_t i = 1; i <= 50; i++)
-		check_ok(epp_trace_writer_record(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
-		                                                              .track = thread,
-		                                                              .id = i,
-		                                                              .name = name,
-		                                                              .start_ticks = ZERO + i,
-		                                                              .args = args,
-		                                                              .args_count = 300 }));
+		check_ok(epp_trace_writer_add_record(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
+		                                                                  .track = thread,
+		                                                                  .id = i,
+		                                                                  .name = name,
+		                                                                  .start_ticks = ZERO + i,
+		                                                                  .args = args,
+		                                                                  .args_count = 300 }));
 	check_ok(finish(writer));
 	epp_trace_writer_destroy(writer);
 	epp_trace *trace = open_valid(path);
-	epp_trace_account account;
-	check_ok(epp_trace_account_at(trace, 1, &account));
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+	check_ok(epp_trace_ledger_at(trace, 1, &account));
 	ck_assert_uint_eq(account.lost[EPP_LOSS_TOO_LARGE], 50);
 	check_ok(epp_timeline_create(trace, NULL, &timeline));
 	ck_assert(epp_timeline_next(timeline, &event));
 	ck_assert(event->flags & EPP_FLAG_ARGS_CUT);
 	ck_assert_uint_eq(event->args_count, 255);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 	epp_trace_close(trace);
 	free(text);
 }
@@ -226,20 +227,22 @@ START_TEST(names_have_limits)
 	char *text = malloc(70000), name[32];
 
 	memset(text, 'n', 70000);
-	epp_name longest = epp_trace_writer_name(writer, text, 70000);
-	ck_assert_uint_eq(epp_trace_writer_name(writer, text, 70001), longest);
+	epp_name longest = epp_trace_writer_intern_name(writer, text, 70000);
+	ck_assert_uint_eq(epp_trace_writer_intern_name(writer, text, 70001), longest);
 	/* Never within a character: what is left of the last one would tell them apart. */
 	memcpy(text + 65531, "\xE4\xB8\xAD", 3);
-	epp_name cut = epp_trace_writer_name(writer, text, 70000);
+	epp_name cut = epp_trace_writer_intern_name(writer, text, 70000);
 	memcpy(text + 65531, "\xE4\xB9\xAD", 3);
-	ck_assert_uint_eq(epp_trace_writer_name(writer, text, 70000), cut);
-	ck_assert_uint_eq(epp_trace_writer_name(writer, "", 0), 1);
-	ck_assert_uint_eq(epp_trace_writer_name(writer, "a\0b", 3), epp_trace_writer_name(writer, "a\0b", 3));
-	ck_assert_uint_ne(epp_trace_writer_name(writer, "a\0b", 3), epp_trace_writer_name(writer, "a\0c", 3));
+	ck_assert_uint_eq(epp_trace_writer_intern_name(writer, text, 70000), cut);
+	ck_assert_uint_eq(epp_trace_writer_intern_name(writer, "", 0), 1);
+	ck_assert_uint_eq(epp_trace_writer_intern_name(writer, "a\0b", 3),
+	                  epp_trace_writer_intern_name(writer, "a\0b", 3));
+	ck_assert_uint_ne(epp_trace_writer_intern_name(writer, "a\0b", 3),
+	                  epp_trace_writer_intern_name(writer, "a\0c", 3));
 	for (unsigned i = 0; i < 70000; i++)
-		epp_trace_writer_name(writer, name, (size_t)snprintf(name, sizeof name, "%u", i));
-	ck_assert_uint_eq(epp_trace_writer_name(writer, "new", 3), EPP_RECORD_NAME_LOST);
-	ck_assert_uint_ne(epp_trace_writer_name(writer, "17", 2), EPP_RECORD_NAME_LOST);
+		epp_trace_writer_intern_name(writer, name, (size_t)snprintf(name, sizeof name, "%u", i));
+	ck_assert_uint_eq(epp_trace_writer_intern_name(writer, "new", 3), EPP_RECORD_NAME_LOST);
+	ck_assert_uint_ne(epp_trace_writer_intern_name(writer, "17", 2), EPP_RECORD_NAME_LOST);
 	check_ok(finish(writer));
 	epp_trace_writer_destroy(writer);
 	epp_trace_close(open_valid(check_path("names.epp")));
@@ -262,29 +265,29 @@ START_TEST(mistakes_are_told)
 	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_create(NULL, &none));
 	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_create(&newer.options, &none));
 	ck_assert_ptr_null(none);
-	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_track(writer, &(epp_trace_track){ .kind = 9 }, &track));
+	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_add_track(writer, &(epp_trace_track){ .kind = 9 }, &track));
 	check_fails(EPP_INVALID_ARGUMENT,
-	            epp_trace_writer_track(writer, &(epp_trace_track){ .kind = 1, .source = 1 }, &track));
+	            epp_trace_writer_add_track(writer, &(epp_trace_track){ .kind = 1, .source = 1 }, &track));
 	epp_trace_record record = { .kind = EPP_RECORD_EVENT, .track = thread, .id = 1 };
-	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_record(writer, &record));
-	record.name = epp_trace_writer_name(writer, "x", 1);
+	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_add_record(writer, &record));
+	record.name = epp_trace_writer_intern_name(writer, "x", 1);
 	record.args = &arg;
 	record.args_count = 1;
-	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_record(writer, &record));
+	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_add_record(writer, &record));
 	record.args_count = 0;
 	record.track = 2;
-	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_record(writer, &record));
+	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_add_record(writer, &record));
 	record.track = thread;
 	record.kind = 8;
-	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_record(writer, &record));
+	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_add_record(writer, &record));
 	record.kind = 200;
-	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_record(writer, &record));
+	check_fails(EPP_INVALID_ARGUMENT, epp_trace_writer_add_record(writer, &record));
 	check_fails(EPP_INVALID_ARGUMENT,
 	            epp_trace_writer_finish(writer, &(epp_trace_pair){ .ticks = 0 }, &(epp_trace_pair){ .ticks = 1 }));
 	check_ok(finish(writer));
-	check_fails(EPP_UNAVAILABLE, finish(writer));
+	check_fails(EPP_WRONG_STATE, finish(writer));
 	record.kind = EPP_RECORD_EVENT;
-	check_fails(EPP_UNAVAILABLE, epp_trace_writer_record(writer, &record));
+	check_fails(EPP_WRONG_STATE, epp_trace_writer_add_record(writer, &record));
 	epp_trace_writer_destroy(writer);
 	epp_trace_writer_destroy(NULL);
 }
@@ -298,7 +301,7 @@ START_TEST(two_writers_of_one_path_do_not_replace_each_other)
 	check_ok(epp_trace_writer_create(
 	    &(epp_trace_writer_options){ .struct_size = sizeof(epp_trace_writer_options), .path = path }, &first));
 	check_ok(finish(second));
-	check_fails(EPP_UNAVAILABLE, finish(first));
+	check_fails(EPP_EXISTS, finish(first));
 	epp_trace_writer_destroy(first);
 	epp_trace_writer_destroy(second);
 	epp_trace_close(open_valid(path));
@@ -317,23 +320,24 @@ START_TEST(a_full_disk_leaves_no_file)
 	for (rlim_t limit = 0; limit < 3 << 20; limit += 300001) {
 		epp_trace_writer *writer = create(path);
 		uint32_t thread = add_thread(writer, 0, 1);
-		epp_name name = epp_trace_writer_name(writer, "x", 1);
+		epp_name name = epp_trace_writer_intern_name(writer, "x", 1);
 		epp_status *status = NULL;
 		small = whole;
 		small.rlim_cur = limit;
 		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
 		for (uint64_t i = 1; i <= 400000 && !status; i++)
-			status = epp_trace_writer_record(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
-			                                                              .track = thread,
-			                                                              .id = i * 1000003,
-			                                                              .name = name,
-			                                                              .start_ticks = ZERO + i * 999983 });
+			status = epp_trace_writer_add_record(writer,
+			                                     &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
+			                                                          .track = thread,
+			                                                          .id = i * 1000003,
+			                                                          .name = name,
+			                                                          .start_ticks = ZERO + i * 999983 });
 		if (!status)
 			status = finish(writer);
 		epp_trace_writer_destroy(writer);
 		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &whole), 0);
 		ck_assert_int_eq(epp_status_code(status), EPP_IO);
-		epp_status_release(status);
+		epp_status_destroy(status);
 		ck_assert_int_ne(stat(path, &st), 0);
 	}
 }

@@ -18,7 +18,8 @@ struct rows {
 	struct epf_block block;
 	uint64_t open_ids[EPF_OPEN_MAX];
 	struct codec_record records[RECORDS_MAX];
-	uint8_t payload[CODEC_BOUND(RECORDS_MAX * (EPF_RECORD_BYTES + SLOTS_MAX * 16))];
+	uint8_t payload[2 * CODEC_BOUND(RECORDS_MAX * (EPF_RECORD_BYTES + SLOTS_MAX * 16))];
+	uint32_t args_bytes; /* of the payload with the args that codec_decode appended */
 	struct codec_writer writer;
 };
 
@@ -68,7 +69,9 @@ static inline void rows_finish(struct rows *rows)
 {
 	uint32_t decoded;
 	codec_finish(&rows->writer, &rows->block);
-	MUST(codec_decode(&rows->block, rows->payload, rows->open_ids, rows->records, &decoded));
+	struct codec_payload payload = { rows->payload, rows->block.payload_bytes, sizeof(rows->payload) };
+	MUST(codec_decode(&rows->block, &payload, rows->open_ids, rows->records, &decoded));
+	rows->args_bytes = payload.count;
 	MUST(decoded == rows->block.record_count);
 }
 

@@ -58,10 +58,11 @@ epp_status *flows_prepare(struct flows *flows)
 
 static struct flow_end *find_end(const struct flows *flows, uint32_t source, uint64_t id)
 {
+	const struct flow_end wanted = { .id = id, .source = source };
+
 	if (!flows->ends_count)
 		return NULL;
-	return bsearch(&(struct flow_end){ .id = id, .source = source }, flows->ends, flows->ends_count,
-	               sizeof *flows->ends, compare_ends);
+	return bsearch(&wanted, flows->ends, flows->ends_count, sizeof *flows->ends, compare_ends);
 }
 
 void flows_meet(struct flows *flows, const epp_event *event, uint32_t row)
@@ -83,7 +84,7 @@ const struct flow_end *flows_end(const struct flows *flows, uint32_t source, uin
 
 void flows_write_receipts(const struct flows *flows, const struct export_run *run, uint64_t without_end)
 {
-	_Static_assert(FLOWS_MAX == 1048576, "as it is told");
-	export_receipt(run, without_end, "%s arrow%s left out: one of their ends is not part of this");
-	export_receipt(run, flows->left_out, "%s arrow%s left out: no more than 1048576 that the program drew are kept");
+	_Static_assert(FLOWS_MAX == 1048576, "the message below names the limit");
+	export_receipt(run, without_end, "%s arrow%s left out: an end is not in the exported part");
+	export_receipt(run, flows->left_out, "%s arrow%s left out: at most 1048576 arrows of the program are exported");
 }

@@ -1,11 +1,12 @@
-/* The table is a 4-way set-associative cache; in a full set, a new call replaces the entries in rotation. */
+/* Implements launches.h: a 4-way set-associative cache of calls by their correlation number.  In a full set, a new call
+ * replaces the entries in rotation. */
 #include "export/arrows/launches.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "timeline/events/work.h"
+#include "timeline/events/work_kind.h"
 
 #define ROWS_BITS 16
 #define ROW_CALLS 4u

@@ -1,5 +1,6 @@
-/* Joins the calls that a plugin reports to the device events that they launched, by the number that the plugin gives to
- * both: the arg `correlation` or `correlation_id`. In viewers an arrow leads from the call to the device event.
+/* For the arrows that viewers draw from a call to the device event that it launched: joins the calls that a plugin
+ * reports to device events, by the number that the plugin gives to both, the arg `correlation` or `correlation_id`.
+ * The parents of events are not found here, but in timeline/find_parent.c.
  *
  * The table remembers the last 262,144 calls, in 14 MiB.  A device event that comes later than that after its call is
  * not joined. */

@@ -6,16 +6,308 @@
  * that launched it, or else from the host event that caused it.  Each arrow has a unique id and both ends; an arrow
  * that would lead back in time is left out and counted.  The clock, the counts and the ledger are written into
  * otherData, after the events. */
+#include "export/chrome/chrome.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "encoding/json.h"
-#include "export/chrome/chrome.h"
 #include "export/facts.h"
 #include "export/ledger.h"
+
+/* ---- args ---- */
+
+/* The args of a Chrome trace event: first the data that epprof has about the event (id, parent, placement, error
+ * bounds, stream, flags), then the event's own args.  A repeated key gets a number as suffix; integers that a double
+ * cannot represent are quoted.
+ *
+ * epprof's own data is short and written with one reservation; the event's own args may have any length. */
+
+/* Room for all of epprof's own data: fewer than 13 keys of at most 20 bytes, each with a number or a word. */
+#define KNOWN_BYTES 1024u
+
+#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
+static inline char *put(char *at, const char *text, size_t bytes)
+{
+	memcpy(at, text, bytes);
+	return at + bytes;
+}
+
+/* ---- epprof's own data ---- */
+
+struct known {
+	char *start, *at;
+	struct json_keys *json_keys; /* NULL: no other keys follow */
+};
+
+static inline void begin_known(struct known *known, const char *key, size_t bytes)
+{
+	if (known->at == known->start)
+		known->at = PUT(known->at, ",\"args\":{\"");
+	else
+		known->at = PUT(known->at, ",\"");
+	known->at = put(known->at, key, bytes);
+	known->at = PUT(known->at, "\":");
+	if (known->json_keys)
+		json_keys_note(known->json_keys, key, bytes);
+}
+#define BEGIN_KNOWN(known, literal) begin_known(known, literal, sizeof(literal) - 1)
+
+static void put_flags(struct known *known, unsigned flags)
+{
+	for (; flags; flags &= flags - 1) {
+		const char *flag = export_flags[__builtin_ctz(flags)];
+		begin_known(known, flag, strlen(flag));
+		known->at = PUT(known->at, "true");
+	}
+}
+
+/* Depending on the dialect, writes the plugin's device number, or the device's number in the file (its process id). */
+static void put_device(const struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	const struct row *row = rows_recent(&chrome->rows, event->track, event->lane);
+	const struct rows_process *process = row ? &chrome->rows.processes[row->process] : NULL;
+	int64_t own = event->track->device, number = own;
+
+	if (chrome->dialect->numbers_devices && process && process->group)
+		number = process->pid;
+	if (number >= 0) {
+		BEGIN_KNOWN(known, "device");
+		known->at = json_i64(known->at, number);
+	}
+	if (own >= 0 && own != number) {
+		BEGIN_KNOWN(known, "plugin device");
+		known->at = json_i64(known->at, own);
+	}
+}
+
+static void put_known(const struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	bool device = chrome_on_device(event);
+
+	if (event->flags & EXPORT_FLAGS_NAMED) {
+		BEGIN_KNOWN(known, "id");
+		known->at = json_u64_exact(known->at, event->id);
+	}
+	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED)) {
+		BEGIN_KNOWN(known, "parent");
+		known->at = json_u64_exact(known->at, event->parent);
+	}
+	if (export_has_placement(event)) {
+		const char *placement = epp_placement_name(event->placement);
+		BEGIN_KNOWN(known, "placement");
+		*known->at++ = '"';
+		known->at = put(known->at, placement, strlen(placement));
+		*known->at++ = '"';
+		BEGIN_KNOWN(known, "start_error_ns");
+		known->at = json_i64_exact(known->at, event->start_error_ns);
+		BEGIN_KNOWN(known, "end_error_ns");
+		known->at = json_i64_exact(known->at, event->end_error_ns);
+	}
+	if (device) {
+		put_device(chrome, known, event);
+		BEGIN_KNOWN(known, "stream");
+		known->at = json_i64_exact(known->at, event->track->stream);
+	}
+	put_flags(known, event->flags & ~EXPORT_FLAGS_NAMED);
+}
+
+/* ---- the event's own args ---- */
+
+static void write_arg(struct json_keys *json_keys, const epp_trace_arg *arg)
+{
+	sink_text(json_keys->sink, json_keys->count ? "," : ",\"args\":{");
+	json_keys_arg(json_keys, arg);
+}
+
+/* The dialect's ids end with a comma, but begin_known writes one itself. */
+static void put_ids(struct chrome *chrome, struct known *known, const epp_event *event)
+{
+	char *at;
+
+	if (!chrome->dialect->put_ids)
+		return;
+	at = PUT(known->at, ",\"args\":{");
+	char *end = chrome->dialect->put_ids(chrome, at, event, known->json_keys);
+	if (end != at)
+		known->at = end - 1;
+}
+
+/* Writes the data that epprof has about an event, then the event's own args; does not close the record. */
+static void chrome_args(struct export_run *run, const epp_event *event)
+{
+	struct json_keys *json_keys = &((struct chrome *)run->state)->json_keys;
+	const epp_trace_arg *args = export_args(event);
+	struct known known;
+
+	json_keys->sink = run->sink;
+	json_keys->count = 0;
+	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
+	known.json_keys = event->args_count ? json_keys : NULL;
+	put_ids(run->state, &known, event);
+	put_known(run->state, &known, event);
+	bool any = known.at != known.start || event->args_count;
+	sink_commit(run->sink, known.at);
+	for (uint32_t i = 0; i < event->args_count; i++)
+		write_arg(json_keys, &args[i]);
+	if (any)
+		sink_bytes(run->sink, "}", 1);
+}
+
+/* ---- names of processes and threads ---- */
+
+/* The head of a Chrome trace event: phase, name, category, row, time.
+ *
+ * Most of it repeats.  The piece with the name is cached by name, the piece with the numbers by row, and both are
+ * copied with a fixed length. */
+
+#define PIECE_START ",\n{\"ph\":\"?\",\"name\":\""
+#define PIECE_PHASE (sizeof ",\n{\"ph\":\"" - 1)
+
+static void write_metadata(struct sink *sink, const struct row *row, const char *what)
+{
+	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{", what, row->pid, row->tid);
+}
+
+/* Without several sources the header has the label of the only process, so this writes nothing. */
+static void announce_labels(const struct export_run *run, const struct rows_process *process)
+{
+	struct sink *sink = run->sink;
+	epp_trace_source source = { .struct_size = sizeof(source) };
+
+	if (process->group || run->info->sources_count < 2 || !epp_trace_source_at(run->trace, process->source, &source))
+		return;
+	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%u,\"args\":{\"labels\":\"", process->pid);
+	sink_json_text(sink, source.label, strlen(source.label));
+	if (source.hostname[0]) {
+		sink_text(sink, source.label[0] ? " on " : "on ");
+		sink_json_text(sink, source.hostname, strlen(source.hostname));
+	}
+	sink_text(sink, "\"}}");
+}
+
+void chrome_write_device_name(const struct export_run *run, const epp_trace_track *track)
+{
+	const char *plugin = epp_trace_track_plugin(run->trace, track);
+
+	sink_text(run->sink, "\"");
+	sink_json_text(run->sink, track->group, strlen(track->group));
+	/* Most device names already contain the plugin's name. */
+	if (plugin && !strstr(track->group, plugin)) {
+		sink_text(run->sink, " (");
+		sink_json_text(run->sink, plugin, strlen(plugin));
+		sink_text(run->sink, ")");
+	}
+	sink_text(run->sink, "\"");
+}
+
+static void announce_process(const struct export_run *run, const struct rows_process *process, uint32_t index,
+                             const epp_trace_track *track)
+{
+	struct sink *sink = run->sink;
+
+	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"args\":{\"name\":", process->pid);
+	if (process->group)
+		chrome_write_device_name(run, track);
+	else
+		sink_json_string(sink, process->name);
+	/* Processes come first, devices below. */
+	sink_format(sink, "}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,\"args\":{\"sort_index\":%u}}",
+	            process->pid, index + (process->group ? 100000 : 0));
+	announce_labels(run, process);
+}
+
+static void announce_row(struct sink *sink, struct row *row)
+{
+	char lane[ROWS_LANE_BYTES];
+
+	write_metadata(sink, row, "thread_name");
+	sink_text(sink, "\"name\":\"");
+	sink_json_text(sink, row->track->name, strlen(row->track->name));
+	sink_text(sink, rows_lane_text(row->lane, lane));
+	sink_text(sink, "\"}}");
+	write_metadata(sink, row, "thread_sort_index");
+	sink_format(sink, "\"sort_index\":%" PRId64 "}}", rows_sort_index(row));
+	row->text_bytes = (uint8_t)snprintf(row->text, sizeof row->text, "\"pid\":%u,\"tid\":%u,\"ts\":", row->pid,
+	                                    row->tid);
+	row->announced = true;
+}
+
+epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
+{
+	struct chrome *chrome = run->state;
+
+	EPP_TRY(rows_find(&chrome->rows, run->info, track, lane, row));
+	if (!(*row)->announced) {
+		struct rows_process *process = &chrome->rows.processes[(*row)->process];
+		if (!process->announced)
+			announce_process(run, process, (*row)->process, track);
+		process->announced = true;
+		announce_row(run->sink, *row);
+	}
+	return NULL;
+}
+
+/* Makes the piece of a name; returns NULL if it is too long to cache. */
+static const struct chrome_piece *make_piece(const struct chrome *chrome, struct chrome_piece *piece,
+                                             const epp_event *event, unsigned category)
+{
+	char escaped[JSON_ESCAPED_BYTES(sizeof piece->text)];
+	const char *end = chrome->dialect->category_ends[category];
+
+	if (!event->name_number || event->name_bytes > sizeof piece->text)
+		return NULL;
+	size_t escaped_bytes = (size_t)(json_escape(escaped, event->name, event->name_bytes) - escaped);
+	if (strlen(PIECE_START) + escaped_bytes + strlen(end) > sizeof piece->text)
+		return NULL;
+	char *at = mempcpy(piece->text, PIECE_START, strlen(PIECE_START));
+	at = mempcpy(at, escaped, escaped_bytes);
+	at = mempcpy(at, end, strlen(end));
+	piece->bytes = (uint8_t)(at - piece->text);
+	piece->name = event->name_number;
+	piece->category = (uint8_t)category;
+	return piece;
+}
+
+static inline const struct chrome_piece *find_piece(struct chrome *chrome, const epp_event *event, unsigned category)
+{
+	struct chrome_piece *piece = &chrome->pieces[(event->name_number * 4 + category) % CHROME_PIECES_COUNT];
+
+	if (piece->name == event->name_number && piece->category == category && piece->name)
+		return piece;
+	return make_piece(chrome, piece, event, category);
+}
+
+/* Writes the beginning of a record, up to and including its time.  Returns the position after it, with room for a
+ * duration and a few words; the caller commits. */
+static char *chrome_head(struct export_run *run, const epp_event *event, const struct row *row, char phase, int64_t time_ns)
+{
+	const struct chrome_dialect *dialect = ((const struct chrome *)run->state)->dialect;
+	unsigned category = dialect->category(event);
+	const struct chrome_piece *piece = find_piece(run->state, event, category);
+	char *at;
+
+	if (piece) {
+		at = sink_reserve(run->sink, CHROME_HEAD_BYTES);
+		memcpy(at, piece->text, sizeof piece->text);
+		at[PIECE_PHASE] = phase;
+		at += piece->bytes;
+	} else {
+		sink_format(run->sink, ",\n{\"ph\":\"%c\",\"name\":\"", phase);
+		sink_json_text(run->sink, event->name, event->name_bytes);
+		sink_text(run->sink, dialect->category_ends[category]);
+		at = sink_reserve(run->sink, CHROME_HEAD_BYTES);
+	}
+	memcpy(at, row->text, sizeof row->text);
+	return json_us(at + row->text_bytes, time_ns);
+}
+
+/* ---- events ---- */
 
 /* A host event that other events refer to and that is not on the first lane of its track.  Such events are rare. */
 struct moved {
@@ -232,7 +524,7 @@ epp_status *chrome_event(struct export_run *run, const epp_event *event)
 			return write_launch(run, event, row_index);
 		if (event->track->kind == EPP_TRACK_CALLS)
 			EPP_TRY(launches_add(&chrome->launches, event, row_index, &(const struct launch_call *){ NULL }));
-		if (event->flags & EPP_FLAG_REFERRED && event->lane)
+		if (event->flags & EPP_FLAG_REFERENCED && event->lane)
 			return remember_moved(chrome, event);
 		break;
 	case EPP_EVENT_INSTANT:
@@ -284,9 +576,9 @@ void chrome_write_receipts(const struct export_run *run)
 	const struct chrome *chrome = run->state;
 
 	flows_write_receipts(&chrome->drawn, run, chrome->flows_without_end);
-	export_receipt(run, chrome->flows_back_in_time, "%s arrow%s left out: they would lead back in time");
-	export_receipt(run, chrome->counters_without_number, "%s counter value%s left out: they are not numbers");
-	export_receipt(run, chrome->before_zero, "%s event%s before the trace's time 0; some viewers drop such");
+	export_receipt(run, chrome->flows_back_in_time, "%s arrow%s left out: they end before they start");
+	export_receipt(run, chrome->counters_without_number, "%s counter value%s left out: not a number");
+	export_receipt(run, chrome->before_zero, "%s event%s before the trace's time 0; some viewers drop them");
 }
 
 static epp_status *chrome_end(struct export_run *run)

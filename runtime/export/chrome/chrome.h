@@ -1,5 +1,4 @@
-/* State and functions that the files of the Chrome writer share: the head of a record (chrome_head.c), its args
- * (chrome_args.c). */
+/* State and functions that the writers of Chrome's trace events and of Kineto's JSON share. */
 #ifndef EPPROF_RUNTIME_EXPORT_CHROME_CHROME_H
 #define EPPROF_RUNTIME_EXPORT_CHROME_CHROME_H
 
@@ -71,10 +70,6 @@ static inline epp_status *chrome_row(struct export_run *run, const epp_trace_tra
 /* Writes the name of a device and its plugin, as a JSON text. */
 void chrome_write_device_name(const struct export_run *run, const epp_trace_track *track);
 
-/* Writes the beginning of a record, up to and including its time.  Returns the position after it, with room for a
- * duration and a few words; the caller commits. */
-char *chrome_head(struct export_run *run, const epp_event *event, const struct row *row, char phase, int64_t time_ns);
-
 static inline bool chrome_on_device(const epp_event *event)
 {
 	return event->track->kind == EPP_TRACK_DEVICE;
@@ -82,9 +77,7 @@ static inline bool chrome_on_device(const epp_event *event)
 /* Returns whether chrome_args has nothing to write for an event.  This is true for most host events. */
 static inline bool chrome_is_plain(const epp_event *event)
 {
-	return !event->flags && !event->args_count && !export_tells_place(event);
+	return !event->flags && !event->args_count && !export_has_placement(event);
 }
-/* Writes the data that epprof has about an event, then the event's own args; does not close the record. */
-void chrome_args(struct export_run *run, const epp_event *event);
 
 #endif

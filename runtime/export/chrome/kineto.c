@@ -2,12 +2,13 @@
  * (Holistic Trace Analysis, TensorBoard's plugin).
  *
  * Sessions become user annotations, nodes become operators, Api events become calls of the runtime or driver, and
- * device events become kernels, copies or fills (timeline/events/work.h).  An `External id` names the host event that
- * caused a device event or a call.  A `correlation` joins a call to the device event that it launched, by the plugin's
- * number; if a plugin gives no number, it joins the host event to the device events that it caused.  The numbers are
- * relative to the first one of each source and plugin, because readers keep them as doubles, and no two sources or
- * plugins share one.  A device is a process and a stream a thread, with their own numbers.  A device without a number,
- * or with a number that a device of another plugin has, gets the next number above the largest device or stream. */
+ * device events become kernels, copies or fills (timeline/events/work_kind.h).  An `External id` names the host event
+ * that caused a device event or a call.  A `correlation` joins a call to the device event that it launched, by the
+ * plugin's number; if a plugin gives no number, it joins the host event to the device events that it caused.  The
+ * numbers are relative to the first one of each source and plugin, because readers keep them as doubles, and no two
+ * sources or plugins share one.  A device is a process and a stream a thread, with their own numbers.  A device without
+ * a number, or with a number that a device of another plugin has, gets the next number above the largest device or
+ * stream. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -15,7 +16,7 @@
 #include "export/chrome/chrome.h"
 #include "export/facts.h"
 #include "export/ledger.h"
-#include "timeline/events/work.h"
+#include "timeline/events/work_kind.h"
 
 /* The first ids of a process are unix ns, later ones use a counter of the process: no id is smaller than the first id
  * met minus this distance. */
@@ -56,7 +57,7 @@ static unsigned category(const epp_event *event)
 
 	if (event->category == EPP_SESSION)
 		return is_device ? GPU_USER_ANNOTATION : USER_ANNOTATION;
-	if (!work_is_told(event))
+	if (!work_is_classified(event))
 		return is_device ? (unsigned)WORK_KERNEL : event->category == EPP_API ? (unsigned)WORK_RUNTIME : CPU_OP;
 	return work_of(NULL, event);
 }
@@ -100,7 +101,7 @@ static char *put_number(char *at, const char *key, uint64_t number, struct json_
  * does not join the call to the device event. */
 static bool has_plugin_number(const struct kineto *kineto, const epp_event *event, uint64_t *number)
 {
-	bool is_joined = is_call(event) ? event->flags & EPP_FLAG_REFERRED
+	bool is_joined = is_call(event) ? event->flags & EPP_FLAG_REFERENCED
 	                                : event->parent_track && event->parent_track->kind == EPP_TRACK_CALLS;
 
 	return (is_call(event) || chrome_on_device(event)) && !is_joined && event->track->producer >= 0 &&
@@ -111,7 +112,7 @@ static char *put_ids(struct chrome *chrome, char *at, const epp_event *event, st
 {
 	struct kineto *kineto = (struct kineto *)chrome;
 	uint32_t source = event->track->source;
-	uint64_t own_id = !chrome_on_device(event) && event->flags & EPP_FLAG_REFERRED ? event->id : 0;
+	uint64_t own_id = !chrome_on_device(event) && event->flags & EPP_FLAG_REFERENCED ? event->id : 0;
 	uint64_t cause_id = chrome_on_device(event) || (is_call(event) && !own_id) ? event->parent : own_id;
 	uint64_t cause = number_of(kineto, source, cause_id), plugin_number;
 
@@ -227,7 +228,7 @@ static epp_status *kineto_end(struct export_run *run)
 	EPP_TRY(ledger_write(run, run->sink));
 	sink_text(run->sink, "}\n}\n");
 	chrome_write_receipts(run);
-	export_receipt(run, kineto->ids_without_number, "%s correlation%s left out: their ids lie too far apart");
+	export_receipt(run, kineto->ids_without_number, "%s correlation%s left out: the range of ids is too large");
 	return NULL;
 }
 
@@ -242,7 +243,7 @@ static void kineto_deinit(struct export_run *run)
 
 const struct export_writer export_kineto = {
 	.format = { "kineto", ".pt.trace.json",
-	            "the JSON of PyTorch's Kineto: for Holistic Trace Analysis and TensorBoard" },
+	            "JSON as PyTorch's Kineto writes it, for Holistic Trace Analysis and TensorBoard" },
 	.state_bytes = sizeof(struct kineto),
 	.begin = kineto_begin,
 	.event = chrome_event,

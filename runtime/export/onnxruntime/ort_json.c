@@ -3,25 +3,468 @@
  *
  * One record a line, times in integer microseconds, rounded down.  Host events are written in order of their end, so a
  * record waits until no later event can end before it; the number of waiting records is about that of open events.
- * Events of execution providers follow after the host events; meanwhile they are in a temporary file.  Events that ONNX
- * Runtime's collector recorded have the profile's own times as args, and events that were imported from a provider's
- * profile have its rows too: these are written back with their original values, independent of their placement on the
- * timeline; all other events get their place on the same clock.  The last record, with duration 0, is the ledger.  The
- * format has no instants, counters or arrows; these are counted. */
+ * Events of execution providers follow after the host events; meanwhile they are in a temporary file.
+ *
+ * epprof's collector stores the profile's start and duration as args of each event.  The importer stores pid and tid
+ * too. If an event has these args, they are written unchanged; otherwise its time on the timeline is written.  The last
+ * record, with duration 0, is the ledger.  The format has no instants, counters or arrows; these are counted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
+#include "containers/array.h"
 #include "encoding/json.h"
 #include "epprof/epprof.h"
+#include "epprof/timeline.h"
+#include "export/json_object_keys.h"
 #include "export/ledger.h"
-#include "export/onnxruntime/event_spool.h"
-#include "export/onnxruntime/ort_args.h"
 #include "export/onnxruntime/pending.h"
 #include "export/pieces.h"
 #include "export/rows.h"
+#include "export/sink/sink.h"
 #include "export/writer.h"
+
+/* The args of a record of ONNX Runtime's JSON. */
+
+/* The leading args of an event that is also in ONNX Runtime's own profile: ort_ts_us, ort_dur_us and ort_profile_us.
+ * For a host event, ONNX Runtime's collector records them (bridges/onnxruntime/ort_event_record.c), and adds
+ * ort_started_us to some.  For a provider's event, the importer adds them (import/record.h), with ort_pid and
+ * ort_tid. */
+struct ort_own {
+	uint32_t args_count; /* number of these args */
+	bool has_times;
+	bool has_row; /* whether pid and tid are set */
+	int64_t start_us, duration_us;
+	int64_t profile_us; /* start of that profile, since the epoch; 0: unknown */
+	int64_t pid, tid;
+};
+
+/* State that is kept from record to record. */
+struct ort_args {
+	struct json_keys json_keys;
+	struct json_recent correlation;
+	struct {
+		int64_t start_error_ns, end_error_ns;
+		uint8_t placement;
+		uint8_t bytes; /* 0: empty */
+		char text[160];
+	} place; /* of the last event */
+};
+
+static inline bool ort_of_provider(const epp_event *event)
+{
+	return event->track->kind == EPP_TRACK_DEVICE || event->track->producer >= 0;
+}
+
+static inline int64_t ort_microseconds(int64_t ns)
+{
+	int64_t us = ns / 1000;
+
+	return us * 1000 > ns ? us - 1 : us;
+}
+
+/* Events in a temporary file, for a format that writes some events further down: put in the order of arrival, then
+ * taken in that order.  Tracks and names are not copied; they belong to the timeline and the trace.  Args are
+ * copied. */
+
+struct event_spool {
+	struct sink_spool spool;
+	uint64_t bytes_count, bytes_taken;
+	char *piece; /* part of the file that is in memory */
+	size_t piece_room, piece_bytes, piece_at;
+	epp_event event; /* the event returned last */
+};
+
+/* ---- event spool ---- */
+
+/* Stores each event as a head, its array of args, and the texts of the args one after the other. */
+
+#define PIECE_BYTES (256u << 10)
+
+/* The fields of an event that a format may read, in half the size of epp_event. */
+struct head {
+	const char *name;
+	const epp_trace_track *track;
+	int64_t start_ns, duration_ns, start_error_ns, end_error_ns;
+	int64_t parent_start_ns; /* INT64_MIN: unknown */
+	uint32_t name_bytes, name_number, lane, flags;
+	uint32_t args_bytes; /* with their texts, rounded up so that the next head is aligned */
+	uint8_t kind, category, placement, args_count;
+};
+
+/* Errors: EPP_OUT_OF_MEMORY. */
+static epp_status *event_spool_init(struct event_spool *spool)
+{
+	*spool = (struct event_spool){ 0 };
+	return sink_spool_init(&spool->spool);
+}
+
+/* Accepts a zeroed spool, and one whose init failed. */
+static void event_spool_deinit(struct event_spool *spool)
+{
+	sink_spool_deinit(&spool->spool);
+	free(spool->piece);
+	*spool = (struct event_spool){ 0 };
+}
+
+/* ---- put ---- */
+
+static size_t texts_bytes(const epp_trace_arg *args, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += args[i].type == EPP_ARG_TEXT ? args[i].text_bytes : 0;
+	return bytes;
+}
+
+static void put_args(struct sink *sink, const epp_event *event, size_t unused)
+{
+	static const char zeros[8];
+	const epp_trace_arg *args = export_args(event);
+
+	sink_bytes(sink, args, event->args_count * sizeof *args);
+	for (size_t i = 0; i < event->args_count; i++)
+		if (args[i].type == EPP_ARG_TEXT)
+			sink_bytes(sink, args[i].value.text, args[i].text_bytes);
+	sink_bytes(sink, zeros, unused);
+}
+
+static void event_spool_put(struct event_spool *spool, const epp_event *event)
+{
+	struct sink *sink = &spool->spool.sink;
+	size_t bytes = event->args_count * sizeof(epp_trace_arg) + texts_bytes(export_args(event), event->args_count);
+	size_t unused = -bytes % 8;
+	const struct head head = { .name = event->name,
+		                   .track = event->track,
+		                   .start_ns = event->start_ns,
+		                   .duration_ns = event->duration_ns,
+		                   .start_error_ns = event->start_error_ns,
+		                   .end_error_ns = event->end_error_ns,
+		                   .parent_start_ns = event->parent ? event->parent_start_ns : INT64_MIN,
+		                   .name_bytes = (uint32_t)event->name_bytes,
+		                   .name_number = event->name_number,
+		                   .lane = event->lane,
+		                   .flags = event->flags,
+		                   .args_bytes = (uint32_t)(bytes + unused),
+		                   .kind = event->kind,
+		                   .category = event->category,
+		                   .placement = event->placement,
+		                   .args_count = event->args_count };
+
+	sink_bytes(sink, &head, sizeof head);
+	if (event->args_count)
+		put_args(sink, event, unused);
+	spool->bytes_count += sizeof head + head.args_bytes;
+}
+
+/* ---- take ---- */
+
+/* Makes the next `bytes` bytes available at piece_at, and fills the rest of the buffer from the file. */
+static epp_status *need(struct event_spool *spool, size_t bytes)
+{
+	size_t rest = spool->piece_bytes - spool->piece_at;
+
+	if (rest >= bytes)
+		return NULL;
+	if (!array_reserve(&spool->piece, &spool->piece_room, bytes > PIECE_BYTES ? bytes : PIECE_BYTES, 1))
+		return epp_status_no_memory();
+	memmove(spool->piece, spool->piece + spool->piece_at, rest);
+	uint64_t left = spool->bytes_count - spool->bytes_taken;
+	size_t more = left < spool->piece_room - rest ? (size_t)left : spool->piece_room - rest;
+	spool->piece_at = 0;
+	spool->piece_bytes = rest + more;
+	EPP_TRY(sink_spool_read(&spool->spool, spool->bytes_taken, spool->piece + rest, more));
+	spool->bytes_taken += more;
+	return NULL;
+}
+
+static void point_to_texts(epp_trace_arg *args, size_t count)
+{
+	const char *text = (const char *)(args + count);
+
+	for (size_t i = 0; i < count; i++)
+		if (args[i].type == EPP_ARG_TEXT) {
+			args[i].value.text = text;
+			text += args[i].text_bytes;
+		}
+}
+
+/* `*event` is NULL after the last event.  The event has no ids, ticks or depth; of its parent only the start is set.
+ * No event may be put after the first call.  Ownership: valid until the next call.  Errors: those of the temporary
+ * file, EPP_OUT_OF_MEMORY. */
+static epp_status *event_spool_take(struct event_spool *spool, const epp_event **event)
+{
+	struct head head;
+
+	*event = NULL;
+	if (spool->bytes_taken == spool->bytes_count && spool->piece_at == spool->piece_bytes)
+		return NULL;
+	EPP_TRY(need(spool, sizeof head));
+	memcpy(&head, spool->piece + spool->piece_at, sizeof head);
+	spool->piece_at += sizeof head;
+	EPP_TRY(need(spool, head.args_bytes));
+	epp_trace_arg *args = (void *)(spool->piece + spool->piece_at);
+	point_to_texts(args, head.args_count);
+	spool->piece_at += head.args_bytes;
+	spool->event = (epp_event){ .start_ns = head.start_ns,
+		                    .duration_ns = head.duration_ns,
+		                    .start_error_ns = head.start_error_ns,
+		                    .end_error_ns = head.end_error_ns,
+		                    .parent = head.parent_start_ns != INT64_MIN,
+		                    .name = head.name,
+		                    .name_bytes = head.name_bytes,
+		                    .track = head.track,
+		                    .parent_start_ns = head.parent_start_ns,
+		                    .parent_end_ns = INT64_MIN,
+		                    .launch_ns = INT64_MIN,
+		                    .queue_ns = INT64_MIN,
+		                    .name_number = head.name_number,
+		                    .lane = head.lane,
+		                    .kind = head.kind,
+		                    .category = head.category,
+		                    .placement = head.placement,
+		                    .args_count = head.args_count,
+		                    .flags = head.flags,
+		                    .args = args };
+	*event = &spool->event;
+	return NULL;
+}
+
+/* ---- args ---- */
+
+/* Writes the args of a record.  A text arg that is a JSON array or object is written unquoted; every other arg is a
+ * string, including numbers.  epprof's own data is short: for an event without args it is written with one reservation,
+ * and mostly copied from the previous event. */
+
+/* Room for one item of epprof's own data and the end of the record; room for all items. */
+#define KNOWN_BYTES 128u
+#define ALL_KNOWN_BYTES (8 * KNOWN_BYTES)
+
+#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
+static inline char *put(char *at, const char *text, size_t bytes)
+{
+	memcpy(at, text, bytes);
+	return at + bytes;
+}
+
+static bool is_number(const epp_trace_arg *arg, const char *key, int64_t *value)
+{
+	if (arg->type != EPP_ARG_I64 || arg->key_bytes != strlen(key) || memcmp(arg->key, key, arg->key_bytes) != 0)
+		return false;
+	*value = arg->value.i64;
+	return true;
+}
+
+static struct ort_own ort_own_of(const epp_event *event)
+{
+	const epp_trace_arg *args = export_args(event);
+	struct ort_own own = { 0 };
+	int64_t started_us;
+
+	if (event->args_count < 3 || !is_number(&args[0], "ort_ts_us", &own.start_us) ||
+	    !is_number(&args[1], "ort_dur_us", &own.duration_us) ||
+	    !is_number(&args[2], "ort_profile_us", &own.profile_us))
+		return own;
+	own.args_count = 3;
+	own.has_times = true;
+	own.has_row = event->args_count >= 5 && is_number(&args[3], "ort_pid", &own.pid) &&
+	              is_number(&args[4], "ort_tid", &own.tid);
+	if (own.has_row)
+		own.args_count = 5;
+	else if (event->args_count > 3 && is_number(&args[3], "ort_started_us", &started_us))
+		own.args_count = 4;
+	return own;
+}
+
+/* Each writes the comma before the arg if it needs one. */
+static void ort_begin_arg(struct json_keys *json_keys, const char *key, size_t bytes)
+{
+	if (json_keys->count)
+		sink_bytes(json_keys->sink, ",", 1);
+	json_keys_key(json_keys, key, bytes);
+	sink_text(json_keys->sink, " : ");
+}
+
+static void ort_arg_i64(struct json_keys *json_keys, const char *key, int64_t value)
+{
+	ort_begin_arg(json_keys, key, strlen(key));
+	char *at = sink_reserve(json_keys->sink, 2 + JSON_NUMBER_BYTES);
+	*at++ = '"';
+	at = json_i64(at, value);
+	*at++ = '"';
+	sink_commit(json_keys->sink, at);
+}
+
+static void ort_arg_text(struct json_keys *json_keys, const char *key, const char *text)
+{
+	ort_begin_arg(json_keys, key, strlen(key));
+	sink_json_string(json_keys->sink, text);
+}
+
+static void write_value(struct sink *sink, const epp_trace_arg *arg)
+{
+	char number[JSON_NUMBER_BYTES], *end = number;
+	const char *text = arg->value.text;
+
+	switch (arg->type) {
+	case EPP_ARG_TEXT:
+		if (arg->text_bytes && (text[0] == '{' || text[0] == '[') && json_valid(text, arg->text_bytes)) {
+			sink_bytes(sink, text, arg->text_bytes);
+			return;
+		}
+		sink_bytes(sink, "\"", 1);
+		sink_json_text(sink, text, arg->text_bytes);
+		sink_bytes(sink, "\"", 1);
+		return;
+	case EPP_ARG_F64:
+		end = json_f64(number, arg->value.f64);
+		break;
+	case EPP_ARG_U64:
+		end = json_u64(number, arg->value.u64);
+		break;
+	default:
+		end = json_i64(number, arg->value.i64);
+	}
+	/* NaN and infinity are already quoted words. */
+	if (number[0] != '"')
+		sink_bytes(sink, "\"", 1);
+	sink_bytes(sink, number, (size_t)(end - number));
+	if (number[0] != '"')
+		sink_bytes(sink, "\"", 1);
+}
+
+/* ---- epprof's own data ---- */
+
+struct known {
+	struct sink *sink;
+	char *at;
+	struct json_keys *json_keys; /* NULL: the event has no args, so no key can repeat */
+	bool any;
+};
+
+static inline void begin_known(struct known *known, const char *key, size_t bytes)
+{
+	if (known->json_keys) {
+		sink_commit(known->sink, known->at);
+		ort_begin_arg(known->json_keys, key, bytes);
+		known->at = sink_reserve(known->sink, KNOWN_BYTES);
+		return;
+	}
+	if (known->any)
+		*known->at++ = ',';
+	known->any = true;
+	*known->at++ = '"';
+	known->at = put(known->at, key, bytes);
+	known->at = PUT(known->at, "\" : ");
+}
+
+static inline void put_word(struct known *known, const char *key, const char *word)
+{
+	begin_known(known, key, strlen(key));
+	*known->at++ = '"';
+	known->at = put(known->at, word, strlen(word));
+	*known->at++ = '"';
+}
+
+static inline void put_i64(struct known *known, const char *key, int64_t value)
+{
+	begin_known(known, key, strlen(key));
+	*known->at++ = '"';
+	known->at = json_i64(known->at, value);
+	*known->at++ = '"';
+}
+
+/* ONNX Runtime's id of a host event is its start in microseconds. */
+static inline void put_correlation(struct known *known, int64_t start_us, struct json_recent *recent)
+{
+	begin_known(known, "ort_correlation_id", strlen("ort_correlation_id"));
+	*known->at++ = '"';
+	known->at = start_us < 0 ? json_i64(known->at, start_us) : json_u64_recent(known->at, (uint64_t)start_us, recent);
+	*known->at++ = '"';
+}
+
+static inline void put_place(struct known *known, const epp_event *event)
+{
+	put_word(known, "placement", epp_placement_name(event->placement));
+	put_i64(known, "start_error_ns", event->start_error_ns);
+	put_i64(known, "end_error_ns", event->end_error_ns);
+}
+
+/* Consecutive events often have the same placement and errors, so the text of the last event is reused. */
+static inline void put_place_as_before(struct known *known, const epp_event *event, struct ort_args *args)
+{
+	if (args->place.bytes && args->place.placement == event->placement &&
+	    args->place.start_error_ns == event->start_error_ns && args->place.end_error_ns == event->end_error_ns) {
+		if (known->any)
+			*known->at++ = ',';
+		known->any = true;
+		memcpy(known->at, args->place.text, sizeof args->place.text);
+		known->at += args->place.bytes;
+		return;
+	}
+	const char *from = known->at + known->any;
+	put_place(known, event);
+	args->place.placement = event->placement;
+	args->place.start_error_ns = event->start_error_ns;
+	args->place.end_error_ns = event->end_error_ns;
+	args->place.bytes = (uint8_t)(known->at - from);
+	memcpy(args->place.text, from, args->place.bytes);
+}
+
+static inline bool is_there(const struct known *known, const char *key)
+{
+	return known->json_keys && json_keys_has(known->json_keys, key);
+}
+
+static inline void put_known(struct known *known, const struct export_run *run, const epp_event *event,
+                             struct ort_args *args)
+{
+	bool of_provider = ort_of_provider(event);
+
+	if (event->flags & EPP_FLAG_UNENDED)
+		put_word(known, "unended", "true");
+	if (event->flags & EPP_FLAG_OPEN)
+		put_word(known, "open", "true");
+	if (of_provider && event->parent && event->parent_start_ns != INT64_MIN && !is_there(known, "ort_correlation_id"))
+		put_correlation(known, ort_microseconds(run->info->epoch_unix_ns + event->parent_start_ns),
+		                &args->correlation);
+	if (of_provider && !is_there(known, "stream"))
+		put_i64(known, "stream", event->track->stream);
+	if (!of_provider && !export_has_placement(event))
+		return;
+	if (known->json_keys)
+		put_place(known, event);
+	else
+		put_place_as_before(known, event, args);
+}
+
+/* Writes the event's args without the `own` ones, then epprof's own data (not for a provider's event that is written
+ * back with its original row), and the end of the record. */
+static void ort_write_args(const struct export_run *run, struct ort_args *memory, struct sink *sink,
+                           const epp_event *event, const struct ort_own *own)
+{
+	const epp_trace_arg *args = export_args(event);
+	struct json_keys *json_keys = &memory->json_keys;
+
+	json_keys->sink = sink;
+	json_keys->count = 0;
+	for (uint32_t i = own->args_count; i < event->args_count; i++) {
+		ort_begin_arg(json_keys, args[i].key, args[i].key_bytes);
+		write_value(sink, &args[i]);
+	}
+	struct known known = { .sink = sink,
+		               .at = sink_reserve(sink, ALL_KNOWN_BYTES),
+		               .json_keys = json_keys->count ? json_keys : NULL };
+	if (!own->has_row)
+		put_known(&known, run, event, memory);
+	sink_commit(sink, PUT(known.at, "}}"));
+}
+
+/* ---- the format ---- */
 
 /* The categories with a name, and one for all others. */
 #define CATEGORIES_COUNT 5u
@@ -63,8 +506,6 @@ static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 }
 
 /* ---- records ---- */
-
-#define PUT(at, literal) ((char *)mempcpy(at, literal, sizeof(literal) - 1))
 
 /* Writes the record up to the row. */
 static inline char *put_category(const struct ort *ort, char *at, const epp_event *event, size_t skipped)
@@ -282,10 +723,10 @@ static epp_status *ort_end(struct export_run *run)
 	EPP_TRY(write_providers(run));
 	EPP_TRY(write_ledger(run));
 	sink_text(run->sink, "\n]\n");
-	export_receipt(run, ort->instants, "%s instant%s left out: the format has none");
-	export_receipt(run, ort->counters, "%s counter value%s left out: the format has none");
-	export_receipt(run, ort->flows, "%s arrow%s left out: the format has none");
-	export_receipt(run, ort->rounded, "%s event%s rounded down to microseconds: the format has nothing finer");
+	export_receipt(run, ort->instants, "%s instant%s left out: the format does not support them");
+	export_receipt(run, ort->counters, "%s counter value%s left out: the format does not support them");
+	export_receipt(run, ort->flows, "%s arrow%s left out: the format does not support them");
+	export_receipt(run, ort->rounded, "%s event%s rounded down to microseconds, the format's unit");
 	return NULL;
 }
 
@@ -300,7 +741,7 @@ static void ort_deinit(struct export_run *run)
 }
 
 const struct export_writer export_ort = {
-	.format = { "ort", ".json", "ONNX Runtime's profile JSON: integer microseconds, for tools made for it" },
+	.format = { "ort", ".json", "ONNX Runtime's profile JSON, in integer microseconds, for tools that read it" },
 	.state_bytes = sizeof(struct ort),
 	.begin = ort_begin,
 	.event = ort_event,

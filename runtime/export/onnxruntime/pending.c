@@ -1,5 +1,5 @@
-/* Selected texts are sorted by radix sort, 11 bits a pass: the times of some thousand neighbouring events differ in few
- * bits. */
+/* Implements pending.h: selects the texts that are due and sorts them by time, with a radix sort of 11 bits a pass,
+ * because the times of some thousand neighbouring events differ in few bits. */
 #include "export/onnxruntime/pending.h"
 
 #include <stdlib.h>

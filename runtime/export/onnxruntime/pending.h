@@ -1,5 +1,5 @@
-/* Texts that wait until they can be written in order of time.  They are searched in batches of thousands, so that the
- * cost for each is small:
+/* Holds written records of events until they can be output in order of time.  They are searched in batches of
+ * thousands, so that the cost for each is small:
  *
  *   pending_reserve(&pending, bytes, &room);
  *   pending_commit(&pending, time_ns, bytes written);

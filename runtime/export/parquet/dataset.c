@@ -13,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/options.h"
-#include "base/status.h"
+#include "base/output_file.h"
 #include "export/ledger.h"
 #include "export/parquet/parquet_file.h"
-#include "export/sink/sink_file.h"
+#include "export/sink/sink.h"
 
 #define PROCESSES_A_FILE 64u
 #define NAME_MAX_BYTES 128u
@@ -61,7 +62,7 @@ static void remove_tree(int parent, const char *name)
 	int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder < 0)
 		return;
-	while ((bytes = getdents64(folder, entries, sizeof entries)) > 0) {
+	while ((bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
 		for (ssize_t at = 0; at < bytes;) {
 			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
 			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -84,7 +85,8 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 
 	if (!*run || *run == '.' || run[strspn(run, EPP_RUN_LETTERS)])
 		return epp_status_create(EPP_INVALID_ARGUMENT,
-		                         "run '%s': letters, digits, '.', '_' and '-' make a folder's name", run);
+		                         "run '%s': only letters, digits, '.', '_' and '-' are allowed in a folder's name",
+		                         run);
 	dataset->made_directory = mkdir(directory, 0777) == 0;
 	if (!dataset->made_directory && errno != EEXIST)
 		return epp_status_errno(errno, "%s", directory);
@@ -93,23 +95,38 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 		return epp_status_no_memory();
 	}
 	if (!overwrite && lstat(dataset->place, &st) == 0)
-		return epp_status_create(EPP_UNAVAILABLE, "%s: exists already", dataset->place);
+		return epp_status_create(EPP_EXISTS, "%s: exists already", dataset->place);
 	/* Engines ignore names that begin with a dot. */
-	if (asprintf(&dataset->making, "%s/.run=%s.%ld", directory, run, (long)getpid()) < 0) {
-		dataset->making = NULL;
+	char *making;
+	if (asprintf(&making, "%s/.run=%s.XXXXXX", directory, run) < 0)
 		return epp_status_no_memory();
+	if (!mkdtemp(making)) {
+		epp_status *status = epp_status_errno(errno, "%s", dataset->place);
+		free(making);
+		return status;
 	}
-	remove_tree(AT_FDCWD, dataset->making);
-	return make_folder(dataset->making);
+	dataset->making = making;
+	return NULL;
+}
+
+/* The folder was made for this user alone; who may read its files may also list it. */
+static epp_status *give_mode(const struct dataset *dataset)
+{
+	mode_t mode;
+
+	EPP_TRY(output_file_mode(&mode));
+	mode |= (mode & 0444) >> 2;
+	return chmod(dataset->making, mode) < 0 ? epp_status_errno(errno, "%s", dataset->place) : NULL;
 }
 
 static epp_status *give_name(struct dataset *dataset, bool overwrite)
 {
+	EPP_TRY(give_mode(dataset));
 	if (overwrite)
 		remove_tree(AT_FDCWD, dataset->place);
 	if (rename(dataset->making, dataset->place) < 0)
 		return errno == EEXIST || errno == ENOTEMPTY
-		           ? epp_status_create(EPP_UNAVAILABLE, "%s: exists already", dataset->place)
+		           ? epp_status_create(EPP_EXISTS, "%s: exists already", dataset->place)
 		           : epp_status_errno(errno, "%s", dataset->place);
 	free(dataset->making);
 	dataset->making = NULL;
@@ -162,7 +179,7 @@ static epp_status *write_parts(struct dataset *dataset)
 	epp_status *status = processes ? NULL : epp_status_no_memory();
 
 	for (uint32_t i = 0; i < count && !status; i++) {
-		epp_trace_source source;
+		epp_trace_source source = { .struct_size = sizeof(source) };
 		epp_trace_source_at(dataset->trace, i, &source);
 		processes[i].source = i;
 		folder_of_host(source.hostname, processes[i].host);
@@ -198,7 +215,7 @@ static epp_status *put_text(struct parquet_file *table, size_t column, const cha
 
 static epp_status *fill_processes(const struct dataset *dataset, struct parquet_file *table)
 {
-	epp_trace_source source;
+	epp_trace_source source = { .struct_size = sizeof(source) };
 
 	for (size_t i = 0; epp_trace_source_at(dataset->trace, i, &source); i++) {
 		char host[NAME_MAX_BYTES];
@@ -258,7 +275,7 @@ static epp_status *fill_names(const struct dataset *dataset, struct parquet_file
 	return NULL;
 }
 
-static epp_status *put_account(struct parquet_file *table, const epp_trace_account *account)
+static epp_status *put_account(struct parquet_file *table, const epp_trace_ledger_entry *account)
 {
 	struct ledger_entry entries[LEDGER_ENTRIES_MAX];
 	size_t count = ledger_entries(account, entries);
@@ -278,11 +295,11 @@ static epp_status *put_account(struct parquet_file *table, const epp_trace_accou
 
 static epp_status *fill_ledger(const struct dataset *dataset, struct parquet_file *table)
 {
-	size_t count = epp_trace_accounts_count(dataset->trace);
-	epp_trace_account account;
+	size_t count = epp_trace_ledger_count(dataset->trace);
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 
 	for (size_t i = 0; i < count; i++) {
-		EPP_TRY(epp_trace_account_at(dataset->trace, i, &account));
+		EPP_TRY(epp_trace_ledger_at(dataset->trace, i, &account));
 		EPP_TRY(put_account(table, &account));
 	}
 	account = ledger_of_filters(dataset->filtered);

@@ -140,7 +140,7 @@ static epp_status *make_account(struct export_run *run, struct args_text *text)
 	sink_bytes(&text->sink, "}", sizeof "}");
 	sink_text(&text->sink, "[");
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 		EPP_TRY(ledger_at(run, i, &account));
 		sink_text(&text->sink, i ? "," : "");
 		ledger_write_account(&text->sink, &account);
@@ -169,7 +169,7 @@ static void parquet_deinit(struct export_run *run)
 
 const struct export_writer export_parquet = {
 	.format = { "parquet", ".parquet",
-	            "Apache Parquet: a row for each event, in order of start; for DuckDB, Spark, pandas" },
+	            "Apache Parquet: one row per event, in order of start; for DuckDB, Spark, pandas" },
 	.state_bytes = sizeof(struct parquet),
 	.begin = parquet_begin,
 	.event = parquet_event,

@@ -42,8 +42,6 @@ struct thrift thrift_begin(char *at);
 void thrift_bool(struct thrift *thrift, int field, bool value); /* must not be a list element */
 void thrift_i32(struct thrift *thrift, int field, int32_t value);
 void thrift_i64(struct thrift *thrift, int field, int64_t value);
-/* Writes bytes or text. */
-void thrift_bytes(struct thrift *thrift, int field, const void *bytes, size_t count);
 void thrift_text(struct thrift *thrift, int field, const char *text);
 void thrift_list(struct thrift *thrift, int field, enum thrift_type type, size_t count);
 /* Begins a struct. */

@@ -10,10 +10,344 @@
  * the program drew is a pair of such events, written at the end, when both slices are known.
  *
  * Most host events are plain: two short packets with fixed parts.  An event with args is built in a separate buffer. */
+#include "export/perfetto/perfetto.h"
+
 #include <math.h>
+#include <stdio.h>
 
 #include "base/status.h"
-#include "export/perfetto/perfetto.h"
+#include "encoding/utf8.h"
+#include "export/facts.h"
+#include "export/ledger.h"
+#include "timeline/clock_samples.h"
+
+/* ---- tracks ---- */
+
+/* Describes tracks: processes and threads with the numbers of the operating system; devices, and lanes that are not
+ * threads, as plain tracks.  A row's track has the uuid 2 * row + 2, a process or device 2 * process + 1. */
+
+/* Fields of TrackDescriptor, ProcessDescriptor and ThreadDescriptor. */
+enum {
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_THREAD = 4,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER = 8,
+	TRACK_CHILD_ORDERING = 11,
+	TRACK_RANK = 12
+};
+enum { PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_LABELS = 8 };
+enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+enum { ORDERING_EXPLICIT = 3 };
+/* Room for the fields of a description other than texts. */
+#define NUMBERS_BYTES 256u
+
+static uint64_t process_uuid(uint32_t index)
+{
+	return index * UINT64_C(2) + 1;
+}
+
+static epp_status *describe_process(struct export_run *run, const struct rows_process *process, uint32_t index)
+{
+	epp_trace_source source = { .struct_size = sizeof(source) };
+	bool several = run->info->sources_count > 1;
+
+	epp_trace_source_at(run->trace, process->source, &source);
+	size_t name_bytes = strlen(process->name), label_bytes = strlen(source.label),
+	       host_bytes = strlen(source.hostname);
+	char *at, *descriptor, *inner;
+
+	EPP_TRY(perfetto_packet_begin(run,
+	                              NUMBERS_BYTES + message_text_bytes(name_bytes) + message_text_bytes(label_bytes) +
+	                                  message_text_bytes(host_bytes),
+	                              &at));
+	at = descriptor = protobuf_begin(at, PACKET_TRACK_DESCRIPTOR);
+	at = protobuf_u64(at, TRACK_UUID, process_uuid(index));
+	if (process->group) {
+		at = protobuf_text(at, TRACK_NAME, process->name, name_bytes);
+	} else {
+		at = inner = protobuf_begin(at, TRACK_PROCESS);
+		at = protobuf_u64(at, PROCESS_PID, process->pid);
+		at = protobuf_text(at, PROCESS_NAME, process->name, name_bytes);
+		if (label_bytes)
+			at = protobuf_text(at, PROCESS_LABELS, source.label, label_bytes);
+		if (several && host_bytes)
+			at = protobuf_text(at, PROCESS_LABELS, source.hostname, host_bytes);
+		protobuf_end(inner, at);
+	}
+	at = protobuf_u64(at, TRACK_CHILD_ORDERING, ORDERING_EXPLICIT);
+	at = protobuf_u64(at, TRACK_RANK, index);
+	protobuf_end(descriptor, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* Returns true for a thread's own lane.  Perfetto has no arrow of a program between other tracks. */
+static bool is_thread_row(const struct row *row)
+{
+	return row->tid == row->track->thread_id && row->track->kind == EPP_TRACK_THREAD;
+}
+
+static epp_status *describe_row(struct export_run *run, const struct row *row)
+{
+	const struct perfetto *perfetto = run->state;
+	const char *name = row->track->name;
+	size_t name_bytes = strlen(name);
+	char *at, *descriptor, *inner, lane[ROWS_LANE_BYTES];
+
+	EPP_TRY(perfetto_packet_begin(run, NUMBERS_BYTES + message_text_bytes(name_bytes + ROWS_LANE_BYTES), &at));
+	at = descriptor = protobuf_begin(at, PACKET_TRACK_DESCRIPTOR);
+	at = protobuf_u64(at, TRACK_UUID, perfetto_row_uuid(&perfetto->rows, row));
+	at = protobuf_u64(at, TRACK_PARENT, process_uuid(row->process));
+	if (is_thread_row(row)) {
+		at = inner = protobuf_begin(at, TRACK_THREAD);
+		at = protobuf_u64(at, THREAD_PID, row->pid);
+		at = protobuf_u64(at, THREAD_TID, row->tid);
+		at = protobuf_text(at, THREAD_NAME, name, name_bytes);
+		protobuf_end(inner, at);
+	} else {
+		at = inner = protobuf_begin(at, TRACK_NAME);
+		at = utf8_mend(at, name, name_bytes);
+		rows_lane_text(row->lane, lane);
+		at = mempcpy(at, lane, strlen(lane));
+		protobuf_end(inner, at);
+	}
+	at = protobuf_u64(at, TRACK_RANK, (uint64_t)rows_sort_index(row));
+	protobuf_end(descriptor, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+static void make_text(struct row *row, uint64_t uuid)
+{
+	char *at = mempcpy(row->text, PERFETTO_COMMON, sizeof PERFETTO_COMMON - 1);
+	char *track_event = protobuf_begin_short(at, PACKET_TRACK_EVENT);
+
+	at = protobuf_u64(track_event, EVENT_TYPE, TYPE_END);
+	at = protobuf_u64(at, EVENT_TRACK, uuid);
+	protobuf_end_short(track_event, at);
+	row->text_bytes = (uint8_t)(at - row->text);
+}
+
+/* Returns the row of a lane; describes its track the first time. */
+static epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
+{
+	struct perfetto *perfetto = run->state;
+
+	*row = rows_recent(&perfetto->rows, track, lane);
+	if (*row)
+		return NULL;
+	EPP_TRY(rows_find(&perfetto->rows, run->info, track, lane, row));
+	if (!(*row)->announced) {
+		struct rows_process *process = &perfetto->rows.processes[(*row)->process];
+		if (!process->announced)
+			EPP_TRY(describe_process(run, process, (*row)->process));
+		process->announced = true;
+		EPP_TRY(describe_row(run, *row));
+		make_text(*row, perfetto_row_uuid(&perfetto->rows, *row));
+		perfetto_make_device(*row);
+		(*row)->announced = true;
+	}
+	return NULL;
+}
+
+/* Writes the description of a track. */
+static epp_status *perfetto_describe(struct export_run *run, uint64_t uuid, uint64_t parent, const char *name,
+                                     size_t bytes, bool counter)
+{
+	char *at, *descriptor;
+
+	EPP_TRY(perfetto_packet_begin(run, NUMBERS_BYTES + message_text_bytes(bytes), &at));
+	at = descriptor = protobuf_begin(at, PACKET_TRACK_DESCRIPTOR);
+	at = protobuf_u64(at, TRACK_UUID, uuid);
+	at = protobuf_text(at, TRACK_NAME, name, bytes);
+	if (parent)
+		at = protobuf_u64(at, TRACK_PARENT, parent);
+	if (counter)
+		at = protobuf_bytes(at, TRACK_COUNTER, "", 0);
+	protobuf_end(descriptor, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* Interns the event's name if that was not done before. */
+static epp_status *perfetto_intern_name(struct export_run *run, const epp_event *event)
+{
+	struct perfetto *perfetto = run->state;
+	char *at, *interned, *name;
+	bool added;
+
+	if (!id_set_add(&perfetto->names, 0, event->name_number, &added))
+		return epp_status_no_memory();
+	if (!added)
+		return NULL;
+	EPP_TRY(perfetto_packet_begin(run, NUMBERS_BYTES + message_text_bytes(event->name_bytes), &at));
+	at = interned = protobuf_begin(at, PACKET_INTERNED_DATA);
+	at = name = protobuf_begin(at, INTERNED_EVENT_NAME);
+	at = protobuf_u64(at, INTERNED_IID, perfetto_name_iid(event));
+	at = protobuf_text(at, INTERNED_TEXT, event->name, event->name_bytes);
+	protobuf_end(name, at);
+	protobuf_end(interned, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* ---- facts of the trace ---- */
+
+/* Writes the beginning of the sequence (clock, interned categories and keys, clock snapshots), and at its end the
+ * ledger and the facts, as annotations of instants on a track of their own. */
+
+enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2 };
+enum { CLOCK_ID = 1, CLOCK_TIME = 2 };
+#define CATEGORIES 5u
+
+static char *put_clock(char *at, uint32_t id, uint64_t time)
+{
+	char *clock = protobuf_begin(at, SNAPSHOT_CLOCK);
+
+	at = protobuf_u64(clock, CLOCK_ID, id);
+	at = protobuf_u64(at, CLOCK_TIME, time);
+	protobuf_end(clock, at);
+	return at;
+}
+
+static epp_status *write_snapshot(struct export_run *run, int64_t monotonic_ns, int64_t realtime_ns)
+{
+	char *at, *snapshot;
+
+	EPP_TRY(perfetto_packet_begin(run, 128, &at));
+	at = protobuf_u64(at, PACKET_TIMESTAMP, (uint64_t)monotonic_ns);
+	at = snapshot = protobuf_begin(at, PACKET_CLOCK_SNAPSHOT);
+	at = put_clock(at, CLOCK_ID_MONOTONIC, (uint64_t)monotonic_ns);
+	at = put_clock(at, CLOCK_ID_REALTIME, (uint64_t)realtime_ns);
+	at = protobuf_u64(at, SNAPSHOT_PRIMARY, CLOCK_ID_MONOTONIC);
+	protobuf_end(snapshot, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+static epp_status *write_snapshots(struct export_run *run)
+{
+	struct perfetto *perfetto = run->state;
+	struct timeline_pair pair;
+	bool any = false;
+
+	for (size_t i = 0; timeline_pair_at(run->timeline, i, &pair); i++) {
+		if (pair.is_device || pair.monotonic_ns < 0 || pair.realtime_ns < 0)
+			continue;
+		if (!any)
+			perfetto->zero_ns = pair.monotonic_ns - pair.time_ns;
+		any = true;
+		EPP_TRY(write_snapshot(run, pair.monotonic_ns, pair.realtime_ns));
+	}
+	/* Readers need at least one snapshot. */
+	return any ? NULL : write_snapshot(run, 0, run->info->epoch_unix_ns);
+}
+
+static epp_status *perfetto_begin_sequence(struct export_run *run)
+{
+	char *at, *inner, *category;
+
+	((struct perfetto *)run->state)->time.upper = UINT64_MAX;
+	perfetto_make_placements(run->state);
+	EPP_TRY(perfetto_packet_begin(run, PERFETTO_KNOWN_KEYS_BYTES, &at));
+	at = protobuf_u64(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_BEGINS | SEQUENCE_GOES_ON);
+	at = inner = protobuf_begin(at, PACKET_DEFAULTS);
+	at = protobuf_u64(at, DEFAULTS_CLOCK, CLOCK_ID_MONOTONIC);
+	protobuf_end(inner, at);
+	at = inner = protobuf_begin(at, PACKET_INTERNED_DATA);
+	for (uint32_t i = 0; i < CATEGORIES; i++) {
+		const char *text = export_category(i);
+		at = category = protobuf_begin(at, INTERNED_CATEGORY);
+		at = protobuf_u64(at, INTERNED_IID, i + 1);
+		at = protobuf_text(at, INTERNED_TEXT, text, strlen(text));
+		protobuf_end(category, at);
+	}
+	at = perfetto_put_known_keys(at);
+	protobuf_end(inner, at);
+	perfetto_packet_end(run, at);
+	return write_snapshots(run);
+}
+
+/* ---- ledger and facts ---- */
+
+static char *put_number(char *at, const char *key, uint64_t value)
+{
+	char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
+
+	at = protobuf_text(annotation, ANNOTATION_NAME, key, strlen(key));
+	at = protobuf_u64(at, ANNOTATION_U64, value);
+	protobuf_end(annotation, at);
+	return at;
+}
+
+static char *begin_instant(struct export_run *run, char *at, const char *name, char **event)
+{
+	struct perfetto *perfetto = run->state;
+
+	at = protobuf_u64(at, PACKET_TIMESTAMP, perfetto_time(perfetto, perfetto->last_ns));
+	at = *event = protobuf_begin(at, PACKET_TRACK_EVENT);
+	at = protobuf_u64(at, EVENT_TYPE, TYPE_INSTANT);
+	at = protobuf_u64(at, EVENT_TRACK, PERFETTO_UUID_FACTS);
+	return protobuf_text(at, EVENT_NAME, name, strlen(name));
+}
+
+static epp_status *write_account(struct export_run *run, const epp_trace_ledger_entry *account)
+{
+	char *at, *event;
+
+	EPP_TRY(perfetto_packet_begin(run, 4096 + message_text_bytes(strlen(account->producer)), &at));
+	at = begin_instant(run, at, account->producer, &event);
+	at = put_number(at, "emitted", account->emitted);
+	at = put_number(at, "written", account->written);
+	at = put_number(at, "open", account->open);
+	for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT && epp_loss_name(reason); reason++) {
+		if (account->lost[reason])
+			at = put_number(at, epp_loss_name(reason), account->lost[reason]);
+	}
+	at = put_number(at, "errors", account->errors);
+	at = put_number(at, "balanced", account->balanced);
+	if (account->source != LEDGER_NO_SOURCE)
+		at = put_number(at, "source", account->source);
+	protobuf_end(event, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* Writes the ledger and the facts as instants on a track of their own. */
+static epp_status *perfetto_write_facts(struct export_run *run)
+{
+	static const char track[] = "epprof: ledger and facts";
+	struct fact facts[FACTS_MAX];
+	size_t facts_count = facts_collect(run, facts), count = ledger_count(run), bytes = 4096;
+	char *at, *event;
+
+	EPP_TRY(perfetto_describe(run, PERFETTO_UUID_FACTS, 0, track, strlen(track), false));
+	for (size_t i = 0; i < count; i++) {
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		EPP_TRY(ledger_at(run, i, &account));
+		EPP_TRY(write_account(run, &account));
+	}
+	for (size_t i = 0; i < facts_count; i++)
+		bytes += facts[i].kind == FACT_TEXT ? message_text_bytes(strlen(facts[i].value.text)) : 0;
+	EPP_TRY(perfetto_packet_begin(run, bytes, &at));
+	at = begin_instant(run, at, "trace", &event);
+	for (size_t i = 0; i < facts_count; i++) {
+		char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
+		at = protobuf_text(annotation, ANNOTATION_NAME, facts[i].key, strlen(facts[i].key));
+		if (facts[i].kind == FACT_TEXT)
+			at = protobuf_text(at, ANNOTATION_TEXT, facts[i].value.text, strlen(facts[i].value.text));
+		else
+			at = protobuf_i64(at, ANNOTATION_I64, facts[i].value.i64);
+		protobuf_end(annotation, at);
+	}
+	protobuf_end(event, at);
+	perfetto_packet_end(run, at);
+	return NULL;
+}
+
+/* ---- the format ---- */
 
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
@@ -151,7 +485,7 @@ static uint64_t end_time(struct perfetto *perfetto, const epp_event *event, uint
 
 static bool is_plain(const epp_event *event)
 {
-	return !(event->flags & ~EXPORT_FLAGS_NAMED) && !event->args_count && !export_tells_place(event);
+	return !(event->flags & ~EXPORT_FLAGS_NAMED) && !event->args_count && !export_has_placement(event);
 }
 
 static inline void write_plain(struct export_run *run, const epp_event *event, const struct row *row)
@@ -165,7 +499,7 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	track_event[1] = TYPE_BEGIN;
 	/* Always written, kept only if needed: a branch would be hard to predict. */
 	char *flow_end = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
-	at = event->flags & EPP_FLAG_REFERRED ? flow_end : at;
+	at = event->flags & EPP_FLAG_REFERENCED ? flow_end : at;
 	protobuf_end_short(track_event, at);
 	protobuf_end_short(packet, at);
 	sink_commit(run->sink, put_end_packet(perfetto, at, end_time(perfetto, event, start), row));
@@ -235,7 +569,7 @@ static epp_status *write_slice(struct export_run *run, const epp_event *event, c
 	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
 	at = put_name(put_track(at, row), event);
 	at = perfetto_put_args(perfetto, at, event, row);
-	if (event->flags & EPP_FLAG_REFERRED)
+	if (event->flags & EPP_FLAG_REFERENCED)
 		at = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
 	if (call)
 		at = protobuf_fixed64(at, EVENT_FLOW, call->flow);
@@ -260,19 +594,20 @@ static epp_status *write_instant(struct export_run *run, const epp_event *event,
 	return NULL;
 }
 
-/* Returns the counter track of a name and row.  A track that was evicted from the cache is described again, which is
- * harmless. */
+/* Returns the counter track of a name.  Counters that threads record belong to their process, others to their row.  A
+ * track that was evicted from the cache is described again, which is harmless. */
 static epp_status *counter_track(struct export_run *run, const epp_event *event, const struct row *row, uint64_t *uuid)
 {
 	struct perfetto *perfetto = run->state;
-	uint64_t row_uuid = perfetto_row_uuid(&perfetto->rows, row);
+	uint64_t process = process_uuid(row->process);
+	uint64_t owner = row->track->kind == EPP_TRACK_THREAD ? process : perfetto_row_uuid(&perfetto->rows, row);
 
-	*uuid = PERFETTO_UUID_OTHERS | row_uuid << 32 | event->name_number;
+	*uuid = PERFETTO_UUID_OTHERS | owner << 32 | event->name_number;
 	size_t slot = (*uuid * UINT64_C(0x9E3779B97F4A7C15) >> 32) % PERFETTO_CACHE_COUNT;
 	if (perfetto->counters[slot] == *uuid)
 		return NULL;
 	perfetto->counters[slot] = *uuid;
-	return perfetto_describe(run, *uuid, row->process * UINT64_C(2) + 1, event->name, event->name_bytes, true);
+	return perfetto_describe(run, *uuid, process, event->name, event->name_bytes, true);
 }
 
 static epp_status *write_counter(struct export_run *run, const epp_event *event, const struct row *row)
@@ -376,6 +711,9 @@ static epp_status *write_drawn(struct export_run *run)
 		const struct flow_end *to = flows_end(&perfetto->drawn, flow->source, flow->to);
 		if (!from || !to) {
 			perfetto->flows_without_end++;
+		} else if (!is_thread_row(&perfetto->rows.rows[from->row]) ||
+		           !is_thread_row(&perfetto->rows.rows[to->row])) {
+			perfetto->flows_off_threads++;
 		} else if (from->start_ns > to->start_ns) {
 			perfetto->flows_back_in_time++;
 		} else {
@@ -438,11 +776,12 @@ static epp_status *perfetto_end(struct export_run *run)
 	EPP_TRY(write_drawn(run));
 	EPP_TRY(perfetto_write_facts(run));
 	flows_write_receipts(&perfetto->drawn, run, perfetto->flows_without_end);
-	export_receipt(run, perfetto->flows_back_in_time, "%s arrow%s left out: they would lead back in time");
-	export_receipt(run, perfetto->counters_without_number, "%s counter value%s left out: they are not numbers");
+	export_receipt(run, perfetto->flows_back_in_time, "%s arrow%s left out: they end before they start");
+	export_receipt(run, perfetto->flows_off_threads,
+	               "%s arrow%s left out: the format has them only between the own rows of threads");
+	export_receipt(run, perfetto->counters_without_number, "%s counter value%s left out: not a number");
 	export_receipt(run, perfetto->counters_rounded, "%s counter value%s rounded: beyond 2^63");
-	export_receipt(run, perfetto->outside_clock,
-	               "%s time%s moved: they lie outside of what the format's clock can tell");
+	export_receipt(run, perfetto->outside_clock, "%s time%s moved: outside the range of the format's clock");
 	return NULL;
 }
 
@@ -458,7 +797,7 @@ static void perfetto_deinit(struct export_run *run)
 }
 
 const struct export_writer export_perfetto = {
-	.format = { "perfetto", ".pftrace", "Perfetto's own protobuf trace: smaller and faster to open than JSON" },
+	.format = { "perfetto", ".pftrace", "Perfetto's protobuf trace: smaller than JSON and faster to open" },
 	.state_bytes = sizeof(struct perfetto),
 	.begin = perfetto_begin_sequence,
 	.event = perfetto_event,

@@ -1,5 +1,5 @@
 /* State and functions that the files of the Perfetto writer share: packets of one sequence, tracks and interned texts
- * (perfetto_track.c), args (perfetto_args.c), and data other than events (perfetto_facts.c). */
+ * (perfetto.c), and args (perfetto_args.c). */
 #ifndef EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
 #define EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
 
@@ -102,7 +102,8 @@ struct perfetto {
 		uint8_t bytes;
 	} placements[EPP_PLACEMENT_COUNT + 1];   /* the last one: unknown placements */
 	uint64_t counters[PERFETTO_CACHE_COUNT]; /* counter tracks that were described */
-	uint64_t flows_without_end, flows_back_in_time, counters_without_number, counters_rounded, outside_clock;
+	uint64_t flows_without_end, flows_back_in_time, flows_off_threads, counters_without_number, counters_rounded,
+	    outside_clock;
 };
 
 /* The iid of an interned text follows from its number. */
@@ -138,17 +139,6 @@ static inline uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
 epp_status *perfetto_packet_begin(struct export_run *run, size_t bytes, char **at) EPP_MUST_CHECK;
 void perfetto_packet_end(struct export_run *run, char *end);
 
-/* ---- perfetto_track.c ---- */
-
-/* Returns the row of a lane; describes its track the first time. */
-epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
-    EPP_MUST_CHECK;
-/* Writes the description of a track. */
-epp_status *perfetto_describe(struct export_run *run, uint64_t uuid, uint64_t parent, const char *name, size_t bytes,
-                              bool counter) EPP_MUST_CHECK;
-/* Interns the event's name if that was not done before. */
-epp_status *perfetto_intern_name(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
-
 /* ---- perfetto_args.c ---- */
 
 /* Writes the content of interned_data for the keys of epprof's own data, which every trace interns at its beginning. */
@@ -162,11 +152,5 @@ epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event)
 /* Writes epprof's own data about an event, then its args, as debug annotations; at most perfetto_args_bytes. */
 size_t perfetto_args_bytes(const epp_event *event);
 char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row);
-
-/* ---- perfetto_facts.c ---- */
-
-epp_status *perfetto_begin_sequence(struct export_run *run) EPP_MUST_CHECK;
-/* Writes the ledger and the facts as instants on a track of their own. */
-epp_status *perfetto_write_facts(struct export_run *run) EPP_MUST_CHECK;
 
 #endif

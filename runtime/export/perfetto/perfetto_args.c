@@ -125,7 +125,7 @@ static char *put_known(const struct perfetto *perfetto, char *at, const epp_even
 		at = put_id(at, KNOWN_ID, event->id);
 	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED))
 		at = put_id(at, KNOWN_PARENT, event->parent);
-	if (export_tells_place(event)) {
+	if (export_has_placement(event)) {
 		unsigned known = event->placement < EPP_PLACEMENT_COUNT ? event->placement : EPP_PLACEMENT_COUNT;
 		const struct perfetto_placement *placement = &perfetto->placements[known];
 		memcpy(at, placement->text, sizeof(placement->text));

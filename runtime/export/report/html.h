@@ -1,6 +1,5 @@
 /* State and functions that the files of the report writer share: the collected events (html.c, html_columns.c), the
- * choice of the part of a long trace (html_part.c), the facts about the trace (html_facts.c), and the page
- * (html_page.c).
+ * facts about the trace (html_facts.c), and the page with the part that it shows of a long trace (html.c).
  *
  * The page is one file: report/page/page.html with style.css, tables.css, the scripts, and the data.  The data is text:
  * base64 of a zlib stream of sections, each a little-endian uint32_t size and that many bytes:
@@ -41,6 +40,7 @@ enum html_column {
 	/* Arrows with two visible ends: the numbers of the events at the ends. */
 	HTML_ARROW_FROM,
 	HTML_ARROW_TO,
+	HTML_LAUNCH, /* ns from the launch of a device event to its start + 1; 0: a host event, or unknown */
 	HTML_COLUMNS_COUNT
 };
 
@@ -97,12 +97,6 @@ struct html_part {
 	bool any, any_device;
 };
 
-void html_part_add(struct html_part *part, const epp_event *event);
-/* Chooses the time range with at most `limit` events and the longest busy time of devices (without devices: of
- * threads); the earliest of equal ones.  If a single piece has more events than `limit`, the range can be that piece
- * alone. */
-void html_part_choose(const struct html_part *part, uint64_t limit, int64_t *from_ns, int64_t *to_ns);
-
 /* ---- the writer's state ---- */
 
 struct html {
@@ -113,7 +107,9 @@ struct html {
 	struct args_text text;
 	uint64_t limit;
 	bool partial; /* only [from_ns, to_ns) is shown */
+	bool chosen;  /* that range is the caller's */
 	int64_t from_ns, to_ns;
+	bool is_part_found;    /* from_ns and to_ns are those of html_part_choose */
 	uint64_t events_count; /* all events of the trace, or of the export's window */
 	uint64_t cut;          /* events of the part that exceeded the limit */
 	struct html_pack *pack;
@@ -121,9 +117,5 @@ struct html {
 
 /* Writes the facts, a JSON object, into html->text. */
 epp_status *html_facts_put(struct export_run *run, struct html *html) EPP_MUST_CHECK;
-
-/* Writes the page; html->text has the facts. */
-epp_status *html_page_write(struct export_run *run, struct html *html) EPP_MUST_CHECK;
-void html_pack_destroy(struct html_pack *pack);
 
 #endif

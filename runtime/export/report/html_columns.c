@@ -174,6 +174,14 @@ static bool has_cause(const epp_event *event)
 	return event->track->kind == EPP_TRACK_DEVICE && event->parent;
 }
 
+/* Negative times, which are within the error of the clocks, are 0. */
+static uint64_t launch_of(const epp_event *event)
+{
+	if (event->track->kind != EPP_TRACK_DEVICE || event->launch_ns == INT64_MIN)
+		return 0;
+	return event->launch_ns < event->start_ns ? (uint64_t)(event->start_ns - event->launch_ns) + 1 : 1;
+}
+
 static bool add_numbers(struct html_columns *columns, const epp_event *event, uint32_t row)
 {
 	struct html_bytes *column = columns->columns;
@@ -188,7 +196,7 @@ static bool add_numbers(struct html_columns *columns, const epp_event *event, ui
 	       put(&column[HTML_DURATION], event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0) &&
 	       put(&column[HTML_ROW], row) && put(&column[HTML_DEPTH], event->depth) && put(&column[HTML_WHAT], what) &&
 	       put(&column[HTML_START_ERROR], (uint64_t)event->start_error_ns) &&
-	       put(&column[HTML_END_ERROR], (uint64_t)event->end_error_ns);
+	       put(&column[HTML_END_ERROR], (uint64_t)event->end_error_ns) && put(&column[HTML_LAUNCH], launch_of(event));
 }
 
 epp_status *html_columns_add(struct html_columns *columns, struct args_text *text, const epp_event *event, uint32_t row)

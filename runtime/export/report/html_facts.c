@@ -61,7 +61,8 @@ static void put_rows(struct sink *sink, const struct rows *rows)
 		if (export_has_thread(track))
 			sink_format(sink, ",\"tid\":%u", track->thread_id);
 		if (track->kind == EPP_TRACK_DEVICE)
-			sink_format(sink, ",\"stream\":\"%" PRId64 "\"", track->stream);
+			sink_format(sink, ",\"device\":%" PRId32 ",\"stream\":\"%" PRId64 "\"", track->device,
+			            track->stream);
 		sink_text(sink, "}");
 	}
 	sink_text(sink, "]");
@@ -108,7 +109,8 @@ static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_lin
 	sink_format(sink, ",\"total\":%" PRId64 ",\"self\":%" PRId64 ",\"busy\":%" PRId64, line->total_ns,
 	            line->self_ns, line->busy_ns);
 	put_spread(sink, "durations", line->durations);
-	put_spread(sink, "launches", line->launches);
+	/* The page has no column for the latency of what an op launched. */
+	put_spread(sink, "launches", by == EPP_BY_OP || by == EPP_BY_OP_TYPE ? NULL : line->launches);
 	put_spread(sink, "gaps", line->gaps);
 	if (by == EPP_BY_STREAM) {
 		sink_text(sink, ",\"idle\":[");
@@ -161,7 +163,7 @@ static epp_status *put_losses(struct export_run *run, struct sink *sink)
 	sink_format(sink, ",\"lost\":%" PRIu64 ",\"balanced\":%s,\"losses\":[", total.lost,
 	            total.balanced ? "true" : "false");
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 		EPP_TRY(ledger_at(run, i, &account));
 		if (!account.track || !account.lost_total)
 			continue;
@@ -175,7 +177,7 @@ static epp_status *put_losses(struct export_run *run, struct sink *sink)
 
 static void put_runs(const struct export_run *run, struct sink *sink)
 {
-	epp_trace_run one;
+	epp_trace_run one = { .struct_size = sizeof(one) };
 
 	sink_text(sink, ",\"runs\":[");
 	for (size_t i = 0; epp_trace_run_at(run->trace, i, &one); i++) {
@@ -185,6 +187,39 @@ static void put_runs(const struct export_run *run, struct sink *sink)
 		sink_text(sink, "}");
 	}
 	sink_text(sink, "]");
+}
+
+/* The maximum number of values of the strip that shows the whole trace. */
+#define STRIP_VALUES 512u
+
+/* Writes busy time by piece of the trace's time, in thousandths of the busiest piece. */
+static void put_busy(struct sink *sink, const char *key, const int64_t *busy_ns, size_t count, size_t width)
+{
+	int64_t sums[STRIP_VALUES] = { 0 }, most = 1;
+
+	for (size_t i = 0; i < count; i++)
+		sums[i / width] += busy_ns[i];
+	for (size_t i = 0; i < STRIP_VALUES; i++)
+		most = sums[i] > most ? sums[i] : most;
+	sink_format(sink, ",\"%s\":[", key);
+	for (size_t i = 0; i * width < count; i++)
+		sink_format(sink, "%s%.0f", i ? "," : "", (double)sums[i] / (double)most * 1000);
+	sink_text(sink, "]");
+}
+
+/* Describes the whole trace, for a page that shows a part of it. */
+static void put_whole(struct sink *sink, const struct html_part *part, int64_t last_ns)
+{
+	if (!part->any)
+		return;
+	uint64_t piece_ns = (uint64_t)part->piece_ns, length_ns = (uint64_t)last_ns - (uint64_t)part->first_ns;
+	size_t count = length_ns / piece_ns < HTML_PIECES_COUNT ? (size_t)(length_ns / piece_ns) + 1 : HTML_PIECES_COUNT;
+	size_t width = (count + STRIP_VALUES - 1) / STRIP_VALUES;
+	sink_format(sink, ",\"whole\":{\"from\":%" PRId64 ",\"to\":%" PRId64, part->first_ns,
+	            (int64_t)((uint64_t)part->first_ns + count * piece_ns));
+	put_busy(sink, "threads", part->thread_ns, count, width);
+	put_busy(sink, "devices", part->device_ns, count, width);
+	sink_text(sink, "}");
 }
 
 static void put_head(const struct export_run *run, struct sink *sink, const struct html *html)
@@ -197,9 +232,12 @@ static void put_head(const struct export_run *run, struct sink *sink, const stru
 	sink_format(sink, "},\"policy\":\"%s\",\"base_ns\":%" PRId64 ",\"shown\":%" PRIu64 ",\"events\":%" PRIu64,
 	            policies[run->info->policy < 3 ? run->info->policy : 0], html->columns.base_ns,
 	            html->columns.events_count, html->events_count);
-	if (html->partial)
-		sink_format(sink, ",\"part\":{\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"cut\":%" PRIu64 "}",
-		            html->from_ns, html->to_ns < totals->last_ns ? html->to_ns : totals->last_ns, html->cut);
+	if (html->partial) {
+		sink_format(sink, ",\"part\":{\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"cut\":%" PRIu64 ",\"chosen\":%s}",
+		            html->from_ns, html->to_ns < totals->last_ns ? html->to_ns : totals->last_ns, html->cut,
+		            html->chosen ? "true" : "false");
+		put_whole(sink, &html->part, totals->last_ns);
+	}
 	sink_format(sink, ",\"args_left_out\":%" PRIu64 ",\"filtered\":%" PRIu64, html->columns.args.left_out,
 	            run->filtered);
 	sink_format(sink, ",\"first\":%" PRId64 ",\"last\":%" PRId64, totals->first_ns, totals->last_ns);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "epprof/export.h"
+#include "files/atomic_file.h"
 
 #define SINK_BUFFER_BYTES (256u << 10)
 /* The most that can be reserved at once. */
@@ -68,6 +69,9 @@ void sink_json_text(struct sink *sink, const char *text, size_t bytes);
 /* Writes a JSON string with its quotes. */
 void sink_json_string(struct sink *sink, const char *text);
 
+/* Writes text of any length, escaped for XML and HTML: between tags or in attributes. */
+void sink_xml_text(struct sink *sink, const char *text, size_t bytes);
+
 /* Marks the sink as failed with this errno, for data that cannot be produced. */
 static inline void sink_fail(struct sink *sink, int error)
 {
@@ -85,5 +89,71 @@ struct sink_memory {
 	size_t count, room;
 };
 size_t sink_memory_write(const void *bytes, size_t count, void *memory);
+
+/* A sink whose bytes are kept in a temporary file until they are read, for data that a format has further down. */
+
+struct sink_spool {
+	struct sink sink; /* to write into */
+	int fd;
+	bool is_open; /* the file is created when the buffer is full for the first time */
+	uint64_t file_bytes;
+	epp_status *status; /* the error of the first failed write to the file */
+};
+
+/* Errors: EPP_OUT_OF_MEMORY. */
+epp_status *sink_spool_init(struct sink_spool *spool) EPP_MUST_CHECK;
+/* Accepts a zeroed spool, and one whose init failed. */
+void sink_spool_deinit(struct sink_spool *spool);
+
+/* Reads bytes that were written, from offset `at`. Errors: EPP_IO and others of the temporary file; an error of an
+ * earlier write is returned once. */
+epp_status *sink_spool_read(struct sink_spool *spool, uint64_t at, char *data, size_t bytes) EPP_MUST_CHECK;
+
+/* An output of one file, or of several if the format's readers do not accept a file of that size: NAME.EXTENSION,
+ * NAME_part2.EXTENSION and so on.  All files get their names at the end. */
+
+struct sink_parts {
+	struct sink_file *files; /* the last one is being written */
+	size_t files_count;
+	const char *path, *extension;
+	bool overwrite;
+};
+
+/* Opens the first part, `path`. The number of later parts is inserted before `extension` (with its dot), if the path
+ * ends with it; NULL: there is only one part.  Both strings must stay valid.  Errors: as sink_file_open;
+ * EPP_OUT_OF_MEMORY.  After a failure there is nothing to close. */
+epp_status *sink_parts_open(struct sink_parts *parts, const char *path, const char *extension, bool overwrite)
+    EPP_MUST_CHECK;
+/* An epp_sink_fn that writes into the last part; `parts` is a struct sink_parts. */
+size_t sink_parts_write(const void *bytes, size_t count, void *parts);
+/* Returns whether there can be more than one part; false for a pipe, a device or standard output. */
+bool sink_parts_divide(const struct sink_parts *parts);
+/* Starts the next part; later writes go into it.  Errors: as sink_parts_open. */
+epp_status *sink_parts_next(struct sink_parts *parts) EPP_MUST_CHECK;
+/* Gives all parts their names, the first part last: if the first part exists, all do.  After a failure, parts that were
+ * already renamed are removed. */
+epp_status *sink_parts_commit(struct sink_parts *parts) EPP_MUST_CHECK;
+/* Closes all parts and removes what was written. */
+void sink_parts_discard(struct sink_parts *parts);
+
+/* A file that appears, complete, by rename (files/atomic_file.h).  An existing file that is not a regular file (a pipe,
+ * /dev/full), "-", and a path that names a descriptor of this process (/dev/stdout, /dev/stderr, /dev/fd/N) is written
+ * directly. */
+
+struct sink_file {
+	struct atomic_file file; /* if written directly, only its fd is set */
+	bool direct;
+	bool borrowed; /* a descriptor of the process: must not be closed */
+};
+
+/* Errors: EPP_EXISTS if a regular file exists and `overwrite` is false; EPP_NOT_FOUND, EPP_IO; the message has the
+ * path.  After a failure there is nothing to close. */
+epp_status *sink_file_open(struct sink_file *file, const char *path, bool overwrite) EPP_MUST_CHECK;
+/* An epp_sink_fn; `file` is a struct sink_file. */
+size_t sink_file_write(const void *bytes, size_t count, void *file);
+/* Renames the file to its final name and closes it; after a failure, an earlier file of that name is unchanged. */
+epp_status *sink_file_commit(struct sink_file *file) EPP_MUST_CHECK;
+/* Closes the file and removes what was written. */
+void sink_file_discard(struct sink_file *file);
 
 #endif

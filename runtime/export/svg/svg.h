@@ -1,5 +1,4 @@
-/* State and functions that the files of the picture writer share: collected bars (svg.c), the layout (svg_layout.c),
- * the drawing (svg_draw.c). */
+/* The state of the SVG writer: the bars of events that it collects, and their layout. */
 #ifndef EPPROF_RUNTIME_EXPORT_SVG_SVG_H
 #define EPPROF_RUNTIME_EXPORT_SVG_SVG_H
 
@@ -57,12 +56,5 @@ struct svg_layout {
 	double *top; /* of each row, by its index into svg.rows */
 	double bottom;
 };
-
-/* Computes positions and colours.  Errors: EPP_OUT_OF_MEMORY. */
-epp_status *svg_layout_init(struct svg_layout *layout, struct svg *svg, int64_t from_ns, int64_t to_ns) EPP_MUST_CHECK;
-void svg_layout_deinit(struct svg_layout *layout);
-
-/* Draws the collected bars. */
-epp_status *svg_draw(struct export_run *run, const struct svg_layout *layout) EPP_MUST_CHECK;
 
 #endif

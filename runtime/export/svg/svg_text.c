@@ -1,12 +1,13 @@
-/* Escapes and cuts text, and defines the common style of all pictures. */
+/* Cuts text to a width, formats durations, and defines the style and the colours of all SVG pictures. */
 #include "export/svg/svg_text.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "encoding/utf8.h"
-#include "encoding/xml.h"
 
 const char svg_style[] = "<style>text{font:12px ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif}"
 			 ".p{fill:#fff;stroke:#d0d7de}.t{fill:#1f2328}.h{font-weight:600}.m{fill:#656d76}.s{font-size:11px}"
@@ -19,35 +20,42 @@ const char *const svg_colours[SVG_COLOURS_COUNT + 1] = { "#8ab8f5", "#86cf9b", "
 	                                                 "#f4978e", "#74d0dc", "#f7ab72", "#ef9ccb",
 	                                                 "#b5cf6b", "#a3b1f5", "#ccd3dc" };
 
-void svg_write_text(struct sink *sink, const char *text, size_t bytes)
+/* Widths from ' ' to '~' in DejaVu Sans, in 1/100 of the font's size. */
+static const uint8_t ascii_widths[95] = {
+	32, 41, 46, 84, 64, 96, 78, 28, 40,  40, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
+	64, 64, 34, 34, 84, 84, 84, 54, 100, 69, 69, 70, 78, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79,
+	61, 79, 70, 64, 62, 74, 69, 99, 69,  62, 69, 40, 34, 40, 84, 50, 50, 62, 64, 55, 64, 62, 36, 64,
+	64, 28, 28, 58, 28, 98, 64, 62, 64,  64, 42, 53, 40, 64, 60, 82, 60, 60, 53, 64, 34, 64, 84,
+};
+
+#define ELLIPSIS_WIDTH 100u
+
+/* The width of a character whose UTF-8 sequence has `length` bytes.  Most characters from U+0800 on are square. */
+static unsigned width_of(unsigned char first, size_t length)
 {
-	while (bytes) {
-		size_t piece = utf8_cut(text, bytes, SINK_RESERVE_MAX / 6);
-		sink_commit(sink, xml_escape(sink_reserve(sink, XML_ESCAPED_BYTES(piece)), text, piece));
-		text += piece;
-		bytes -= piece;
-	}
+	if (length > 1)
+		return length > 2 ? 100 : 85;
+	return first >= ' ' && first <= '~' ? ascii_widths[first - ' '] : 100;
 }
 
-void svg_write_cut(struct sink *sink, const char *text, size_t letters)
+void svg_write_cut(struct sink *sink, const char *text, double room, double font)
 {
-	size_t bytes = strlen(text), at = 0, used = 0, keep = 0;
+	size_t bytes = strlen(text), at = 0, keep = 0;
+	double limit = room / font * 100, used = 0;
 	bool valid;
 
-	while (at < bytes && used <= letters) {
-		if (used < letters)
-			keep = at;
-		/* Most characters from U+0800 on are wide. */
+	while (at < bytes && used <= limit) {
 		size_t length = utf8_sequence(text + at, bytes - at, &valid);
-		used += length >= 3 ? 2 : 1;
+		used += width_of((unsigned char)text[at], length);
 		at += length;
+		if (used + ELLIPSIS_WIDTH <= limit)
+			keep = at;
 	}
-	if (used <= letters) {
-		svg_write_text(sink, text, bytes);
-		return;
-	}
-	svg_write_text(sink, text, keep);
-	sink_text(sink, "\xE2\x80\xA6");
+	if (used <= limit)
+		keep = bytes;
+	sink_xml_text(sink, text, keep);
+	if (keep && keep < bytes)
+		sink_text(sink, "\xE2\x80\xA6");
 }
 
 const char *svg_duration(double ns, char text[32])

@@ -127,7 +127,7 @@ static epp_status *ndjson_end(struct export_run *run)
 	size_t count = ledger_count(run);
 
 	for (size_t i = 0; i < count; i++) {
-		epp_trace_account account;
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 		EPP_TRY(ledger_at(run, i, &account));
 		sink_text(run->sink, "{\"kind\":\"ledger\",\"ledger\":");
 		ledger_write_account(run->sink, &account);
@@ -145,7 +145,7 @@ static void ndjson_deinit(struct export_run *run)
 }
 
 const struct export_writer export_ndjson = {
-	.format = { "ndjson", ".ndjson", "a JSON object a line for each event, integer nanoseconds" },
+	.format = { "ndjson", ".ndjson", "one JSON object per line and event, in integer nanoseconds" },
 	.state_bytes = sizeof(struct ndjson),
 	.begin = ndjson_begin,
 	.event = ndjson_event,

@@ -5,18 +5,197 @@
  * collects, it subtracts its session's start and needs absolute times.  A host event and the device events that it
  * caused share the uint64 stat `correlation_id`, which viewers show as flows; ids include the source.  If a plugin was
  * not given the host event, its own ids join its calls, which are on the host's plane, to its device events; these ids
- * include the plugin.  Events wait by line until the end (xplane_line.c).
+ * include the plugin.  Events wait by line until the end.
  *
  * If the events exceed one file, they continue in another one, which viewers show as another host.  Each file has a
  * time range, planes with the same names and numbers, and times relative to the same beginning.  The ledger is complete
  * only at the end, so all files are written then. */
+#include "export/xspace/xplane.h"
+
 #include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/status.h"
+#include "containers/array.h"
 #include "export/arrows/launches.h"
 #include "export/ledger.h"
-#include "export/xspace/xplane.h"
-#include "timeline/events/work.h"
+#include "files/temp_file.h"
+#include "timeline/events/work_kind.h"
+
+/* ---- keys of stats ---- */
+
+/* The keys of stats: those that every plane defines, and those of args, which get the next number at their first
+ * use. */
+
+const char *xplane_stat(uint32_t stat)
+{
+	/* Tools need details to recognize a kernel; this text replaces the details that a device does not provide. */
+	static const char *const texts[] = {
+		"correlation_id",
+		"placement",
+		"start_error_ns",
+		"end_error_ns",
+		"stream",
+		"kernel_details",
+		"flags",
+		"category",
+		"regs:0 static_shared:0 dynamic_shared:0 grid:1,1,1 block:1,1,1 occ_pct:0",
+	};
+
+	if (stat >= KNOWN_PLACEMENTS)
+		return epp_placement_name(stat - KNOWN_PLACEMENTS);
+	return stat < KNOWN_CATEGORIES ? texts[stat - 1] : export_category(stat - KNOWN_CATEGORIES);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct xplane_key *left = a, *right = b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes < right->bytes ? -1 : 1;
+	return memcmp(left->text, right->text, left->bytes);
+}
+
+/* Returns the number of the stat if the arg's key equals one.  Keys are repaired to UTF-8 in the document, so they may
+ * have any bytes. */
+static uint32_t number_of_stat(const epp_trace_arg *arg)
+{
+	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++) {
+		const char *text = xplane_stat(stat);
+		if (strlen(text) == arg->key_bytes && memcmp(text, arg->key, arg->key_bytes) == 0)
+			return stat;
+	}
+	return 0;
+}
+
+static epp_status *find_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number)
+{
+	struct xplane_key *key = malloc(sizeof *key + arg->key_bytes);
+	void *found = NULL;
+
+	*number = number_of_stat(arg);
+	if (key) {
+		key->bytes = arg->key_bytes;
+		memcpy(key->text, arg->key, arg->key_bytes);
+		found = *number ? NULL : tsearch(key, &xplanes->keys, compare_keys);
+	}
+	if (!found || *(struct xplane_key **)found != key) {
+		free(key);
+		if (found)
+			*number = (*(struct xplane_key **)found)->number;
+		return *number ? NULL : epp_status_no_memory();
+	}
+	key->number = *number = KNOWN_OWN + xplanes->keys_count++;
+	SLIST_INSERT_HEAD(&xplanes->keys_list, key, link);
+	xplanes->keys_bytes += XPLANE_ENTRY_BYTES + key->bytes;
+	return NULL;
+}
+
+/* Returns the number of an arg's key.  Errors: EPP_OUT_OF_MEMORY. */
+static epp_status *xplane_number_of_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number)
+{
+	size_t slot = (size_t)(((uintptr_t)arg->key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % XPLANE_CACHE_COUNT;
+
+	if (xplanes->recent[slot].text != arg->key) {
+		EPP_TRY(find_key(xplanes, arg, &xplanes->recent[slot].number));
+		xplanes->recent[slot].text = arg->key;
+	}
+	*number = xplanes->recent[slot].number;
+	return NULL;
+}
+
+/* ---- lines ---- */
+
+/* Stores events by line until the end, because they arrive by time and are written by line.  Bytes that exceed a chunk
+ * go to a temporary file, from which the line is assembled at the end.  A trace that fits into the first chunks of its
+ * lines needs no file. */
+
+#define CHUNK_BYTES (64u << 10)
+
+/* Moves a line's bytes to the file. */
+static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line)
+{
+	if (!lines->has_file)
+		EPP_TRY(temp_file_open(&lines->fd));
+	lines->has_file = true;
+	if (!array_reserve(&lines->chunks, &lines->chunks_room, lines->chunks_count + 1, sizeof *lines->chunks))
+		return epp_status_no_memory();
+	EPP_TRY(temp_file_write(lines->fd, lines->file_bytes, line->bytes, line->count));
+	lines->chunks[lines->chunks_count++] = (struct xplane_chunk){ .offset = lines->file_bytes,
+		                                                      .bytes = (uint32_t)line->count };
+	if (line->last_chunk)
+		lines->chunks[line->last_chunk - 1].next = (uint32_t)lines->chunks_count;
+	else
+		line->first_chunk = (uint32_t)lines->chunks_count;
+	line->last_chunk = (uint32_t)lines->chunks_count;
+	lines->file_bytes += line->count;
+	line->in_file_bytes += line->count;
+	line->count = 0;
+	return NULL;
+}
+
+/* Reserves room for an event of at most `bytes` bytes after the events of a row's line; xplane_line_commit sets the
+ * actual size.  Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
+static epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, size_t bytes, char **at)
+{
+	if (!array_reserve_zeroed(&lines->lines, &lines->lines_room, row + 1, sizeof *lines->lines))
+		return epp_status_no_memory();
+	struct xplane_line *line = &lines->lines[row];
+	if (line->count && line->count + bytes > CHUNK_BYTES)
+		EPP_TRY(put_away(lines, line));
+	if (!array_reserve(&line->bytes, &line->room, line->count + bytes, 1))
+		return epp_status_no_memory();
+	*at = line->bytes + line->count;
+	return NULL;
+}
+
+/* Call it after the last event: writes the rest of the lines to the file.  Errors: as xplane_line_reserve. */
+static epp_status *xplane_lines_close(struct xplane_lines *lines)
+{
+	for (size_t i = 0; i < lines->lines_room; i++) {
+		struct xplane_line *line = &lines->lines[i];
+		if (line->count)
+			EPP_TRY(put_away(lines, line));
+		free(line->bytes);
+		line->bytes = NULL;
+		line->room = 0;
+	}
+	return NULL;
+}
+
+epp_status *xplane_line_send(struct xplane_lines *lines, size_t row, struct sink *sink)
+{
+	const struct xplane_line *line = &lines->lines[row];
+
+	for (uint32_t next = line->first_chunk; next && !sink->failed; next = lines->chunks[next - 1].next) {
+		uint64_t offset = lines->chunks[next - 1].offset;
+		for (uint32_t left = lines->chunks[next - 1].bytes; left;) {
+			uint32_t piece = left < SINK_RESERVE_MAX ? left : SINK_RESERVE_MAX;
+			char *at = sink_reserve(sink, piece);
+			EPP_TRY(temp_file_read(lines->fd, offset, at, piece));
+			sink_commit(sink, at + piece);
+			offset += piece;
+			left -= piece;
+		}
+	}
+	sink_bytes(sink, line->bytes, line->count);
+	return NULL;
+}
+
+static void xplane_lines_deinit(struct xplane_lines *lines)
+{
+	for (size_t i = 0; i < lines->lines_room; i++)
+		free(lines->lines[i].bytes);
+	free(lines->lines);
+	free(lines->chunks);
+	if (lines->has_file)
+		close(lines->fd);
+	*lines = (struct xplane_lines){ 0 };
+}
+
+/* ---- planes ---- */
 
 /* The maximum size of an event without its args, and of an arg without its text. */
 #define EVENT_BYTES 1024u
@@ -113,7 +292,7 @@ static bool of_plugin(const epp_event *event)
 static bool has_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t host_id = event->track->kind == EPP_TRACK_DEVICE ? event->parent
-	                   : event->flags & EPP_FLAG_REFERRED     ? event->id
+	                   : event->flags & EPP_FLAG_REFERENCED   ? event->id
 	                                                          : 0;
 
 	*id = correlation(event->track->source, host_id);
@@ -132,7 +311,7 @@ static char *put_known(char *at, const epp_event *event)
 		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
 	else if (event->category != EPP_NODE && !of_plugin(event))
 		at = put_reference(at, KNOWN_CATEGORY, KNOWN_CATEGORIES + event->category);
-	if (export_tells_place(event)) {
+	if (export_has_placement(event)) {
 		at = put_reference(at, KNOWN_PLACEMENT, KNOWN_PLACEMENTS + event->placement);
 		at = put_i64_stat(at, KNOWN_START_ERROR, event->start_error_ns);
 		at = put_i64_stat(at, KNOWN_END_ERROR, event->end_error_ns);
@@ -151,7 +330,7 @@ static bool is_put(const epp_event *event, uint32_t key)
 	case KNOWN_PLACEMENT:
 	case KNOWN_START_ERROR:
 	case KNOWN_END_ERROR:
-		return export_tells_place(event);
+		return export_has_placement(event);
 	case KNOWN_STREAM:
 		return event->track->kind == EPP_TRACK_DEVICE;
 	default:
@@ -188,7 +367,7 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	bool on_gpu = run->options->gpu_planes && event->track->kind == EPP_TRACK_DEVICE &&
 	              !xplane_is_gpu(event->track->group);
 	bool has_details = false;
-	char *begun = at = protobuf_begin(at, XLINE_EVENTS);
+	char *events_start = at = protobuf_begin(at, XLINE_EVENTS);
 
 	at = put_number(at, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
 	at = put_times(xplanes, at, event);
@@ -204,7 +383,7 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 	/* Tools do not treat an event without details as a kernel. */
 	if (on_gpu && !has_details)
 		at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
-	protobuf_end(begun, at);
+	protobuf_end(events_start, at);
 	*end = at;
 	return NULL;
 }
@@ -388,11 +567,11 @@ static epp_status *xplane_end(struct export_run *run)
 		EPP_TRY(xplane_write_document(run, &xplanes->parts[i]));
 	}
 	export_receipt(run, xplanes->parts_count > 1 ? xplanes->parts_count : 0,
-	               "%s file%s, the further ones beside the first with _part2 and so on in their names: readers take none "
-	               "so large, and show them together from one folder");
-	export_receipt(run, xplanes->counters, "%s counter value%s left out: the format's tools show none");
-	export_receipt(run, xplanes->flows, "%s arrow%s left out: the format has those of launches only");
-	export_receipt(run, xplanes->asyncs, "%s asynchronous event%s left out: the format has only what nests");
+	               "%s file%s written (NAME_part2 and so on): readers reject a larger file, but show all files of one "
+	               "folder together");
+	export_receipt(run, xplanes->counters, "%s counter value%s left out: the format's tools do not show them");
+	export_receipt(run, xplanes->flows, "%s arrow%s left out: the format supports only arrows from launch to kernel");
+	export_receipt(run, xplanes->asyncs, "%s asynchronous event%s left out: the format supports only nested events");
 	export_receipt(run, xplanes->outside, "%s time%s moved: before the trace's time 0, or beyond 106 days");
 	return NULL;
 }
@@ -416,7 +595,7 @@ static void xplane_deinit(struct export_run *run)
 }
 
 const struct export_writer export_xspace = {
-	.format = { "xspace", ".xplane.pb", "XSpace planes: for XProf and TensorBoard" },
+	.format = { "xspace", ".xplane.pb", "XSpace, for XProf and TensorBoard" },
 	.state_bytes = sizeof(struct xplanes),
 	.divides = true,
 	.begin = xplane_begin,

@@ -1,7 +1,9 @@
-/* State and functions that the files of the XSpace writer share: planes and lines, whose events wait for the end
- * (xplane_line.c), keys (xplane_keys.c), events (xplane.c), the documents (xplane_document.c). */
+/* State and functions that the files of the XSpace writer share.  xplane.c collects the events of planes and lines
+ * until all are known, xplane_document.c writes them. */
 #ifndef EPPROF_RUNTIME_EXPORT_XSPACE_XPLANE_H
 #define EPPROF_RUNTIME_EXPORT_XSPACE_XPLANE_H
+
+#include <sys/queue.h>
 
 #include "containers/id_set.h"
 #include "encoding/xspace.h"
@@ -63,9 +65,6 @@ struct xplane_lines {
 	uint64_t total_bytes;
 };
 
-/* Reserves room for an event of at most `bytes` bytes after the events of a row's line; xplane_line_commit sets the
- * actual size.  Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
-epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, size_t bytes, char **at) EPP_MUST_CHECK;
 static inline void xplane_line_commit(struct xplane_lines *lines, size_t row, size_t bytes)
 {
 	struct xplane_line *line = &lines->lines[row];
@@ -79,8 +78,6 @@ static inline uint64_t xplane_line_bytes(const struct xplane_line *line)
 {
 	return line->in_file_bytes + line->count;
 }
-/* Call it after the last event: writes the rest of the lines to the file.  Errors: as xplane_line_reserve. */
-epp_status *xplane_lines_close(struct xplane_lines *lines) EPP_MUST_CHECK;
 /* Returns the size of a row's events; 0: it has none. */
 static inline uint64_t xplane_row_bytes(const struct xplane_lines *lines, size_t row)
 {
@@ -88,11 +85,11 @@ static inline uint64_t xplane_row_bytes(const struct xplane_lines *lines, size_t
 }
 /* Writes the events of a line into a sink. */
 epp_status *xplane_line_send(struct xplane_lines *lines, size_t row, struct sink *sink) EPP_MUST_CHECK;
-void xplane_lines_deinit(struct xplane_lines *lines);
 
 #define XPLANE_CACHE_COUNT 1024u
 
 struct xplane_key {
+	SLIST_ENTRY(xplane_key) link;
 	uint32_t number;
 	size_t bytes;
 	char text[];
@@ -118,7 +115,8 @@ struct xplanes {
 	struct message message;    /* an event that moves to the next part */
 	struct xplane_part *parts; /* the last one receives new events */
 	size_t parts_count;
-	void *keys; /* tsearch tree of struct xplane_key: keys of args, defined in all planes */
+	void *keys;                         /* tsearch tree of struct xplane_key: keys of args, defined in all planes */
+	SLIST_HEAD(, xplane_key) keys_list; /* the same, last one first */
 	uint32_t keys_count;
 	uint64_t keys_bytes;
 	struct {
@@ -128,9 +126,6 @@ struct xplanes {
 	int64_t base_ns, base_unix_ns; /* for all lines */
 	uint64_t counters, flows, asyncs, outside;
 };
-
-/* Returns the number of an arg's key.  Errors: EPP_OUT_OF_MEMORY. */
-epp_status *xplane_number_of_key(struct xplanes *xplanes, const epp_trace_arg *arg, uint32_t *number) EPP_MUST_CHECK;
 
 /* Returns whether a device's name is that of a GPU plane. */
 bool xplane_is_gpu(const char *name);

@@ -1,7 +1,6 @@
 /* Writes the document: a plane for the host, one for each device.  A message is preceded by its length, so the small
  * parts of a plane are built in memory first; the events, whose size is known, are copied from their lines. */
 #include <errno.h>
-#include <search.h>
 #include <stdio.h>
 
 #include "export/args_text.h"
@@ -74,14 +73,6 @@ static void put_names(const struct export_run *run, struct part *plane, const st
 	}
 }
 
-static void put_key(const void *node, VISIT visit, void *plane)
-{
-	const struct xplane_key *key = *(const struct xplane_key *const *)node;
-
-	if (visit == postorder || visit == leaf)
-		put_entry(plane, XPLANE_STAT_METADATA, key->number, key->text, key->bytes);
-}
-
 /* Writes a stat of the plane itself, and defines its key. */
 static void put_text_stat(struct part *plane, uint32_t number, const char *key, const char *text, size_t bytes)
 {
@@ -120,7 +111,7 @@ static epp_status *put_facts(struct export_run *run, struct part *plane)
 			put_number_stat(plane, number++, facts[i].key, facts[i].value.i64);
 	}
 	for (size_t i = 0; i < accounts && !status; i++) {
-		epp_trace_account account;
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
 		char key[32];
 		status = ledger_at(run, i, &account);
 		if (status)
@@ -296,6 +287,7 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 {
 	const struct xplanes *xplanes = run->state;
 	const struct rows_process *of = &xplanes->rows.processes[process];
+	const struct xplane_key *key;
 	char *name = plane_name(run, process);
 
 	if (!name)
@@ -311,7 +303,8 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 	}
 	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++)
 		put_entry(plane, XPLANE_STAT_METADATA, stat, xplane_stat(stat), strlen(xplane_stat(stat)));
-	twalk_r(xplanes->keys, put_key, plane);
+	SLIST_FOREACH(key, &xplanes->keys_list, link)
+		put_entry(plane, XPLANE_STAT_METADATA, key->number, key->text, key->bytes);
 	if (process < xplanes->properties_count)
 		sink_bytes(&plane->sink, xplanes->properties[process].bytes, xplanes->properties[process].count);
 	return of->group ? NULL : put_facts(run, plane);

@@ -158,9 +158,9 @@ static epp_status *find_epoch(struct import *import)
 	if (!status && guess->samples_count)
 		status = choose(import, guess, &zero_us, &found);
 	if (!status && guess->samples_count && !found)
-		import_note(import, "the correlation ids meet no host events: parents are found by containment");
+		import_note(import, "the correlation ids match no host events: parents are found by containment in time");
 	if (found && !__builtin_mul_overflow(zero_us, 1000, &import->epoch_ns))
-		import_note(import, "profiling began at unix time %lld us: found by the correlation ids",
+		import_note(import, "profiling started at Unix time %lld us: derived from the correlation ids",
 		            (long long)zero_us);
 	free(guess);
 	return status;
@@ -267,10 +267,22 @@ static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t
 	return NULL;
 }
 
-/* Finds the innermost event around a time on each thread, with that name unless it is 0. */
+/* Returns whether a host event can be the parent although other threads have an event at the same time: if it is on the
+ * thread that the device event names, or else if it is a node of the only execution provider. */
+static bool may_be_parent(const struct import *import, const struct sorter_entry *entry)
+{
+	const struct prepared *prepared = &import->prepared;
+
+	return prepared->has_cause_thread ? tid_of(import, entry) == prepared->cause_thread
+	                                  : (entry->track & PROVIDERS_NODE) && !import->has_more_providers;
+}
+
+/* Finds the innermost event around a time on each thread, with that name unless it is 0.  Stops when two of them may be
+ * the parent: more do not matter then. */
 static epp_status *find_around(struct import *import, uint64_t moment, epp_name name, struct starters *around)
 {
 	struct sorter_entry entry;
+	unsigned possible = 0;
 	uint64_t place;
 	bool found;
 
@@ -278,32 +290,31 @@ static epp_status *find_around(struct import *import, uint64_t moment, epp_name 
 	if (moment == UINT64_MAX)
 		return NULL;
 	EPP_TRY(sorter_find(&import->slices, 0, moment + 1, &place));
-	while (around->count < import->slices_lanes_count && around->count < STARTERS_MAX) {
+	while (around->count < import->slices_lanes_count && around->count < STARTERS_MAX && possible < 2) {
 		bool known = false;
 		EPP_TRY(sorter_containing_before(&import->slices, 0, moment, name, &place, &entry, &found));
 		if (!found)
 			return NULL;
 		for (unsigned i = 0; i < around->count; i++)
 			known |= PROVIDERS_LANE(around->entries[i].track) == PROVIDERS_LANE(entry.track);
-		if (!known)
-			around->entries[around->count++] = entry;
+		if (known)
+			continue;
+		around->entries[around->count++] = entry;
+		possible += may_be_parent(import, &entry);
 	}
 	return NULL;
 }
 
-/* Chooses among several enclosing host events: the only one on the thread that the event names, else the only node that
- * ONNX Runtime assigned to an execution provider.  NULL: several are possible. */
+/* Chooses among several enclosing host events.  NULL: several are possible. */
 static const struct sorter_entry *likely_parent(const struct import *import, const struct starters *around)
 {
-	const struct prepared *prepared = &import->prepared;
 	const struct sorter_entry *found = NULL;
 
 	if (around->count == 1)
 		return around->entries;
 	for (unsigned i = 0; i < around->count; i++) {
 		const struct sorter_entry *entry = &around->entries[i];
-		if (prepared->has_cause_thread ? tid_of(import, entry) != prepared->cause_thread
-		                               : !(entry->track & PROVIDERS_NODE) || import->has_more_providers)
+		if (!may_be_parent(import, entry))
 			continue;
 		if (found)
 			return NULL;
@@ -378,7 +389,7 @@ static epp_status *write_pair(struct import *import, uint32_t lane, uint64_t fir
 		                  .name = EPF_NAME_CLOCK_PAIR };
 
 	EPP_TRY(lanes_track(import, lane, &pair.track));
-	return epp_trace_writer_record(import->writer, &pair);
+	return epp_trace_writer_add_record(import->writer, &pair);
 }
 
 epp_status *providers_place_by_start(struct import *import, uint64_t first_start)

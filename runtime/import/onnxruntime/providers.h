@@ -1,4 +1,5 @@
-/* Events of devices.  They are kept until all host events are known, then joined and written.
+/* Imports device events (of execution providers).  They are kept until all host events are known; then their parents
+ * are found, and they are written.
  *
  * Clock.  ONNX Runtime's file has the result of its formula for an execution provider's clock, in microseconds; it
  * contains neither the duration of StartProfiling nor the clock's drift.  It is only certain that StartProfiling was

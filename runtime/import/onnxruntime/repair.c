@@ -17,7 +17,7 @@
 /* The unread part of a record. */
 struct rest {
 	const char *at, *end;
-	bool escaped; /* whether texts are JSON strings */
+	bool escaped; /* the record's texts are escaped: each ends at the first unescaped quote */
 };
 
 static size_t left(const struct rest *rest)
@@ -335,7 +335,7 @@ static bool read_record(struct rest rest, struct event *event)
 	event->phase = *rest.at++;
 	if (!TAKE(&rest, "\",\"name\" :\""))
 		return false;
-	event->members = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
+	event->keys = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
 	return take_name(rest, event);
 }
 

@@ -189,12 +189,13 @@ static uint8_t take_category(struct xplane_reader *reader)
 {
 	static const char *const names[] = { "Session", "Node", "Kernel", "Api" };
 	struct prepared *prepared = &reader->import->prepared;
-	const epp_arg *told = reader->is_own ? xplane_find_arg(reader, XKEY_CATEGORY) : NULL;
+	const epp_arg *category = reader->is_own ? xplane_find_arg(reader, XKEY_CATEGORY) : NULL;
 	bool on_device = reader->plane->kind == XPLANE_DEVICE && !reader->line->is_derived;
 
-	for (uint8_t i = 0; told && told->type == EPP_ARG_TEXT && i < 4; i++) {
-		if (told->text_bytes == strlen(names[i]) && !memcmp(told->value.text, names[i], told->text_bytes)) {
-			remove_arg(prepared, told);
+	for (uint8_t i = 0; category && category->type == EPP_ARG_TEXT && i < 4; i++) {
+		if (category->text_bytes == strlen(names[i]) &&
+		    !memcmp(category->value.text, names[i], category->text_bytes)) {
+			remove_arg(prepared, category);
 			return i;
 		}
 	}

@@ -1,6 +1,6 @@
 /* Reads an XSpace file through windows.  A window reads ahead from the requested position, so a walk through a message
  * reads each byte once. */
-#include "import/xspace/xplane_file.h"
+#include "import/xspace/xplane_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include "containers/array.h"
+#include "encoding/xspace.h"
 #include "files/temp_file.h"
+
+/* ---- the file ---- */
 
 #define AHEAD_BYTES (64u << 10)
 /* The maximum size of a field without the content of a length-delimited one. */
@@ -82,7 +85,7 @@ static epp_status *fill(struct xplane_window *window, uint64_t at, size_t count)
 		if (got < 0)
 			return epp_status_errno(errno, "%s", file->path);
 		if (!got)
-			return epp_status_create(EPP_IO, "%s: the file was cut while it was read", file->path);
+			return epp_status_create(EPP_IO, "%s: the file was truncated while it was read", file->path);
 		window->count += (size_t)got;
 	}
 	return NULL;
@@ -157,5 +160,215 @@ epp_status *xplane_next(struct xplane_window *window, struct xplane_message *mes
 	EPP_TRY(xplane_view(window, message->at, count, &bytes));
 	struct protobuf_reader head = protobuf_reader_of(bytes, count);
 	*found = take_field(&head, message, field);
+	return NULL;
+}
+
+/* ---- names ---- */
+
+/* Looks up entries of a plane's tables.  The cache is filled from start to end and then emptied; at the beginning of an
+ * event, at least half of it is free. */
+
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
+
+epp_status *xplane_names_init(struct xplane_names *names, struct import *import, const struct xplane_file *file)
+{
+	names->import = import;
+	names->window.file = file;
+	names->events.has_stats = true;
+	names->cache = malloc(XPLANE_CACHE_BYTES);
+	return names->cache ? NULL : epp_status_no_memory();
+}
+
+void xplane_names_deinit(struct xplane_names *names)
+{
+	sorter_deinit(&names->events.index);
+	sorter_deinit(&names->stats.index);
+	xplane_window_deinit(&names->window);
+	free(names->cache);
+	names->cache = NULL;
+}
+
+static void empty_cache(struct xplane_names *names)
+{
+	memset(names->events.slots, 0, sizeof(names->events.slots));
+	memset(names->stats.slots, 0, sizeof(names->stats.slots));
+	names->cache_used = 0;
+}
+
+void xplane_names_clear(struct xplane_names *names)
+{
+	sorter_deinit(&names->events.index);
+	sorter_deinit(&names->stats.index);
+	names->events.index = names->stats.index = (struct sorter){ 0 };
+	empty_cache(names);
+}
+
+epp_status *xplane_names_add(struct xplane_names *names, struct xplane_table *table, struct xplane_message entry,
+                             bool *damaged)
+{
+	struct sorter_entry made = { 0 };
+	struct xplane_field field;
+	bool found;
+
+	for (;;) {
+		EPP_TRY(xplane_next(&names->window, &entry, &field, &found));
+		if (!found)
+			break;
+		if (xplane_is(&field, ENTRY_KEY, PROTOBUF_VARINT)) {
+			made.key = field.value;
+		} else if (xplane_is(&field, ENTRY_VALUE, PROTOBUF_BYTES)) {
+			made.start = field.message.at;
+			made.end = field.message.end;
+		}
+	}
+	*damaged = entry.damaged;
+	return entry.damaged ? NULL : sorter_add(&table->index, &made);
+}
+
+epp_status *xplane_names_seal(struct xplane_names *names)
+{
+	EPP_TRY(sorter_seal(&names->events.index));
+	return sorter_seal(&names->stats.index);
+}
+
+/* ---- the cache ---- */
+
+void xplane_names_next_event(struct xplane_names *names)
+{
+	names->no_room = false;
+	if (names->cache_used > XPLANE_CACHE_BYTES / 2)
+		empty_cache(names);
+}
+
+/* Takes room in the cache; NULL: there is none. */
+static void *take_room(struct xplane_names *names, size_t bytes)
+{
+	size_t needed = (bytes + 7) & ~(size_t)7;
+
+	if (needed > XPLANE_CACHE_BYTES - names->cache_used) {
+		names->no_room = true;
+		return NULL;
+	}
+	void *room = names->cache + names->cache_used;
+	names->cache_used += needed;
+	return room;
+}
+
+const char *xplane_names_keep(struct xplane_names *names, const char *text, size_t bytes)
+{
+	char *room = take_room(names, bytes);
+
+	return room && bytes ? memcpy(room, text, bytes) : room;
+}
+
+/* Copies a text, up to the maximum length of a name. */
+static epp_status *copy_text(struct xplane_names *names, const struct xplane_message *message, struct protobuf_string *text)
+{
+	uint64_t all = xplane_message_bytes(message);
+	size_t bytes = all < XPLANE_TEXT_BYTES_MAX ? (size_t)all : XPLANE_TEXT_BYTES_MAX;
+	char *room = take_room(names, bytes);
+	const uint8_t *from;
+
+	*text = (struct protobuf_string){ 0 };
+	if (!room || !bytes)
+		return NULL;
+	EPP_TRY(xplane_view(&names->window, message->at, bytes, &from));
+	memcpy(room, from, bytes);
+	*text = (struct protobuf_string){ room, bytes };
+	return NULL;
+}
+
+/* Appends a stat with its head to the stats of the entry, which are the last data in the cache. */
+static epp_status *copy_stat(struct xplane_names *names, const struct xplane_message *message, struct xplane_entry *entry)
+{
+	uint64_t bytes = xplane_message_bytes(message);
+	const uint8_t *from;
+
+	if (bytes + PROTOBUF_FIELD_BYTES + entry->stats_bytes > XPLANE_STATS_BYTES_MAX) {
+		names->too_large++;
+		return NULL;
+	}
+	EPP_TRY(xplane_view(&names->window, message->at, (size_t)bytes, &from));
+	char *stats = (char *)(uintptr_t)entry->stats, *at = stats + entry->stats_bytes;
+	entry->stats_bytes = (uint32_t)(protobuf_bytes(at, XMETADATA_STATS, from, (size_t)bytes) - stats);
+	return NULL;
+}
+
+/* Copies the stats of an entry: reserves the maximum and gives the rest back. */
+static epp_status *copy_stats(struct xplane_names *names, struct xplane_message message, struct xplane_entry *entry)
+{
+	size_t before = names->cache_used;
+	struct xplane_field field;
+	bool found;
+
+	entry->stats = take_room(names, XPLANE_STATS_BYTES_MAX);
+	while (entry->stats) {
+		EPP_TRY(xplane_next(&names->window, &message, &field, &found));
+		if (!found)
+			break;
+		if (xplane_is(&field, XMETADATA_STATS, PROTOBUF_BYTES) && !field.message.damaged)
+			EPP_TRY(copy_stat(names, &field.message, entry));
+	}
+	if (entry->stats)
+		names->cache_used = before + ((entry->stats_bytes + 7) & ~(size_t)7);
+	return NULL;
+}
+
+static epp_status *read_entry(struct xplane_names *names, const struct xplane_table *table,
+                              struct xplane_message message, struct xplane_entry *entry)
+{
+	struct xplane_message walk = message;
+	struct xplane_field field;
+	bool found, any_stats = false;
+
+	for (;;) {
+		EPP_TRY(xplane_next(&names->window, &walk, &field, &found));
+		if (!found)
+			break;
+		if (xplane_is(&field, XMETADATA_NAME, PROTOBUF_BYTES))
+			EPP_TRY(copy_text(names, &field.message, &entry->text));
+		else if (table->has_stats && xplane_is(&field, XMETADATA_DISPLAY_NAME, PROTOBUF_BYTES))
+			EPP_TRY(copy_text(names, &field.message, &entry->display));
+		any_stats |= table->has_stats && xplane_is(&field, XMETADATA_STATS, PROTOBUF_BYTES);
+	}
+	return any_stats ? copy_stats(names, message, entry) : NULL;
+}
+
+/* Finds the last entry of that number in the index. */
+static epp_status *find_message(struct xplane_table *table, int64_t id, struct xplane_message *message, bool *found)
+{
+	struct sorter_entry entry = { 0 };
+	uint64_t place;
+
+	*found = false;
+	EPP_TRY(sorter_find(&table->index, (uint64_t)id, UINT64_MAX, &place));
+	if (!place)
+		return NULL;
+	EPP_TRY(sorter_at(&table->index, place - 1, &entry));
+	*found = entry.key == (uint64_t)id;
+	*message = (struct xplane_message){ .at = entry.start, .end = entry.end };
+	return NULL;
+}
+
+epp_status *xplane_names_read(struct xplane_names *names, struct xplane_table *table, int64_t id,
+                              const struct xplane_entry **found)
+{
+	struct xplane_entry *entry = take_room(names, sizeof(*entry));
+	struct xplane_message message;
+
+	*found = NULL;
+	if (!entry)
+		return NULL;
+	*entry = (struct xplane_entry){ .id = id };
+	EPP_TRY(find_message(table, id, &message, &entry->is_known));
+	if (entry->is_known)
+		EPP_TRY(read_entry(names, table, message, entry));
+	/* The entry is incomplete for lack of room, so it must not be found again. */
+	if (names->no_room)
+		return NULL;
+	struct protobuf_string name = entry->display.bytes ? entry->display : entry->text;
+	entry->name = epp_trace_writer_intern_name(names->import->writer, name.bytes ? name.text : "", name.bytes);
+	table->slots[(uint64_t)id % XPLANE_SLOTS] = entry;
+	*found = entry;
 	return NULL;
 }

@@ -1,17 +1,140 @@
 /* State and functions that the files of the XSpace importer share.
  *
- *   xplane.c        planes and lines, and the order in which they are read
- *   xplane_track.c  the kind of a plane, the track of a line
+ *   xplane.c        planes, lines and links, and the order in which they are read
  *   xplane_event.c  converts an event and its stats to a record
- *   xplane_links.c  calls and their kernels, producers and consumers
- *   xplane_names.c  the tables of a plane
- *   xplane_file.c   bytes and fields */
+ *   xplane_file.c   bytes and fields, and the tables of a plane */
 #ifndef EPPROF_RUNTIME_IMPORT_XSPACE_XPLANE_READER_H
 #define EPPROF_RUNTIME_IMPORT_XSPACE_XPLANE_READER_H
 
+#include "encoding/protobuf.h"
+#include "import/import.h"
 #include "import/sorter.h"
-#include "import/xspace/xplane_file.h"
-#include "import/xspace/xplane_names.h"
+
+/* Reads the bytes of an XSpace file of any size by position through small windows, and decodes its protobuf fields one
+ * by one.
+ *
+ * A plane's tables may come after the lines that use them, so the reader moves back and forth: an input without seek,
+ * such as a pipe, is copied to a temporary file first.  The file is not mapped, so that a file that is truncated during
+ * the read gives an error instead of a signal. */
+
+/* The maximum size of one view; larger data is read in parts or left out. */
+#define XPLANE_VIEW_BYTES_MAX (1u << 20)
+
+struct xplane_file {
+	int fd;
+	bool is_copy;
+	const char *path;
+	uint64_t bytes;
+};
+
+struct xplane_window {
+	const struct xplane_file *file;
+	uint8_t *buffer;
+	uint64_t from;
+	size_t count, room;
+};
+
+/* A message in the file, or its unread rest. */
+struct xplane_message {
+	uint64_t at, end;
+	bool damaged; /* the message ended early, or is not valid */
+};
+
+struct xplane_field {
+	uint32_t number;
+	enum protobuf_type type;
+	uint64_t value;                /* for all types but PROTOBUF_BYTES */
+	struct xplane_message message; /* position of PROTOBUF_BYTES; `damaged`: the file or message ends before them */
+};
+
+/* Opens the rest of an import's input.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
+epp_status *xplane_file_open(struct xplane_file *file, struct import *import) EPP_MUST_CHECK;
+void xplane_file_close(struct xplane_file *file);
+
+void xplane_window_deinit(struct xplane_window *window);
+/* Returns `count` bytes from `at` on, at most XPLANE_VIEW_BYTES_MAX, all inside the file.  Ownership: valid until the
+ * next call for this window. */
+epp_status *xplane_view(struct xplane_window *window, uint64_t at, size_t count, const uint8_t **bytes) EPP_MUST_CHECK;
+
+/* Reads the next field of a message and removes it from the message; *found is false at the end and at damage. */
+epp_status *xplane_next(struct xplane_window *window, struct xplane_message *message, struct xplane_field *field,
+                        bool *found) EPP_MUST_CHECK;
+
+static inline bool xplane_is(const struct xplane_field *field, uint32_t number, enum protobuf_type type)
+{
+	return field->number == number && field->type == type;
+}
+
+static inline uint64_t xplane_message_bytes(const struct xplane_message *message)
+{
+	return message->end - message->at;
+}
+
+/* The tables of one plane of an XSpace: the meaning of the numbers of its events and stats.
+ *
+ * An index of all entries is sorted by number, in bounded memory; an entry is read from the file when an event needs
+ * it, and stays in a cache.  Of entries with the same number the last one is used, as in any protobuf map. */
+
+#define XPLANE_SLOTS 4096u
+#define XPLANE_CACHE_BYTES (1u << 20)
+/* The maximum size of an entry's name and of the stats that all events of that number share. */
+#define XPLANE_TEXT_BYTES_MAX (64u << 10)
+#define XPLANE_STATS_BYTES_MAX (16u << 10)
+
+struct xplane_entry {
+	int64_t id;
+	epp_name name; /* made from the short name if there is one */
+	struct protobuf_string text;
+	struct protobuf_string display; /* the short name, which viewers prefer */
+	const uint8_t *stats;           /* XMETADATA_STATS fields, one after the other */
+	uint32_t stats_bytes;
+	bool is_known; /* false: the plane has no such entry */
+};
+
+struct xplane_table {
+	struct sorter index;
+	bool has_stats; /* whether its entries may have stats */
+	struct xplane_entry *slots[XPLANE_SLOTS];
+};
+
+struct xplane_names {
+	struct import *import;
+	struct xplane_window window;
+	struct xplane_table events, stats;
+	char *cache;
+	size_t cache_used;
+	uint64_t too_large; /* stats of entries that were too large and left out */
+	bool no_room;       /* whether the cache had no room for a request */
+};
+
+epp_status *xplane_names_init(struct xplane_names *names, struct import *import, const struct xplane_file *file)
+    EPP_MUST_CHECK;
+void xplane_names_deinit(struct xplane_names *names);
+
+/* Starts a new plane: empties the tables. */
+void xplane_names_clear(struct xplane_names *names);
+/* Adds an entry as it is in the file: a number and a message.  *damaged is set if it has no message. */
+epp_status *xplane_names_add(struct xplane_names *names, struct xplane_table *table, struct xplane_message entry,
+                             bool *damaged) EPP_MUST_CHECK;
+/* Call it after all entries were added. */
+epp_status *xplane_names_seal(struct xplane_names *names) EPP_MUST_CHECK;
+
+/* Allows the cache to drop entries that were found before. */
+void xplane_names_next_event(struct xplane_names *names);
+/* Finds an entry; *entry is NULL if the cache has no room left for it in this event.  Ownership: valid until
+ * xplane_names_next_event. */
+epp_status *xplane_names_read(struct xplane_names *names, struct xplane_table *table, int64_t id,
+                              const struct xplane_entry **entry) EPP_MUST_CHECK;
+
+/* Returns a copy of a text that is valid until xplane_names_next_event; NULL: no room. */
+const char *xplane_names_keep(struct xplane_names *names, const char *text, size_t bytes);
+
+static inline epp_status *xplane_names_find(struct xplane_names *names, struct xplane_table *table, int64_t id,
+                                            const struct xplane_entry **entry)
+{
+	*entry = table->slots[(uint64_t)id % XPLANE_SLOTS];
+	return *entry && (*entry)->id == id ? NULL : xplane_names_read(names, table, id, entry);
+}
 
 /* Further planes, and lines of one plane or of all, are left out. */
 #define XPLANE_PLANES_MAX 1024u
@@ -98,33 +221,20 @@ struct xplane_reader {
 	uint64_t damaged, nameless, aggregated, stats_lost, planes_left_out, lines_left_out, arrows_alone;
 };
 
-/* ---- xplane_track.c ---- */
-
-/* Determines the kind of a plane from its name. */
-void xplane_classify(struct xplane_reader *reader, struct xplane *plane);
-/* Returns whether a line of the current plane is computed from others; `alone`: there are no others. */
-bool xplane_is_derived(const struct xplane *plane, const char *name, int64_t id, bool alone);
-/* Sets reader->track to that of the current line and creates it if needed; NULL: there is no room. */
-epp_status *xplane_find_track(struct xplane_reader *reader) EPP_MUST_CHECK;
-/* Returns a track for the facts about a plane. */
-epp_status *xplane_about_track(struct xplane_reader *reader, const struct xplane *plane, uint32_t *track) EPP_MUST_CHECK;
-
 /* ---- xplane_event.c ---- */
 
-/* Takes an event of the current line. */
+/* Imports one event of the current XLine. */
 epp_status *xplane_take_event(struct xplane_reader *reader, const struct xplane_message *message) EPP_MUST_CHECK;
 /* Adds a stat of a message to the args of the prepared record. */
 epp_status *xplane_take_stat(struct xplane_reader *reader, struct protobuf_reader stat) EPP_MUST_CHECK;
 
-/* ---- xplane_links.c ---- */
+/* ---- import_xplane.c ---- */
 
 /* Registers the prepared record of a host event as a cause and as an end of an arrow; it may be written before or
  * after. */
 epp_status *xplane_links_add(struct xplane_reader *reader) EPP_MUST_CHECK;
 /* Finds the parent of the prepared record of a device.  All host events must be added and the causes sealed. */
 epp_status *xplane_links_find_parent(struct xplane_reader *reader) EPP_MUST_CHECK;
-/* Writes the arrows from producers to consumers. */
-epp_status *xplane_links_write(struct xplane_reader *reader) EPP_MUST_CHECK;
 
 /* Returns the arg of the prepared record with that key, or NULL. */
 static inline const epp_arg *xplane_find_arg(const struct xplane_reader *reader, enum xplane_key key)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "epprof/plugin.h"
 #include "ort_abi/ort_status.h"
 #include "plugins/ort/ort_served.h"
@@ -49,13 +50,16 @@ const char *ort_offered_text(char text[ORT_OFFERED_BYTES])
 
 epp_status *epp_plugin_offer_device(const epp_plugin_device *device)
 {
-	if (!device || device->struct_size < sizeof(*device))
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: no device, or an incomplete one");
-	if (device->type > OrtHardwareDeviceType_NPU)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: type %u is unknown", device->type);
-	offered.type = (OrtHardwareDeviceType)device->type;
-	offered.vendor_id = device->vendor_id;
-	offered.device_id = device->device_id;
+	epp_plugin_device known;
+
+	if (!device)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: no device");
+	EPP_TRY(options_take(&known, sizeof(known), device, "epp_plugin_device"));
+	if (known.type > OrtHardwareDeviceType_NPU)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: type %u is unknown", known.type);
+	offered.type = (OrtHardwareDeviceType)known.type;
+	offered.vendor_id = known.vendor_id;
+	offered.device_id = known.device_id;
 	return NULL;
 }
 

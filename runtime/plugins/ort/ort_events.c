@@ -24,7 +24,7 @@ OrtStatus *ort_ep_api_CreateProfilingEvent(OrtProfilingEventCategory category, i
 		return ort_null_argument("CreateProfilingEvent", "out");
 	*out = NULL;
 	if ((uint32_t)category >= CATEGORIES) {
-		snprintf(message, sizeof(message), "CreateProfilingEvent: there is no category %lld",
+		snprintf(message, sizeof(message), "CreateProfilingEvent: unknown category %lld",
 		         (long long)(int32_t)category);
 		return refused(message);
 	}

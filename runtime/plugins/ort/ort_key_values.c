@@ -27,7 +27,7 @@ static OrtStatus *no_memory(void)
 static size_t index_of(const OrtKeyValuePairs *pairs, const char *key)
 {
 	size_t i = 0;
-	while (i < pairs->count && strcmp(pairs->keys[i], key))
+	while (i < pairs->count && strcmp(pairs->keys[i], key) != 0)
 		i++;
 	return i;
 }
@@ -194,13 +194,14 @@ OrtStatus *ort_api_GetSessionConfigEntry(const OrtSessionOptions *options, const
 		return ort_null_argument("GetSessionConfigEntry", "an argument");
 	const char *value = ort_api_GetKeyValue(options->entries, config_key);
 	if (!value)
-		return ort_status_create(ORT_FAIL, "GetSessionConfigEntry: there is no such entry");
+		return ort_status_create(ORT_FAIL, "GetSessionConfigEntry: no such entry");
 	size_t room = *size;
 	*size = strlen(value) + 1;
 	if (!config_value)
 		return NULL;
 	if (room < *size)
-		return ort_status_create(ORT_INVALID_ARGUMENT, "GetSessionConfigEntry: the value does not fit");
+		return ort_status_create(ORT_INVALID_ARGUMENT,
+		                         "GetSessionConfigEntry: the buffer is too small for the value");
 	memcpy(config_value, value, *size);
 	return NULL;
 }

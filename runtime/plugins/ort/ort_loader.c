@@ -52,14 +52,15 @@ static size_t count_filled(size_t count, size_t max, void *const *filled)
 static epp_status *count_check(const char *step, size_t count, size_t max, void *const *filled)
 {
 	if (count > max)
-		return epp_status_create(EPP_PLUGIN, "%s: it claims %zu, at most %zu have room", step, count, max);
+		return epp_status_create(EPP_PLUGIN, "%s: it returned a count of %zu; the array holds %zu", step, count,
+		                         max);
 	for (size_t i = 0; i < count; i++) {
 		if (!filled[i])
 			return epp_status_create(EPP_PLUGIN, "%s: number %zu of %zu is NULL", step, i, count);
 	}
 	for (size_t i = max; i < max + SPARE; i++) {
 		if (filled[i])
-			return epp_status_create(EPP_PLUGIN, "%s: it wrote past the %zu that have room", step, max);
+			return epp_status_create(EPP_PLUGIN, "%s: it wrote past the end of an array of %zu", step, max);
 	}
 	return NULL;
 }
@@ -102,7 +103,7 @@ static epp_status *create_factories(struct ort_plugin *ort, const char *registra
 	ort->factories_count = count_filled(count, FACTORIES_MAX, (void *const *)ort->factories);
 	EPP_TRY(count_check("CreateEpFactories", count, FACTORIES_MAX, (void *const *)ort->factories));
 	if (!count)
-		return epp_status_create(EPP_PLUGIN, "CreateEpFactories: it made no factory");
+		return epp_status_create(EPP_PLUGIN, "CreateEpFactories: it created no factory");
 	for (size_t i = 0; i < count; i++)
 		EPP_TRY(factory_check(ort->factories[i]));
 	return NULL;
@@ -127,8 +128,7 @@ static epp_status *find_device(struct ort_plugin *ort)
 			return NULL;
 		}
 	}
-	return epp_status_create(EPP_INCOMPATIBLE,
-	                         "GetSupportedDevices: it does not serve the device that is offered (%s)",
+	return epp_status_create(EPP_INCOMPATIBLE, "GetSupportedDevices: it does not support the offered device (%s)",
 	                         ort_offered_text(text));
 }
 
@@ -144,7 +144,7 @@ static epp_status *create_ep(struct ort_plugin *ort)
 	ort_api_ReleaseSessionOptions(options);
 	EPP_TRY(take(refusal, "CreateEp"));
 	if (!ep)
-		return epp_status_create(EPP_PLUGIN, "CreateEp: it made no EP");
+		return epp_status_create(EPP_PLUGIN, "CreateEp: it created no EP");
 	ort->ep = ep;
 	/* In an older version the struct ends before CreateProfiler. */
 	if (ep->ort_version_supported < EPPROF_ORT_API_VERSION_MIN)
@@ -221,7 +221,7 @@ static epp_status *create_profiler(epp_plugin *plugin, OrtEpProfilerImpl **profi
 {
 	struct ort_plugin *ort = plugin->state;
 	if (!ort->ep->CreateProfiler)
-		return epp_status_create(EPP_PLUGIN, "the EP has no such entry: it does not profile");
+		return epp_status_create(EPP_PLUGIN, "the EP has no such function: it has no profiler");
 	OrtStatus *status = ort->ep->CreateProfiler(ort->ep, profiler);
 	if (!status)
 		return NULL;

@@ -40,7 +40,7 @@ static void set_up(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-void epp_plugin_log_set(epp_log_fn log, void *user)
+void epp_plugin_set_log(epp_log_fn log, void *user)
 {
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&lock);

@@ -1,6 +1,6 @@
 /* The entries of ONNX Runtime's tables that this host implements: `ort_api_<name>` and `ort_ep_api_<name>` for each
- * slot that ort_slots.def marks SERVED.  Each has exactly the type of its member in epprof/ort_tables.h, which is also
- * its documentation; the compiler checks the definitions against it.
+ * slot that ort_slots.def marks SERVED.  Each has exactly the type of its member in epprof/abi/ort_tables.h, which is
+ * also its documentation; the compiler checks the definitions against it.
  *
  * All entries protect the host: NULL instead of an object gives a status, NULL or 0, never a crash.  The objects behind
  * the opaque types have one file each: ort_key_values.c, ort_memory_info.c, ort_devices.c, ort_logger.c; events and
@@ -8,7 +8,7 @@
 #ifndef EPPROF_RUNTIME_PLUGINS_ORT_ORT_SERVED_H
 #define EPPROF_RUNTIME_PLUGINS_ORT_ORT_SERVED_H
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 #include "epprof/session.h"
 
 #define DECLARE_SERVED(table, prefix, name) extern __typeof__(*((const table *)0)->name) prefix##name;

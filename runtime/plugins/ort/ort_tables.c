@@ -25,7 +25,7 @@ OrtStatus *ort_null_argument(const char *entry, const char *argument)
 static OrtStatus *not_served(const char *entry, int slot)
 {
 	char message[128];
-	snprintf(message, sizeof(message), "%s (slot %d) is not served by this host", entry, slot);
+	snprintf(message, sizeof(message), "%s (slot %d) is not implemented by this host", entry, slot);
 	return ort_status_create(ORT_NOT_IMPLEMENTED, message);
 }
 

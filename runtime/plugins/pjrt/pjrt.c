@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "epprof/pjrt.h"
+#include "epprof/abi/pjrt.h"
 #include "plugins/plugin_kinds.h"
 #include "plugins/plugin_probe.h"
 #include "plugins/profile/shared_run.h"
@@ -22,8 +22,8 @@
 struct pjrt_plugin {
 	struct shared_run run; /* must be first */
 	PLUGIN_Profiler_Api api;
-	size_t said_bytes; /* size of its table, as reported by the plugin */
-	int version[2];    /* of PJRT; zeros: unknown */
+	size_t reported_bytes; /* size of its table, as reported by the plugin */
+	int version[2];        /* of PJRT; zeros: unknown */
 	char *name;
 	PLUGIN_Profiler *profiler;               /* NULL: no run */
 	PLUGIN_Profiler_ConsumeResult *consumed; /* NULL: none */
@@ -84,12 +84,12 @@ static epp_status *start(struct shared_run *run)
 		                               .options_size = options_write(options, now.realtime_ns) };
 	EPP_TRY(take(pjrt, "create", pjrt->api.create(&create)));
 	if (!create.profiler)
-		return epp_status_create(EPP_PLUGIN, "create: it made no profiler");
+		return epp_status_create(EPP_PLUGIN, "create: it created no profiler");
 	pjrt->profiler = create.profiler;
 	PLUGIN_Profiler_Start_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
 	epp_status *status = take(pjrt, "start", pjrt->api.start(&args));
 	if (status)
-		epp_status_release(profiler_destroy(pjrt));
+		epp_status_destroy(profiler_destroy(pjrt));
 	return status;
 }
 
@@ -105,8 +105,8 @@ static epp_status *size_check(const char *step, size_t bytes)
 	/* No protobuf message is larger. */
 	if (bytes <= (size_t)INT32_MAX)
 		return NULL;
-	return epp_status_create(EPP_PLUGIN, "%s: it says that it has %zu bytes, more than any message of protobuf's",
-	                         step, bytes);
+	return epp_status_create(EPP_PLUGIN, "%s: it reported %zu bytes, more than a protobuf message can have", step,
+	                         bytes);
 }
 
 static epp_status *collect_into(struct pjrt_plugin *pjrt, size_t asked, struct profile_data *data)
@@ -264,15 +264,15 @@ static epp_status *table_take(struct pjrt_plugin *pjrt, void *library)
 	plugin_entry("GetPjrtApi");
 	const PJRT_Api *api = get();
 	if (!api)
-		return epp_status_create(EPP_PLUGIN, "GetPjrtApi: it gave no table");
+		return epp_status_create(EPP_PLUGIN, "GetPjrtApi: it returned no table");
 	const PLUGIN_Profiler_Api *table = extension_find(api);
 	if (!table)
 		return epp_status_create(EPP_INCOMPATIBLE, "GetPjrtApi: it has no profiler extension");
 	version_take(pjrt, api);
-	pjrt->said_bytes = table->struct_size;
+	pjrt->reported_bytes = table->struct_size;
 	if (table->struct_size < EPPROF_PJRT_TABLE_BYTES)
 		return epp_status_create(EPP_INCOMPATIBLE,
-		                         "GetPjrtApi: its profiler's table says %zu bytes, %zu are needed",
+		                         "GetPjrtApi: the profiler's table has a size of %zu bytes, %zu are needed",
 		                         table->struct_size, EPPROF_PJRT_TABLE_BYTES);
 	memcpy(&pjrt->api, table, table->struct_size < sizeof(pjrt->api) ? table->struct_size : sizeof(pjrt->api));
 	return table_check(&pjrt->api);
@@ -308,7 +308,7 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 		plugin_probe_version(probe, "PJRT", "%d.%d", pjrt->version[0], pjrt->version[1]);
 	else
 		plugin_probe_version(probe, "PJRT", "not told");
-	plugin_probe_size(probe, "PLUGIN_Profiler_Api", pjrt->said_bytes, sizeof(pjrt->api));
+	plugin_probe_size(probe, "PLUGIN_Profiler_Api", pjrt->reported_bytes, sizeof(pjrt->api));
 	for (size_t i = 0; i < ENTRIES_COUNT; i++)
 		plugin_probe_entry(probe, entries[i].name, has_entry(&pjrt->api, i), entries[i].is_required);
 }

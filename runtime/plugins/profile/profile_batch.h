@@ -1,5 +1,5 @@
-/* Shared by the files behind profile_delivery.h: events that wait for a push, with their texts, and the track that they
- * are on. */
+/* The batch of events that profile_delivery.c collects before it pushes them to a session, with their texts and their
+ * track.  Shared by the files that implement profile_delivery.h. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_BATCH_H
 #define EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_BATCH_H
 
@@ -24,7 +24,7 @@
 struct delivery {
 	struct profile_target *to;
 	const struct profile_window *window;
-	epp_status *told; /* the first error that the data itself contains */
+	epp_status *data_error; /* the first error that the data itself contains */
 	uint64_t events_count;
 
 	/* The track of the events. */
@@ -62,7 +62,7 @@ struct delivery *delivery_create(struct profile_target *to, const struct profile
 void delivery_destroy(struct delivery *delivery);
 
 void delivery_push(struct profile_target *to, EpprofBatch *batch);
-/* Pushes the waiting events. */
+/* Pushes the events of the batch to the session and empties the batch. */
 void delivery_flush(struct delivery *delivery);
 
 /* Returns a terminated copy that lives as long as the batch; delivery_begin_event has made room for it

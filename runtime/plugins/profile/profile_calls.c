@@ -1,4 +1,4 @@
-/* Keeps the calls of a profile in a sorted array. */
+/* Implements profile_calls.h: an array of calls, sorted by correlation id. */
 #include "plugins/profile/profile_calls.h"
 
 #include <stdlib.h>

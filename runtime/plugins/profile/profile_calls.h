@@ -1,5 +1,5 @@
-/* The calls of a profile by their correlation ids: add all, then seal, then find.  Of calls with the same id the last
- * one added is used. */
+/* Finds the call that launched a device event of an XSpace, by the correlation id that a plugin gives to both: add all
+ * calls, then seal, then find.  Of calls with the same id the last one added is used. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_CALLS_H
 #define EPPROF_RUNTIME_PLUGINS_PROFILE_PROFILE_CALLS_H
 

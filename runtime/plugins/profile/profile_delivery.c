@@ -87,10 +87,9 @@ const char *delivery_copy(struct delivery *delivery, struct protobuf_string text
 		return delivery->places[place].copy;
 	char *at = delivery->text + delivery->text_bytes;
 	size_t bytes = text.bytes < NAME_BYTES_MAX ? text.bytes : NAME_BYTES_MAX;
-	memcpy(at, text.text, bytes);
 	/* A zero byte would end the text for the host. */
-	for (char *zero = memchr(at, 0, bytes); zero; zero = memchr(at, 0, bytes))
-		*zero = '?';
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = text.text[i] ? text.text[i] : '?';
 	at[bytes] = 0;
 	delivery->text_bytes += bytes + 1;
 	delivery->places[place].from = text.text;
@@ -187,13 +186,19 @@ static int32_t device_number(const char *name)
 	return number >= 0 && number < INT32_MAX / 2 ? (int32_t)number : 0;
 }
 
-static bool number_taken(const struct delivery *delivery, int32_t number)
+/* Returns the first number from `number` on that no device has. */
+static int32_t free_number(const struct delivery *delivery, int32_t number)
 {
+	bool is_taken[DEVICES_MAX + 1] = { false }; /* one more than there are devices */
 	for (size_t i = 0; i < delivery->devices_count; i++) {
-		if (delivery->device_numbers[i] == number)
-			return true;
+		int32_t offset = delivery->device_numbers[i] - number;
+		if (offset >= 0 && offset < DEVICES_MAX)
+			is_taken[offset] = true;
 	}
-	return false;
+	int32_t free_offset = 0;
+	while (is_taken[free_offset])
+		free_offset++;
+	return number + free_offset;
 }
 
 bool delivery_is_host(struct protobuf_string name)
@@ -220,9 +225,7 @@ void delivery_device(struct delivery *delivery, struct protobuf_string name)
 			return;
 		}
 	}
-	int32_t number = device_number(group);
-	while (number_taken(delivery, number))
-		number++;
+	int32_t number = free_number(delivery, device_number(group));
 	delivery->device = number;
 	char *kept = delivery->devices_count < DEVICES_MAX ? strdup(group) : NULL;
 	if (!kept)

@@ -132,9 +132,9 @@ static void take_message(void *user, bool is_error, struct protobuf_string text)
 	struct delivery *delivery = user;
 	int64_t now_ns = delivery->window->now_ns;
 	profile_deliver_note(delivery->to, is_error ? "epprof.error" : "epprof.warning", now_ns, now_ns, &text);
-	if (is_error && !delivery->told)
-		delivery->told = epp_status_create(EPP_PLUGIN, "it says in its XSpace: %.*s",
-		                                   (int)(text.bytes < 1024 ? text.bytes : 1024), text.text);
+	if (is_error && !delivery->data_error)
+		delivery->data_error = epp_status_create(EPP_PLUGIN, "error in its XSpace: %.*s",
+		                                         (int)(text.bytes < 1024 ? text.bytes : 1024), text.text);
 }
 
 /* Reads the planes of hosts, then those of devices. */
@@ -153,7 +153,7 @@ static epp_status *read_planes(struct delivery *delivery, const struct profile_d
 	epp_status *second = xspace_read(data->bytes, data->count, &devices, &account);
 	delivery_flush(delivery);
 	if (second) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		status = second;
 	}
 	return status;
@@ -171,9 +171,9 @@ epp_status *profile_deliver_xspace(struct profile_target *to, const struct profi
 	epp_status *status = read_planes(delivery, data);
 	*events_count = delivery->events_count;
 	if (status)
-		epp_status_release(delivery->told);
+		epp_status_destroy(delivery->data_error);
 	else
-		status = delivery->told;
+		status = delivery->data_error;
 	delivery_destroy(delivery);
 	return status;
 }

@@ -82,7 +82,7 @@ static void look_up_sessions(struct shared_run *run)
 /* ---- the end ---- */
 
 /* Returns an error for dropped events that were not reported before; NULL: there are none. */
-static epp_status *tell_misplaced(const struct profile_target *of)
+static epp_status *misplaced_error(const struct profile_target *of)
 {
 	uint64_t before = of->misplaced.before_start - of->pushed.before_start;
 	uint64_t after = of->misplaced.after_end - of->pushed.after_end;
@@ -91,7 +91,7 @@ static epp_status *tell_misplaced(const struct profile_target *of)
 	if (!before && !after && !negative)
 		return NULL;
 	return epp_status_create(EPP_PLUGIN,
-	                         "events are lost for their times: %" PRIu64 " before start, %" PRIu64
+	                         "events are lost because of their times: %" PRIu64 " before start, %" PRIu64
 	                         " after end, %" PRIu64 " negative duration",
 	                         before, after, negative);
 }
@@ -114,7 +114,7 @@ static epp_status *deliver(struct shared_profiler *to, const struct shared_data 
 	/* Both describe the same work. */
 	if (!events_count)
 		status_keep(&status, profile_deliver_run_metadata(&to->target, &data->run_metadata, &window));
-	status_keep(&status, tell_misplaced(&to->target));
+	status_keep(&status, misplaced_error(&to->target));
 	return status;
 }
 
@@ -150,7 +150,7 @@ static void start_again(struct shared_run *run, const struct epf_host_pair *stop
 		profile_deliver_gap(&other->target, stopped->realtime_ns, now.realtime_ns);
 		profile_deliver_ledger(&other->target);
 	}
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 
 /* The caller holds the lock, and `self` is active. */
@@ -197,7 +197,7 @@ static void release(OrtEpProfilerImpl *impl)
 {
 	struct shared_profiler *self = (struct shared_profiler *)impl;
 	ort_status_release(end_profiling(impl, NULL));
-	epp_status_release(self->failed);
+	epp_status_destroy(self->failed);
 	free(self);
 }
 

@@ -1,10 +1,9 @@
 /* Plugins with one run at a time, which sessions share: those of TensorFlow and PJRT.
- *
  * The first session that starts begins the run.  When a session ends, the run is stopped and its data collected, and
  * each active session gets the events that start in its time.  If other sessions remain, the plugin is started again,
- * and their traces record the gap.  If a session has several profilers (epp_session_join), the oldest gets the events
- * for all of them, so that an event is in a trace once.  A plugin is never started twice, and a plugin that no session
- * profiles is never called.
+ * and their traces record the gap.  If a session has several profilers (epp_hosted_profiler_create), the oldest gets
+ * the events for all of them, so that an event is in a trace once.  A plugin is never started twice, and a plugin that
+ * no session profiles is never called.
  *
  * Calls are serialized: a session that starts while another session's data is collected waits. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PROFILE_SHARED_RUN_H

@@ -1,5 +1,5 @@
-/* The table of libraries in use.  An entry is never released, because the library may call the callbacks with its
- * number at any time. */
+/* The table of PU1 libraries in use, and the callbacks that are passed to them.  An entry is never released, because
+ * the library may call the callbacks with its number at any time. */
 #include "plugins/pu1/pu1_library.h"
 
 #include <dlfcn.h>
@@ -237,8 +237,7 @@ epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library *
 		EPP_TRY(use_steps(handle, &calls));
 	*library = is_full ? NULL : add(handle, path, &calls);
 	return *library ? NULL
-	                : epp_status_create(EPP_UNAVAILABLE, "%u such libraries are in use, which is all there can be",
-	                                    PU1_LIBRARIES_MAX);
+	                : epp_status_create(EPP_LIMIT, "%u such libraries are in use, the maximum", PU1_LIBRARIES_MAX);
 }
 
 /* ---- properties of the library ---- */
@@ -267,7 +266,7 @@ bool pu1_library_now(const struct pu1_library *library, uint64_t *now_ns)
 
 const char *pu1_result_text(const struct pu1_library *library, pu1Result result, char *text, size_t room)
 {
-	const char *said = library->calls.result_text ? library->calls.result_text(result) : NULL;
-	snprintf(text, room, said ? "result %d (%.80s)" : "result %d", (int)result, said);
+	const char *meaning = library->calls.result_text ? library->calls.result_text(result) : NULL;
+	snprintf(text, room, meaning ? "result %d (%.80s)" : "result %d", (int)result, meaning);
 	return text;
 }

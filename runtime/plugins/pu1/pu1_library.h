@@ -18,8 +18,8 @@
 #include <sys/queue.h>
 
 #include "base/status.h"
+#include "epprof/abi/pu1.h"
 #include "epprof/ep_push.h"
-#include "epprof/pu1.h"
 
 #define PU1_LIBRARIES_MAX 8u
 #define PU1_PROFILERS_MAX 64u /* per library, at one time */
@@ -77,7 +77,7 @@ struct pu1_library {
 
 /* Opens a library for use, or finds it in use; from then on it stays loaded.  `handle` is from dlopen, for `path`.
  * Errors: EPP_INCOMPATIBLE (symbols are missing, and the message names all; another major version), EPP_PLUGIN (the
- * library refuses), EPP_UNAVAILABLE (PU1_LIBRARIES_MAX are in use). */
+ * library refuses), EPP_LIMIT (PU1_LIBRARIES_MAX are in use). */
 epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library **library);
 
 /* Reports version and entries to a probe. */

@@ -72,9 +72,9 @@ const char *pu1_pool_give(unsigned owner, const uint8_t *address, size_t valid_b
 	pthread_mutex_lock(&lock);
 	struct buffer *buffer = buffer_at(address);
 	if (!buffer) {
-		wrong = "it gave back a buffer that is none of the host's";
+		wrong = "it returned a buffer that the host did not allocate";
 	} else if (buffer->state != OUT || buffer->owner != owner) {
-		wrong = "it gave back a buffer that it did not have";
+		wrong = "it returned a buffer that it did not hold";
 	} else {
 		if (valid_bytes > PU1_BUFFER_BYTES) {
 			wrong = "it claimed more bytes than the buffer has";

@@ -1,5 +1,6 @@
-/* A library has one run, from the first session's StartProfiling to the last one's EndProfiling: the first session
- * enables kinds and the last one disables them; while others remain, a session that ends only flushes.
+/* Implements the OrtEpProfilerImpl of a PU1 library.  A library has one run, from the first session's StartProfiling to
+ * the last one's EndProfiling: the first session enables kinds and the last one disables them; while others remain, a
+ * session that ends only flushes.
  *
  * During the run a reader thread reads buffers as they fill and adds a clock pair about every 100 ms.  EndProfiling
  * calls pu1FlushAll on the library's worker, where all calls run except those for events' ids.  If it never returns,
@@ -120,7 +121,7 @@ static OrtStatus *run_begin(struct pu1_library *library)
 {
 	if (library->runs_count == 0) {
 		if (!reader_ensure(library))
-			return ort_status_create(1, "no thread to be had");
+			return ort_status_create(1, "cannot start a thread");
 		OrtStatus *status = enable(library);
 		if (status) {
 			reader_release(library);
@@ -191,7 +192,7 @@ static OrtStatus *start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns)
 	OrtStatus *status = NULL;
 	pthread_mutex_lock(&library->run_lock);
 	if (!pu1_tokens_begin(library->tokens, &profiler->owner))
-		status = ort_status_create(1, "64 sessions profile it, which is all there can be");
+		status = ort_status_create(1, "64 sessions use it, the maximum");
 	if (!status && (status = run_begin(library)))
 		pu1_tokens_end(library->tokens, &profiler->owner);
 	pthread_mutex_unlock(&library->run_lock);

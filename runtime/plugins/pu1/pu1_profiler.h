@@ -1,4 +1,5 @@
-/* PU1 libraries as OrtEpProfilerImpl: any number of sessions profile one library at the same time, in one run of it. */
+/* Creates the OrtEpProfilerImpl of a PU1 library.  Any number of sessions profile one library at the same time, in one
+ * run of it. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_PROFILER_H
 #define EPPROF_RUNTIME_PLUGINS_PU1_PU1_PROFILER_H
 

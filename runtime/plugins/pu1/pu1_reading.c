@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/name.h"
 #include "ort_abi/profiler_registry.h"
-#include "plugins/foreign_text.h"
 #include "plugins/pu1/pu1_pool.h"
+#include "plugins/untrusted_text.h"
 
 #define BATCH_EVENTS 256u
 #define EVENT_ARGS 5u
@@ -158,11 +158,11 @@ bool pu1_record_next(const uint8_t **at, const uint8_t *end, pu1ActivityRecord *
 		memcpy(record, *at, left < sizeof(*record) ? left : sizeof(*record));
 	uint32_t bytes = record->struct_size;
 	if (left < PU1_RECORD_BYTES_MIN || (bytes > left && bytes % PU1_RECORD_ALIGNMENT == 0))
-		*wrong = "a record that goes beyond its buffer";
+		*wrong = "a record extends beyond its buffer";
 	else if (bytes < PU1_RECORD_BYTES_MIN)
-		*wrong = bytes ? "a record that is too small" : "a record of size 0";
+		*wrong = bytes ? "a record is too small" : "a record of size 0";
 	else if (bytes % PU1_RECORD_ALIGNMENT)
-		*wrong = "a record whose size is no multiple of 8";
+		*wrong = "a record's size is not a multiple of 8";
 	if (*wrong)
 		return false;
 	if (bytes < sizeof(*record))
@@ -227,7 +227,7 @@ static const char *name_of(struct pu1_library *library, const char *place)
 	size_t at = (uintptr_t)place * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NAMES_BITS);
 	if (reading->names[at].place == place)
 		return reading->names[at].text;
-	if (foreign_text_copy(place, reading->name, sizeof(reading->name)) == FOREIGN_TEXT_UNREADABLE) {
+	if (untrusted_text_copy(place, reading->name, sizeof(reading->name)) == UNTRUSTED_TEXT_UNREADABLE) {
 		pu1_fault(library, "a record's name cannot be read");
 		return "(name unreadable)";
 	}
@@ -255,8 +255,8 @@ static void add_metadata(struct pu1_library *library, EpprofEvent *event, Epprof
 {
 	struct pu1_reading *reading = library->reading;
 	char *copy = reading->texts + reading->texts_used;
-	size_t bytes = foreign_text_copy(metadata, copy, TEXT_BYTES_MAX);
-	if (bytes == FOREIGN_TEXT_UNREADABLE) {
+	size_t bytes = untrusted_text_copy(metadata, copy, TEXT_BYTES_MAX);
+	if (bytes == UNTRUSTED_TEXT_UNREADABLE) {
 		pu1_fault(library, "a record's metadata cannot be read");
 		return;
 	}
@@ -314,11 +314,11 @@ static void read_record(struct pu1_library *library, const pu1ActivityRecord *re
 	bool held = false;
 	const char *wrong = NULL;
 	if (record->kind < PU1_KIND_CONCURRENT_KERNEL || record->kind > PU1_KIND_PRIVATEUSE1_DRIVER)
-		wrong = "a record of an unknown kind";
+		wrong = "a record has an unknown kind";
 	else if (!record->start_time)
 		wrong = "a record without a time";
 	else if (record->end_time < record->start_time)
-		wrong = "a record that ends before it starts";
+		wrong = "a record ends before it starts";
 	if (wrong) {
 		pu1_fault(library, "%s", wrong);
 		PU1_LOSE(library, refused, 1);

@@ -3,10 +3,9 @@
  * Buffers are read after they were filled, by the sizes in their records.  Each record is copied and checked right
  * before the reader moves to the next one; at an impossible size, the rest of the buffer is skipped.  All full buffers
  * are read twice: first the runtime's records, for the external ids of device records without one, then all records.
- *
- * A record goes to each session whose run contains its start; if a session has several profilers (epp_session_join), to
- * the oldest one whose run does.  A session that has ended also gets late records: its host counts them as after its
- * end.  A record that no run contains is counted as lost by all active sessions.
+ * A record goes to each session whose run contains its start; if a session has several profilers
+ * (epp_hosted_profiler_create), to the oldest one whose run does.  A session that has ended also gets late records: its
+ * host counts them as after its end.  A record that no run contains is counted as lost by all active sessions.
  *
  * Thread: library->read_lock is held, throughout. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_READING_H

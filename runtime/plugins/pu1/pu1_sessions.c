@@ -84,7 +84,7 @@ void pu1_count_dropped(struct pu1_library *library)
 	if (result != PU1_SUCCESS)
 		pu1_fault(library, "pu1GetNumDroppedRecords: %s", pu1_result_text(library, result, text, sizeof(text)));
 	else if (dropped > DROPPED_MAX)
-		pu1_fault(library, "pu1GetNumDroppedRecords: it claims %zu, which cannot be", dropped);
+		pu1_fault(library, "pu1GetNumDroppedRecords: it reported %zu, which is impossible", dropped);
 	else
 		PU1_LOSE(library, other, dropped);
 }

@@ -1,6 +1,6 @@
-/* A token is an increasing number; its entry is in a ring.  The thread that pushes writes an entry, and the thread that
- * reads records reads it: the token is 0 during a change, and a reader that finds a different token returns without a
- * result.
+/* Implements pu1_tokens.h.  A token is an increasing number; its entry is in a ring.  The thread that pushes writes an
+ * entry, and the thread that reads records reads it: the token is 0 during a change, and a reader that finds a
+ * different token returns without a result.
  *
  * Each thread's stacks are in separate memory, which its exit frees. */
 #include "plugins/pu1/pu1_tokens.h"

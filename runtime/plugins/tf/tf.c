@@ -20,8 +20,8 @@ static epp_status *size_check(const char *what, size_t says, size_t needed)
 {
 	if (says >= needed)
 		return NULL;
-	return epp_status_create(EPP_INCOMPATIBLE, "TF_InitProfiler: its %s says %zu bytes, %zu are needed", what, says,
-	                         needed);
+	return epp_status_create(EPP_INCOMPATIBLE, "TF_InitProfiler: its %s has a size of %zu bytes, %zu are needed",
+	                         what, says, needed);
 }
 
 static epp_status *entry_missing(const char *entry)
@@ -60,7 +60,7 @@ static epp_status *profiler_check(struct tf_plugin *tf)
 	if (device_type_valid(tf->device_type))
 		return NULL;
 	return epp_status_create(EPP_INCOMPATIBLE,
-	                         "TF_InitProfiler: device_type '%s' is not of upper case letters and underscores",
+	                         "TF_InitProfiler: device_type '%s' must consist of upper-case letters and underscores",
 	                         tf->device_type);
 }
 

@@ -24,8 +24,8 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 	if (!asked)
 		return NULL;
 	if (asked > DATA_BYTES_MAX)
-		return epp_status_create(
-		    EPP_PLUGIN, "%s: it says that it has %zu bytes, more than any message of protobuf's", step, asked);
+		return epp_status_create(EPP_PLUGIN, "%s: it reported %zu bytes, more than a protobuf message can have",
+		                         step, asked);
 	data->mapped_bytes = asked + SPARE_BYTES;
 	data->bytes = mmap(NULL, data->mapped_bytes, PROT_READ | PROT_WRITE,
 	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -33,21 +33,21 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 		*data = (struct profile_data){ 0 };
 		return epp_status_no_memory();
 	}
-	size_t said = asked;
-	epp_status *status = tf_call_collect(plugin, step, fn, data->bytes, &said);
+	size_t reported = asked;
+	epp_status *status = tf_call_collect(plugin, step, fn, data->bytes, &reported);
 	size_t end = written_end(data->bytes, asked, data->mapped_bytes);
-	data->count = said < asked ? said : asked;
-	if (said > asked && said <= data->mapped_bytes && end > asked)
+	data->count = reported < asked ? reported : asked;
+	if (reported > asked && reported <= data->mapped_bytes && end > asked)
 		/* The plugin wrote its current data, and there was enough room. */
-		data->count = said;
+		data->count = reported;
 	if (status)
 		return status;
-	if (said > asked)
+	if (reported > asked)
 		return epp_status_create(EPP_PLUGIN, "%s: its data grew from %zu to %zu bytes between the two calls",
-		                         step, asked, said);
+		                         step, asked, reported);
 	if (end > asked)
-		return epp_status_create(EPP_PLUGIN, "%s: it wrote %zu bytes past the %zu that it asked for", step,
-		                         end - asked, asked);
+		return epp_status_create(EPP_PLUGIN, "%s: it wrote %zu bytes past the %zu bytes that it requested",
+		                         step, end - asked, asked);
 	return NULL;
 }
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "epprof/tf.h"
+#include "epprof/abi/tf.h"
 #include "plugins/profile/shared_run.h"
 
 /* ---- statuses ---- */

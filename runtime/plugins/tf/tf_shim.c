@@ -13,9 +13,11 @@ static epp_status *beside_this_library(char *path, size_t room)
 {
 	Dl_info info;
 	if (!dladdr(epp_tf_shim_load, &info) || !info.dli_fname)
-		return epp_status_create(EPP_NOT_FOUND, "%s: nobody knows where this library is", SHIM);
+		return epp_status_create(EPP_NOT_FOUND, "%s: the path of this library is unknown", SHIM);
 	const char *slash = strrchr(info.dli_fname, '/');
-	int bytes = snprintf(path, room, "%.*s" SHIM, slash ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
+	if (!slash)
+		return epp_status_create(EPP_NOT_FOUND, "%s: the folder of this library is unknown", SHIM);
+	int bytes = snprintf(path, room, "%.*s" SHIM, (int)(slash - info.dli_fname + 1), info.dli_fname);
 	if (bytes < 0 || (size_t)bytes >= room)
 		return epp_status_create(EPP_NOT_FOUND, "%s: its path is too long", SHIM);
 	return NULL;
@@ -30,6 +32,8 @@ epp_status *epp_tf_shim_load(const char *path)
 		EPP_TRY(beside_this_library(own, sizeof(own)));
 		path = own;
 	}
+	if (!strchr(path, '/'))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: not a path", path);
 	if (dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE))
 		return NULL;
 	const char *reason = dlerror();

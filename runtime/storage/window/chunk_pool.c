@@ -1,11 +1,14 @@
-/* The pool of chunks. The head of the free list has a tag that each change increments. */
+/* The pool of free chunks; storage/drain.c waits for one. The head of the free list has a tag that each change
+ * increments. */
 #include "storage/window/chunk_pool.h"
 
-#include <time.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/atomics.h"
 #include "base/clock.h"
-#include "storage/drain.h"
-#include "storage/helper.h"
+#include "base/helper.h"
 
 /* Chunks taken since the last visit after which a sleeping helper is woken. */
 #define CHUNKS_BEFORE_WAKE 8u
@@ -14,127 +17,220 @@
 /* Fewer than this part of all chunks free: there are too many threads, each of which holds one chunk. */
 #define FEW_PART 4u
 
-void chunks_init(struct session *session)
+/* The arrays with the largest elements are first, so that all are aligned. */
+static bool make_arrays(struct chunk_pool *pool, uint32_t room)
 {
-	uint32_t count = session->window.chunks_count;
-	for (uint32_t i = 0; i < count; i++)
-		session->chunk_next[i] = (uint16_t)(i + 1 < count ? i + 2 : 0);
-	session->chunks_head = 1;
-	session->chunks_free = session->chunks_free_at_visit = count;
-	session->chunks_wanted = WINDOW_FIRST_CHUNKS;
+	size_t bytes = sizeof(*pool->full) + sizeof(*pool->full_ticks) + sizeof(*pool->next) + sizeof(*pool->state);
+	struct full_chunk *full = pool->full;
+	if (room > pool->room) {
+		full = malloc(room * bytes);
+		if (!full)
+			return false;
+		free(pool->full);
+	} else {
+		room = pool->room;
+	}
+	*pool = (struct chunk_pool){ .room = room, .full = full };
+	pool->full_ticks = (uint64_t *)(void *)(full + room);
+	pool->next = (uint32_t *)(void *)(pool->full_ticks + room);
+	pool->state = (uint8_t *)(pool->next + room);
+	memset(full, 0, room * bytes);
+	return true;
 }
 
-uint32_t chunks_take(struct session *session)
+bool chunks_init(struct chunk_pool *pool, struct window *window)
 {
-	uint64_t head = LOAD_ACQUIRE(&session->chunks_head);
+	if (!make_arrays(pool, window->chunks_limit))
+		return false;
+	pool->window = window;
+	uint32_t count = window_chunks_count(window);
+	for (uint32_t i = 0; i < count; i++)
+		pool->next[i] = i + 1 < count ? i + 2 : 0;
+	pool->head = 1;
+	pool->free = pool->free_at_visit = count;
+	pool->wanted = window->chunks_first;
+	return true;
+}
+
+struct epf_region *chunk_region(const struct chunk_pool *pool, uint32_t chunk)
+{
+	return (struct epf_region *)(void *)(pool->window->chunks + (size_t)chunk * EPF_CHUNK_BYTES);
+}
+
+/* After a failed attempt to make chunks usable, the next one is a second later. */
+static bool is_growth_due(const struct chunk_pool *pool)
+{
+	return clock_ticks() >= LOAD_RELAXED(&pool->grow_due_ticks);
+}
+
+static void delay_growth(struct chunk_pool *pool)
+{
+	STORE_RELAXED(&pool->grow_due_ticks, clock_ticks() + clock_ticks_per_second());
+}
+
+/* In the first milliseconds of a session in a file, a thread may need more chunks than the helper has prepared: it
+ * prepares the next one itself, which takes some 10 us, instead of losing events. */
+static uint32_t prepare_one(struct chunk_pool *pool)
+{
+	struct chunk_range added;
+	int cancel_state;
+	if (window_chunks_count(pool->window) >= pool->window->chunks_first || !is_growth_due(pool))
+		return CHUNK_NONE;
+	/* A write is a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	int error = window_prepare(pool->window, 1, &added);
+	pthread_setcancelstate(cancel_state, NULL);
+	if (error)
+		delay_growth(pool);
+	if (error || !added.count)
+		return CHUNK_NONE;
+	STORE_RELAXED(&pool->state[added.first], REGION_TAKEN);
+	helper_wake();
+	return added.first;
+}
+
+uint32_t chunks_take(struct chunk_pool *pool)
+{
+	uint64_t head = LOAD_ACQUIRE(&pool->head);
 	for (;;) {
 		uint32_t index = (uint32_t)head;
 		if (!index)
-			return RECORDER_NO_CHUNK;
+			return prepare_one(pool);
 		/* The tag makes the exchange fail if the chunk was taken and put back since: a stale `next` is never
 		 * used. */
-		uint64_t next = ((head >> 32) + 1) << 32 | LOAD_RELAXED(&session->chunk_next[index - 1]);
-		if (__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
-		                                __ATOMIC_ACQUIRE)) {
-			STORE_RELAXED(&session->chunk_state[index - 1], REGION_TAKEN);
-			uint32_t left = __atomic_sub_fetch(&session->chunks_free, 1, __ATOMIC_RELAXED);
-			if (left + CHUNKS_BEFORE_WAKE < LOAD_RELAXED(&session->chunks_free_at_visit))
+		uint64_t next = ((head >> 32) + 1) << 32 | LOAD_RELAXED(&pool->next[index - 1]);
+		if (__atomic_compare_exchange_n(&pool->head, &head, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			STORE_RELAXED(&pool->state[index - 1], REGION_TAKEN);
+			uint32_t left = __atomic_sub_fetch(&pool->free, 1, __ATOMIC_RELAXED);
+			if (left + CHUNKS_BEFORE_WAKE < LOAD_RELAXED(&pool->free_at_visit))
 				helper_wake();
 			return index - 1;
 		}
 	}
 }
 
-void chunks_put_back(struct session *session, uint32_t chunk)
+void chunks_fill(struct chunk_pool *pool, uint32_t chunk)
 {
-	STORE_RELAXED(&session->chunk_state[chunk], REGION_FREE);
-	uint64_t head = LOAD_RELAXED(&session->chunks_head);
-	uint64_t next;
-	do {
-		STORE_RELAXED(&session->chunk_next[chunk], (uint16_t)head);
-		next = ((head >> 32) + 1) << 32 | (chunk + 1);
-	} while (!__atomic_compare_exchange_n(&session->chunks_head, &head, next, false, __ATOMIC_ACQ_REL,
-	                                      __ATOMIC_RELAXED));
-	ADD_RELAXED(&session->chunks_free, 1);
+	STORE_RELAXED(&pool->full_ticks[chunk], clock_ticks());
+	STORE_RELEASE(&pool->state[chunk], REGION_FULL);
 }
 
-/* Growing by one step may have to wait for the disk for 1/20 s. */
-#define STEPS_PER_SECOND 20u
+static void add_free(struct chunk_pool *pool, uint32_t chunk)
+{
+	STORE_RELAXED(&pool->state[chunk], REGION_FREE);
+	uint64_t head = LOAD_RELAXED(&pool->head);
+	uint64_t next;
+	do {
+		STORE_RELAXED(&pool->next[chunk], (uint32_t)head);
+		next = ((head >> 32) + 1) << 32 | (chunk + 1);
+	} while (!__atomic_compare_exchange_n(&pool->head, &head, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	ADD_RELAXED(&pool->free, 1);
+}
 
-static uint32_t count_full(const struct session *session)
+void chunks_put_back(struct chunk_pool *pool, uint32_t chunk)
+{
+	if (chunk >= pool->used)
+		pool->used = chunk + 1;
+	add_free(pool, chunk);
+}
+
+/* ---- full chunks ----
+ *
+ * A scan may miss a chunk and yet find one that the same thread filled later. The next scan finds both, so the scan is
+ * repeated until it finds no more chunks than the previous one. */
+
+static int by_ticks(const void *a, const void *b)
+{
+	const struct full_chunk *x = a, *y = b;
+	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
+}
+
+/* Scans once. `full` may be NULL. */
+static size_t look(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
+{
+	size_t count = 0;
+	for (uint32_t chunk = 0; chunk < window_chunks_count(pool->window); chunk++) {
+		if (LOAD_ACQUIRE(&pool->state[chunk]) != REGION_FULL)
+			continue;
+		struct full_chunk found = { LOAD_RELAXED(&pool->full_ticks[chunk]), chunk };
+		if (count == 0 || found.ticks < oldest->ticks)
+			*oldest = found;
+		if (full)
+			full[count] = found;
+		count++;
+	}
+	return count;
+}
+
+static size_t look_until_settled(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
+{
+	size_t known, count = 0;
+	do
+		known = count, count = look(pool, full, oldest);
+	while (count > known);
+	return count;
+}
+
+size_t chunks_collect_full(const struct chunk_pool *pool, struct full_chunk *full)
+{
+	struct full_chunk oldest;
+	size_t count = look_until_settled(pool, full, &oldest);
+	if (count > 1)
+		qsort(full, count, sizeof(*full), by_ticks);
+	return count;
+}
+
+bool chunks_oldest_full(const struct chunk_pool *pool, struct full_chunk *oldest)
+{
+	return look_until_settled(pool, NULL, oldest) > 0;
+}
+
+/* ---- more chunks ---- */
+
+/* Growing by one step takes 0.2 ms, or some milliseconds if it has to wait for the disk. */
+#define STEPS_PER_SECOND 200u
+
+static uint32_t count_full(const struct chunk_pool *pool)
 {
 	uint32_t full = 0;
-	for (uint32_t chunk = 0; chunk < session->window.chunks_count; chunk++)
-		full += LOAD_RELAXED(&session->chunk_state[chunk]) == REGION_FULL;
+	for (uint32_t chunk = 0; chunk < window_chunks_count(pool->window); chunk++)
+		full += LOAD_RELAXED(&pool->state[chunk]) == REGION_FULL;
 	return full;
 }
 
-/* Grows the window by one step. After a failure, it does not try again for a second. */
-static bool grow(struct session *session, uint64_t now)
+bool chunks_grow(struct chunk_pool *pool)
 {
-	uint32_t count = session->window.chunks_count;
-	if (now < session->chunks_grow_due_ticks)
+	struct chunk_range added;
+	if (!is_growth_due(pool))
 		return false;
-	if (window_grow(&session->window)) {
-		session->chunks_grow_due_ticks = now + clock_ticks_per_second();
+	if (window_grow(pool->window, &added)) {
+		delay_growth(pool);
 		return false;
 	}
 	/* In reverse order, so that the lowest chunk is taken first. */
-	for (uint32_t chunk = session->window.chunks_count; chunk-- > count;)
-		chunks_put_back(session, chunk);
+	for (uint32_t i = added.count; i-- > 0;)
+		add_free(pool, added.first + i);
 	return true;
 }
 
-bool chunks_grow(struct session *session)
+bool chunks_grow_if_short(struct chunk_pool *pool, bool writing_fails)
 {
 	/* The first chunks have room on the disk already: a step takes less time than draining as many chunks. */
-	if (!window_is_whole(&session->window))
-		return grow(session, clock_ticks());
-	uint32_t count = session->window.chunks_count, full = count_full(session),
-		 left = LOAD_RELAXED(&session->chunks_free);
-	uint64_t now = clock_ticks(), since = now - session->chunks_looked_ticks;
+	if (!window_is_whole(pool->window))
+		return chunks_grow(pool);
+	uint32_t count = window_chunks_count(pool->window), full = count_full(pool), left = LOAD_RELAXED(&pool->free);
+	uint64_t now = clock_ticks(), since = now - pool->looked_ticks;
 	bool is_late = full > count / LATE_PART;
 	/* True if, at the rate of the chunks filled since the last visit, the free ones last longer than one step. */
 	bool is_calm = left * since >= full * (clock_ticks_per_second() / STEPS_PER_SECOND);
-	session->chunks_looked_ticks = now;
+	pool->looked_ticks = now;
 	/* If blocks cannot be written, more chunks would fill up too. */
-	if (session->writer.error)
+	if (writing_fails)
 		return false;
-	if ((is_late || left < count / FEW_PART) && session->chunks_wanted == count && count < EPF_CHUNK_COUNT)
-		session->chunks_wanted = count + CHUNKS_MORE;
+	if ((is_late || left < count / FEW_PART) && pool->wanted == count && count < pool->window->chunks_limit)
+		pool->wanted = count + CHUNKS_MORE;
 	/* A step takes longer than filling its chunks. When late, drain first and grow on a later visit. */
-	if (count >= session->chunks_wanted || is_late || !is_calm)
+	if (count >= pool->wanted || is_late || !is_calm)
 		return false;
-	return grow(session, now);
-}
-
-/* The lock's holder frees about one chunk every 20 us. */
-#define WAIT_NS 50000
-
-/* Makes a chunk free. The drain lock is held. Returns false if that is impossible. */
-static bool make_free(struct session *session)
-{
-	/* A chunk may have been put back since. */
-	return LOAD_RELAXED(&session->chunks_free) || drain_oldest(session) || LOAD_RELAXED(&session->chunks_free) ||
-	       grow(session, clock_ticks());
-}
-
-uint32_t chunks_take_lossless(struct session *session)
-{
-	uint32_t chunk;
-	bool hopeless = false;
-	int before;
-	/* A thread cancelled while it writes would leave the lock held. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	while ((chunk = chunks_take(session)) == RECORDER_NO_CHUNK && !hopeless) {
-		/* The holder frees chunk after chunk, so polling for a chunk is better than waiting for the lock. */
-		if (pthread_mutex_trylock(&session->drain_lock) == 0) {
-			hopeless = !make_free(session);
-			pthread_mutex_unlock(&session->drain_lock);
-		} else {
-			nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
-		}
-	}
-	pthread_setcancelstate(before, NULL);
-	return chunk;
+	return chunks_grow(pool);
 }

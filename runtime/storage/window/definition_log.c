@@ -7,118 +7,129 @@
 
 #include <string.h>
 
+#include "base/atomics.h"
 #include "base/clock.h"
-#include "storage/helper.h"
+#include "base/helper.h"
+#include "epprof/session.h"
 
 #define LOG_MANY (EPF_LOG_BYTES / 4)
 /* How long names wait for a drain that a disk may delay: 1/10 s. They wait once, until the drain has run. */
 #define WAITS_PER_SECOND 10u
 
-static uint64_t *word_of(const struct session *session, uint32_t piece)
+void log_init(struct definition_log *log, struct window *window)
 {
-	struct epf_live *live = session->window.live;
+	log->window = window;
+	log->piece = 0;
+	log->stays = log->is_stuck = false;
+	log->full_ticks = log->missed = 0;
+}
+
+static uint64_t *word_of(const struct definition_log *log, uint32_t piece)
+{
+	struct epf_live *live = log->window->live;
 	return piece ? &live->extents_used[piece - 1] : &live->log_used;
 }
 
-static uint8_t *piece_at(const struct session *session, uint32_t piece)
+static uint8_t *piece_at(const struct definition_log *log, uint32_t piece)
 {
-	const struct window *window = &session->window;
+	const struct window *window = log->window;
 	return piece ? window->extents + (size_t)(piece - 1) * EPF_LOG_BYTES : window->log;
 }
 
 /* Selects an empty piece. The log's lock is held. Returns false if there is none. */
-static bool go_to_empty_piece(struct session *session)
+static bool go_to_empty_piece(struct definition_log *log)
 {
-	struct window *window = &session->window;
+	struct window *window = log->window;
 	for (uint32_t piece = 0; piece < window->log_pieces; piece++)
-		if (!EPF_LOG_USED(*word_of(session, piece))) {
-			session->log_piece = piece;
+		if (!EPF_LOG_USED(*word_of(log, piece))) {
+			log->piece = piece;
 			return true;
 		}
-	if (session->log_stays || window_grow_log(window)) {
+	if (log->stays || window_grow_log(window)) {
 		/* Do not ask the disk for room again for each name. */
-		session->log_stays = true;
+		log->stays = true;
 		return false;
 	}
-	session->log_piece = window->log_pieces - 1;
+	log->piece = window->log_pieces - 1;
 	return true;
 }
 
 /* The log's lock is held. */
-static bool make_room(struct session *session, size_t bytes)
+static bool make_room(struct definition_log *log, size_t bytes)
 {
-	return EPF_LOG_USED(*word_of(session, session->log_piece)) + bytes <= EPF_LOG_BYTES || go_to_empty_piece(session);
+	return EPF_LOG_USED(*word_of(log, log->piece)) + bytes <= EPF_LOG_BYTES || go_to_empty_piece(log);
 }
 
-void log_append(struct session *session, const struct epf_definition *head, const void *body, const void *text,
+void log_append(struct definition_log *log, const struct epf_definition *head, const void *body, const void *text,
                 size_t text_bytes)
 {
-	struct epf_live *live = session->window.live;
+	struct epf_live *live = log->window->live;
 	size_t body_bytes = head->bytes - text_bytes;
 	size_t bytes = sizeof(*head) + log_padded(head->bytes), before = EPF_LOG_BYTES;
-	pthread_mutex_lock(&session->log_lock);
-	if (make_room(session, bytes)) {
-		uint64_t *word = word_of(session, session->log_piece);
+	pthread_mutex_lock(&log->lock);
+	if (make_room(log, bytes)) {
+		uint64_t *word = word_of(log, log->piece);
 		before = EPF_LOG_USED(*word);
-		uint8_t *at = piece_at(session, session->log_piece) + before;
+		uint8_t *at = piece_at(log, log->piece) + before;
 		memcpy(at, head, sizeof(*head));
 		memcpy(at + sizeof(*head), body, body_bytes);
 		memcpy(at + sizeof(*head) + body_bytes, text, text_bytes);
 		STORE_RELEASE(word, *word + bytes);
 	} else {
-		session->log_missed++;
+		log->missed++;
 		__atomic_fetch_or(&live->flags, EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&session->log_lock);
+	pthread_mutex_unlock(&log->lock);
 	/* Long before the piece is full. */
 	if (before < LOG_MANY && before + bytes >= LOG_MANY)
 		helper_wake();
 }
 
-bool log_is_full(struct session *session, size_t text_bytes)
+bool log_is_full(struct definition_log *log, size_t text_bytes)
 {
-	if (LOAD_ACQUIRE(&session->state) != SESSION_RECORDING)
+	const struct epf_live *live = log->window->live;
+	if (!(LOAD_ACQUIRE(&live->flags) & EPF_LIVE_RECORDING) || LOAD_RELAXED(&live->run_end_ticks))
 		return false;
-	pthread_mutex_lock(&session->log_lock);
+	pthread_mutex_lock(&log->lock);
 	size_t bytes = sizeof(struct epf_definition) + log_padded(sizeof(epp_name) + text_bytes);
-	bool full = !session->log_stuck && !make_room(session, bytes);
+	bool full = !log->is_stuck && !make_room(log, bytes);
 	uint64_t now = clock_ticks();
-	if (full && !session->log_full_ticks)
-		session->log_full_ticks = now;
-	full = full && now - session->log_full_ticks < clock_ticks_per_second() / WAITS_PER_SECOND;
-	pthread_mutex_unlock(&session->log_lock);
+	if (full && !log->full_ticks)
+		log->full_ticks = now;
+	full = full && now - log->full_ticks < clock_ticks_per_second() / WAITS_PER_SECOND;
+	pthread_mutex_unlock(&log->lock);
 	if (full)
 		helper_wake();
 	return full;
 }
 
-struct log_mark log_mark(struct session *session)
+struct log_mark log_mark(struct definition_log *log)
 {
 	struct log_mark mark;
-	pthread_mutex_lock(&session->log_lock);
+	pthread_mutex_lock(&log->lock);
 	for (uint32_t piece = 0; piece < EPF_LOG_PIECES; piece++)
-		mark.words[piece] = *word_of(session, piece);
-	mark.missed = session->log_missed;
-	pthread_mutex_unlock(&session->log_lock);
+		mark.words[piece] = *word_of(log, piece);
+	mark.missed = log->missed;
+	pthread_mutex_unlock(&log->lock);
 	return mark;
 }
 
-void log_settle(struct session *session, const struct log_mark *mark, bool written)
+void log_settle(struct definition_log *log, const struct log_mark *mark, bool written)
 {
-	pthread_mutex_lock(&session->log_lock);
-	session->log_stuck = !written;
+	pthread_mutex_lock(&log->lock);
+	log->is_stuck = !written;
 	if (written) {
-		session->log_stays = false;
-		session->log_full_ticks = 0;
+		log->stays = false;
+		log->full_ticks = 0;
 	}
 	for (uint32_t piece = 0; piece < EPF_LOG_PIECES && written; piece++) {
-		uint64_t *word = word_of(session, piece);
+		uint64_t *word = word_of(log, piece);
 		if (EPF_LOG_USED(*word) && *word == mark->words[piece])
 			STORE_RELEASE(word, EPF_LOG_EMPTIED(*word));
 	}
-	if (EPF_LOG_USED(*word_of(session, session->log_piece)) >= LOG_MANY)
-		go_to_empty_piece(session);
-	if (written && session->log_missed == mark->missed)
-		__atomic_fetch_and(&session->window.live->flags, ~EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&session->log_lock);
+	if (EPF_LOG_USED(*word_of(log, log->piece)) >= LOG_MANY)
+		go_to_empty_piece(log);
+	if (written && log->missed == mark->missed)
+		__atomic_fetch_and(&log->window->live->flags, ~EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&log->lock);
 }

@@ -8,7 +8,19 @@
 #ifndef EPPROF_RUNTIME_STORAGE_WINDOW_DEFINITION_LOG_H
 #define EPPROF_RUNTIME_STORAGE_WINDOW_DEFINITION_LOG_H
 
-#include "record/session.h"
+#include <pthread.h>
+
+#include "storage/window/window.h"
+
+struct definition_log {
+	pthread_mutex_t lock; /* of all members; always taken last */
+	struct window *window;
+	uint32_t piece;      /* current piece */
+	bool stays;          /* there was no room for more pieces */
+	bool is_stuck;       /* the last write of definitions failed */
+	uint64_t full_ticks; /* time since which it is full; 0: it was emptied since */
+	uint64_t missed;     /* definitions that did not fit */
+};
 
 /* A snapshot of the log's fill levels. */
 struct log_mark {
@@ -22,17 +34,21 @@ static inline size_t log_padded(size_t bytes)
 	return (bytes + 7) & ~(size_t)7;
 }
 
+/* Starts the log of a new window. Its lock is initialized already. */
+void log_init(struct definition_log *log, struct window *window);
+
 /* Appends a definition: header, `body`, then `text`. The header's length is that of both. Any lock may be held. */
-void log_append(struct session *session, const struct epf_definition *head, const void *body, const void *text,
+void log_append(struct definition_log *log, const struct epf_definition *head, const void *body, const void *text,
                 size_t text_bytes);
 
-/* True if a new name of this size should wait: the log has no room now, and the drain will soon make some. */
-bool log_is_full(struct session *session, size_t text_bytes);
+/* Returns true if a new name of this size should wait: the log has no room, but a run is active, so the drain will soon
+ * make room. */
+bool log_is_full(struct definition_log *log, size_t text_bytes);
 
-struct log_mark log_mark(struct session *session);
+struct log_mark log_mark(struct definition_log *log);
 
 /* Empties the pieces that have not changed since the mark, because their definitions are in blocks. If not `written`,
  * callers no longer wait for the drain. */
-void log_settle(struct session *session, const struct log_mark *mark, bool written);
+void log_settle(struct definition_log *log, const struct log_mark *mark, bool written);
 
 #endif

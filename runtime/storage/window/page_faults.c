@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "record/session.h"
+#include "base/atomics.h"
 
 static bool own(uint64_t *faults)
 {
@@ -37,34 +37,35 @@ static bool of_thread(uint32_t thread_id, uint64_t *faults)
 	return true;
 }
 
-static void add(struct recorder *recorder, uint64_t faults)
+static void add(struct slots *slots, struct slot_use *use, uint64_t faults)
 {
-	if (faults > recorder->faults)
-		ADD_RELAXED(&recorder->session->window.live->faults, faults - recorder->faults);
-	recorder->faults = faults;
+	if (faults > use->faults)
+		ADD_RELAXED(&slots->window->live->faults, faults - use->faults);
+	use->faults = faults;
 }
 
-void faults_begin(struct recorder *recorder)
+void faults_begin(struct slots *slots, uint32_t index)
 {
-	if (own(&recorder->faults))
-		STORE_RELEASE(&recorder->faults_counted, true);
+	struct slot_use *use = &slots->uses[index];
+	if (own(&use->faults))
+		STORE_RELEASE(&use->faults_counted, true);
 }
 
-void faults_end(struct recorder *recorder)
+void faults_end(struct slots *slots, uint32_t index)
 {
 	uint64_t faults;
-	if (recorder->faults_counted && own(&faults))
-		add(recorder, faults);
+	struct slot_use *use = &slots->uses[index];
+	if (use->faults_counted && own(&faults))
+		add(slots, use, faults);
 }
 
-void faults_look(struct session *session)
+void faults_look(struct slots *slots)
 {
-	struct recorder *recorder;
 	uint64_t faults;
-	pthread_mutex_lock(&session->lock);
-	LIST_FOREACH(recorder, &session->recorders, session_link)
-		if (!recorder->owner_gone && LOAD_ACQUIRE(&recorder->faults_counted) &&
-		    of_thread(recorder->slot->thread_id, &faults))
-			add(recorder, faults);
-	pthread_mutex_unlock(&session->lock);
+	for (uint32_t i = 0; i < slots->used; i++) {
+		struct slot_use *use = &slots->uses[i];
+		if (use->to_close && !use->is_left && LOAD_ACQUIRE(&use->faults_counted) &&
+		    of_thread(slots->window->slots[i].thread_id, &faults))
+			add(slots, use, faults);
+	}
 }

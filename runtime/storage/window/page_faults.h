@@ -1,4 +1,5 @@
-/* Page faults of recording threads: the delay of a store after the kernel has written a page of the window back.
+/* Counts the page faults of recording threads.  After the kernel has written a page of the window to the disk, the next
+ * store into the page faults, which delays the thread.
  *
  * The kernel counts faults per thread. A thread reads its own count when it takes its first chunk (earlier faults are
  * warm-up) and when it leaves. In between the helper reads the counts in /proc, so that recording makes no system
@@ -6,16 +7,15 @@
 #ifndef EPPROF_RUNTIME_STORAGE_WINDOW_PAGE_FAULTS_H
 #define EPPROF_RUNTIME_STORAGE_WINDOW_PAGE_FAULTS_H
 
-struct recorder;
-struct session;
+#include "storage/window/slots.h"
 
-/* Called by the owner at its first chunk. */
-void faults_begin(struct recorder *recorder);
+/* Called by the owner of the slot at its first chunk. */
+void faults_begin(struct slots *slots, uint32_t index);
 
-/* Called by the owner when it leaves; the session's lock is held. */
-void faults_end(struct recorder *recorder);
+/* Called by the owner when it leaves; the lock is held. */
+void faults_end(struct slots *slots, uint32_t index);
 
-/* Adds the faults since the last call to the run's count. */
-void faults_look(struct session *session);
+/* Adds the faults since the last call to the run's count; the lock is held. */
+void faults_look(struct slots *slots);
 
 #endif

@@ -18,20 +18,36 @@
 #include <unistd.h>
 
 #include "base/limit_signal.h"
+#include "base/output_file.h"
 #include "codec/file_header.h"
 #include "storage/window/window_room.h"
 
 #define POOL_MAX 16
 #define SHARED_MEMORY "/dev/shm"
-#define FIRST_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_FIRST_CHUNKS * EPF_CHUNK_BYTES)
 #define READY_SLOTS_END ((size_t)EPF_SLOTS_OFFSET + (size_t)WINDOW_READY_SLOTS * EPF_SLOT_BYTES)
-#define READY_BYTES ((size_t)EPF_CHUNKS_OFFSET + (size_t)WINDOW_READY_CHUNKS * EPF_CHUNK_BYTES)
 
 static const struct window none = { .fd = -1, .mapped_fd = -1 };
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *pool[POOL_MAX];
 static unsigned pool_count;
+
+/* The end of the first `count` chunks. */
+static size_t chunks_end(uint32_t count)
+{
+	return EPF_CHUNKS_OFFSET + (size_t)count * EPF_CHUNK_BYTES;
+}
+
+/* An unmapped window with `chunks` chunks from the start; 0: the default pool. */
+static struct window sized_window(uint32_t chunks)
+{
+	struct window window = none;
+	window.chunks_ready = chunks ? chunks : WINDOW_READY_CHUNKS;
+	window.chunks_first = chunks ? chunks : WINDOW_FIRST_CHUNKS;
+	window.chunks_limit = chunks ? chunks : EPF_CHUNK_COUNT;
+	window.bytes = chunks_end(window.chunks_limit) + EPF_LOG_EXTENTS * EPF_LOG_BYTES;
+	return window;
+}
 
 static void locate(struct window *window)
 {
@@ -41,8 +57,10 @@ static void locate(struct window *window)
 	window->slots = (struct epf_slot *)(window->base + EPF_SLOTS_OFFSET);
 	window->log = window->base + EPF_LOG_OFFSET;
 	window->chunks = window->base + EPF_CHUNKS_OFFSET;
-	window->extents = window->base + EPF_EXTENTS_OFFSET;
-	window->chunks_count = window_is_shared(window) ? WINDOW_READY_CHUNKS : WINDOW_FIRST_CHUNKS;
+	window->extents = window->base + chunks_end(window->chunks_limit);
+	bool grows = window_is_shared(window) && window->chunks_ready < window->chunks_first;
+	window->chunks_count = grows ? window->chunks_ready : window->chunks_first;
+	window->slots_count = grows ? WINDOW_READY_SLOTS : EPF_SLOT_COUNT;
 	window->log_pieces = 1;
 }
 
@@ -57,18 +75,18 @@ static void fill_header(const struct window *window, const struct epf_header *he
 	full.slots_offset = EPF_SLOTS_OFFSET;
 	full.log_offset = EPF_LOG_OFFSET;
 	full.chunks_offset = EPF_CHUNKS_OFFSET;
-	full.segments_offset = EPF_SEGMENTS_OFFSET;
+	full.segments_offset = window->bytes;
 	full.slot_bytes = EPF_SLOT_BYTES;
 	full.slot_count = EPF_SLOT_COUNT;
 	full.chunk_bytes = EPF_CHUNK_BYTES;
-	full.chunk_count = EPF_CHUNK_COUNT;
+	full.chunk_count = window->chunks_limit;
 	full.log_bytes = EPF_LOG_BYTES;
 	full.segment_bytes = EPF_SEGMENT_BYTES;
 	if (window->fd >= 0 && !window_is_shared(window))
 		full.features |= EPF_FEATURE_NO_SURVIVAL;
-	if (window->elsewhere) {
-		full.features |= EPF_FEATURE_WINDOW_ELSEWHERE;
-		strlcpy(full.window_path, window->elsewhere, sizeof(full.window_path));
+	if (window->external_path) {
+		full.features |= EPF_FEATURE_EXTERNAL_WINDOW;
+		strlcpy(full.window_path, window->external_path, sizeof(full.window_path));
 	}
 	header_seal(&full, EPF_RECORDING);
 	memcpy(window->header, &full, sizeof(full));
@@ -84,7 +102,7 @@ static bool read_header(int fd, struct epf_header *header)
 static void remove_window_of(const struct epf_header *old)
 {
 	struct epf_header theirs;
-	if (!(old->features & EPF_FEATURE_WINDOW_ELSEWHERE) || !memchr(old->window_path, 0, sizeof(old->window_path)))
+	if (!(old->features & EPF_FEATURE_EXTERNAL_WINDOW) || !memchr(old->window_path, 0, sizeof(old->window_path)))
 		return;
 	int fd = open(old->window_path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
@@ -95,29 +113,27 @@ static void remove_window_of(const struct epf_header *old)
 }
 
 /* Allocates the first part of a window in a file; the rest is a hole. Returns 0 or errno. */
-static int make_room(int fd)
+static int make_room(const struct window *window, int fd)
 {
-	int error = window_reserve(fd, 0, (off_t)FIRST_BYTES);
+	int error = window_reserve(fd, 0, (off_t)chunks_end(window->chunks_first));
 	if (error)
 		return error;
 	sigset_t before;
 	limit_signal_hold(&before);
-	error = ftruncate(fd, (off_t)WINDOW_BYTES) ? errno : 0;
+	error = ftruncate(fd, (off_t)window->bytes) ? errno : 0;
 	limit_signal_let_go(&before, error);
 	return error;
 }
 
 static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 {
-	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (overwrite ? 0 : O_EXCL), 0666);
-	if (*fd < 0)
-		return epp_status_errno(errno, "%s", path);
+	EPP_TRY(output_file_open(path, O_RDWR, overwrite, fd));
 	if (flock(*fd, LOCK_EX | LOCK_NB)) {
 		int error = errno;
 		close(*fd);
 		if (error != EWOULDBLOCK)
 			return epp_status_errno(error, "%s: locking it", path);
-		return epp_status_create(EPP_BUSY, "%s: another session is writing it", path);
+		return epp_status_create(EPP_BUSY, "%s: another session is writing to it", path);
 	}
 	struct epf_header old;
 	bool was_trace = read_header(*fd, &old);
@@ -134,30 +150,32 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 	return NULL;
 }
 
-static uint8_t *map_anonymous(void)
+static uint8_t *map_anonymous(size_t bytes)
 {
-	void *base = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return base == MAP_FAILED ? NULL : base;
 }
 
 /* Maps the beginning of `fd`, with the first chunks allocated and the first of those touched. Returns NULL on failure;
  * with *error 0 the file system does not support it. */
-static uint8_t *map_shared(int fd, int *error)
+static uint8_t *map_shared(const struct window *window, int fd, int *error)
 {
-	*error = make_room(fd);
+	*error = make_room(window, fd);
 	if (*error == EOPNOTSUPP || *error == ENODEV) {
 		*error = 0;
 		return NULL;
 	}
-	void *base = *error ? MAP_FAILED : mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *base = *error ? MAP_FAILED : mmap(NULL, window->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return NULL;
 	/* Otherwise touching a page reads ahead, which may take longer than the window lasts. */
-	madvise(base, WINDOW_BYTES, MADV_RANDOM);
-	if (!window_touch(fd, base, 0, READY_SLOTS_END) &&
-	    !window_touch(fd, base, EPF_LOG_OFFSET, READY_BYTES - EPF_LOG_OFFSET))
+	madvise(base, window->bytes, MADV_RANDOM);
+	/* A pool that never grows has no later steps, which would touch the other slots. */
+	size_t slots_end = window->chunks_ready < window->chunks_limit ? READY_SLOTS_END : EPF_LOG_OFFSET;
+	if (!window_touch(fd, base, 0, slots_end) &&
+	    !window_touch(fd, base, EPF_LOG_OFFSET, chunks_end(window->chunks_ready) - EPF_LOG_OFFSET))
 		return base;
-	munmap(base, WINDOW_BYTES);
+	munmap(base, window->bytes);
 	return NULL;
 }
 
@@ -178,7 +196,7 @@ static bool maps_badly(int fd)
 }
 
 /* Maps the window as a separate file: DIRECTORY/FILE-ID.epw. */
-static epp_status *map_elsewhere(const char *directory, const struct epf_header *header, struct window *window)
+static epp_status *map_external(const char *directory, const struct epf_header *header, struct window *window)
 {
 	char id[2 * sizeof(header->file_id) + 1];
 	for (size_t i = 0; i < sizeof(header->file_id); i++)
@@ -186,31 +204,31 @@ static epp_status *map_elsewhere(const char *directory, const struct epf_header 
 	if (directory[0] != '/')
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: '%s' is not an absolute path",
 		                         directory);
-	if (asprintf(&window->elsewhere, "%s/%s.epw", directory, id) < 0) {
-		window->elsewhere = NULL;
+	if (asprintf(&window->external_path, "%s/%s.epw", directory, id) < 0) {
+		window->external_path = NULL;
 		return epp_status_no_memory();
 	}
-	if (strlen(window->elsewhere) >= sizeof(header->window_path))
+	if (strlen(window->external_path) >= sizeof(header->window_path))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: the path is too long");
 	/* Mode 0600, because users who cannot access the trace's directory may access this one. */
-	int fd = open(window->elsewhere, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int fd = open(window->external_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return epp_status_errno(errno, "%s", window->elsewhere);
+		return epp_status_errno(errno, "%s", window->external_path);
 	int error = 0;
 	bool badly = maps_badly(fd);
-	window->base = badly ? NULL : map_shared(fd, &error);
+	window->base = badly ? NULL : map_shared(window, fd, &error);
 	if (window->base) {
 		window->mapped_fd = fd;
 		return NULL;
 	}
 	close(fd);
-	unlink(window->elsewhere);
+	unlink(window->external_path);
 	if (badly)
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "EPPROF_WINDOW_DIR: on the file system of '%s' a store may wait, or end the process: "
 		                         "/dev/shm is a better place",
 		                         directory);
-	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->elsewhere);
+	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->external_path);
 }
 
 /* Without EPPROF_WINDOW_DIR: maps the window where it survives a kill, otherwise as anonymous memory. */
@@ -218,20 +236,20 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 {
 	int error = 0;
 	if (!maps_badly(window->fd))
-		window->base = map_shared(window->fd, &error);
+		window->base = map_shared(window, window->fd, &error);
 	/* ENOSPC concerns the part that is allocated at first; EFBIG concerns the length of the whole file. */
 	if (error)
 		return epp_status_errno(error, "making room for %zu MiB",
-		                        (error == EFBIG ? WINDOW_BYTES : FIRST_BYTES) >> 20);
+		                        (error == EFBIG ? window->bytes : chunks_end(window->chunks_first)) >> 20);
 	if (window->base)
 		window->mapped_fd = window->fd;
 	else
-		epp_status_release(map_elsewhere(SHARED_MEMORY, header, window));
+		epp_status_destroy(map_external(SHARED_MEMORY, header, window));
 	if (window->base)
 		return NULL;
-	free(window->elsewhere);
-	window->elsewhere = NULL;
-	window->base = map_anonymous();
+	free(window->external_path);
+	window->external_path = NULL;
+	window->base = map_anonymous(window->bytes);
 	return window->base ? NULL : epp_status_no_memory();
 }
 
@@ -242,8 +260,12 @@ static int write_header(const struct window *window)
 		return 0;
 	sigset_t before;
 	limit_signal_hold(&before);
-	ssize_t bytes = pwrite(window->fd, window->base, EPF_PAGE_BYTES, 0);
-	int error = bytes < 0 ? errno : bytes < (ssize_t)EPF_PAGE_BYTES ? ENOSPC : 0;
+	size_t done = 0;
+	ssize_t bytes = 0;
+	while (done < EPF_PAGE_BYTES &&
+	       (bytes = pwrite(window->fd, window->base + done, EPF_PAGE_BYTES - done, (off_t)done)) > 0)
+		done += (size_t)bytes;
+	int error = bytes < 0 ? errno : done < EPF_PAGE_BYTES ? ENOSPC : 0;
 	limit_signal_let_go(&before, error);
 	return error;
 }
@@ -251,12 +273,12 @@ static int write_header(const struct window *window)
 static void unmap(struct window *window)
 {
 	if (window->base)
-		munmap(window->base, WINDOW_BYTES);
+		munmap(window->base, window->bytes);
 	if (window->mapped_fd >= 0 && window->mapped_fd != window->fd)
 		close(window->mapped_fd);
 	if (window->fd >= 0)
 		close(window->fd);
-	free(window->elsewhere);
+	free(window->external_path);
 	*window = none;
 }
 
@@ -265,11 +287,12 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 	*window = none;
 	int fd;
 	EPP_TRY(open_locked(path, overwrite, &fd));
+	*window = sized_window(header->chunk_count);
 	window->fd = fd;
 	const char *directory = secure_getenv("EPPROF_WINDOW_DIR");
 	epp_status *status;
 	if (directory && *directory)
-		status = map_elsewhere(directory, header, window);
+		status = map_external(directory, header, window);
 	else
 		status = epp_status_prefix(map_somewhere(header, window), "%s", path);
 	if (!status) {
@@ -281,28 +304,37 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 	}
 	if (status) {
 		unlink(path);
-		if (window->elsewhere && window->base)
-			unlink(window->elsewhere);
+		if (window->external_path && window->base)
+			unlink(window->external_path);
 		unmap(window);
 	}
 	return status;
 }
 
+void window_remove_files(const struct window *window, const char *path)
+{
+	unlink(path);
+	if (window->external_path)
+		unlink(window->external_path);
+}
+
 epp_status *window_open_memory(const struct epf_header *header, struct window *window)
 {
-	*window = none;
+	*window = sized_window(header->chunk_count);
+	bool is_pooled = window->bytes == WINDOW_BYTES;
 	pthread_mutex_lock(&pool_lock);
-	if (pool_count) {
+	if (pool_count && is_pooled) {
 		window->base = pool[--pool_count];
 		pool[pool_count] = NULL;
 	}
 	pthread_mutex_unlock(&pool_lock);
 	if (!window->base) {
-		window->base = map_anonymous();
+		uint32_t present = is_pooled ? WINDOW_WARM_CHUNKS : window->chunks_first;
+		window->base = map_anonymous(window->bytes);
 		if (!window->base)
 			return epp_status_no_memory();
 		window_make_present(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
-		window_make_present(window->base + EPF_CHUNKS_OFFSET, WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES);
+		window_make_present(window->base + EPF_CHUNKS_OFFSET, (size_t)present * EPF_CHUNK_BYTES);
 	}
 	locate(window);
 	fill_header(window, header);
@@ -318,8 +350,8 @@ int window_finish(struct window *window)
 		struct epf_end end = header_end((uint64_t)file.st_size);
 		memcpy(window->base + EPF_END_OFFSET, &end, sizeof(end));
 	}
-	if (window->elsewhere) {
-		window->header->features &= ~EPF_FEATURE_WINDOW_ELSEWHERE;
+	if (window->external_path) {
+		window->header->features &= ~EPF_FEATURE_EXTERNAL_WINDOW;
 		header_seal(window->header, EPF_FINISHED);
 	} else {
 		window->header->state = EPF_FINISHED;
@@ -327,8 +359,8 @@ int window_finish(struct window *window)
 	int error = write_header(window);
 	if (error)
 		return error;
-	if (window->elsewhere)
-		unlink(window->elsewhere);
+	if (window->external_path)
+		unlink(window->external_path);
 	/* Readers do not use the window of a finished file. */
 	window->room_due = window->fd >= 0;
 	return 0;
@@ -338,7 +370,7 @@ int window_finish(struct window *window)
 static void give_room_back(const struct window *window)
 {
 	if (window->room_due)
-		window_give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(WINDOW_BYTES - EPF_LIVE_OFFSET));
+		window_give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(window->bytes - EPF_LIVE_OFFSET));
 }
 
 /* Cleans an anonymous window. Memory beyond the warm part goes back to the system. */
@@ -368,7 +400,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 	if (!window->base)
 		return;
 	bool kept = false;
-	if (window->fd < 0) {
+	if (window->fd < 0 && window->bytes == WINDOW_BYTES) {
 		clean(window, used_slots, used_chunks);
 		pthread_mutex_lock(&pool_lock);
 		if (pool_count < POOL_MAX) {

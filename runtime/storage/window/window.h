@@ -13,10 +13,11 @@
  * session costs microseconds. Recorders store into the window without a check, so it is unmapped only when none can any
  * more.
  *
- * Only the first chunks and the first piece of the log are allocated at creation, and in a file only the first of these
- * chunks are touched: the helper touches the others within milliseconds (window_grow), and a chunk enters the pool only
- * after that. The rest have addresses and file offsets but are a hole until window_grow, so no other part needs to be
- * informed when chunks are added, and after a kill in between the new part reads as zeros. */
+ * By default only the first chunks and the first piece of the log are allocated at creation, and in a file only the
+ * first of these chunks are touched: the helper touches the others within milliseconds (window_grow), or the thread that
+ * needs one before that (window_prepare), and a chunk is used only after that. The rest have addresses and file offsets
+ * but are a hole until window_grow, so no other part needs to be informed when chunks are added, and after a kill in
+ * between the new part reads as zeros. */
 #ifndef EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_H
 #define EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_H
 
@@ -26,6 +27,7 @@
 #include "base/status.h"
 #include "format/format.h"
 
+/* The size of a window with the default pool of chunks. */
 #define WINDOW_BYTES ((size_t)EPF_SEGMENTS_OFFSET)
 
 /* The part of a window in the pool whose pages are present. */
@@ -50,10 +52,10 @@ _Static_assert(WINDOW_READY_SLOTS +
 _Static_assert((EPF_CHUNK_COUNT - WINDOW_FIRST_CHUNKS) % WINDOW_STEP_CHUNKS == 0, "whole steps");
 
 struct window {
-	uint8_t *base;   /* NULL: none */
-	int fd;          /* the trace; -1: a session in memory */
-	int mapped_fd;   /* mapped file: fd, or the external window file; -1: anonymous */
-	char *elsewhere; /* path of the external window file; NULL: none */
+	uint8_t *base;       /* NULL: none */
+	int fd;              /* the trace; -1: a session in memory */
+	int mapped_fd;       /* mapped file: fd, or the external window file; -1: anonymous */
+	char *external_path; /* path of the external window file; NULL: none */
 	struct epf_header *header;
 	struct epf_live *live;
 	struct epf_producer *producers;
@@ -61,7 +63,12 @@ struct window {
 	uint8_t *log;
 	uint8_t *chunks;
 	uint8_t *extents;      /* the log's further pieces */
-	uint32_t chunks_count; /* usable chunks; changed by the drain only */
+	size_t bytes;          /* of the window: the offset of the segments */
+	uint32_t chunks_ready; /* usable at creation in a file */
+	uint32_t chunks_first; /* allocated at creation */
+	uint32_t chunks_limit; /* that there are addresses for */
+	uint32_t chunks_count; /* chunks that are usable or being prepared; atomic */
+	uint32_t slots_count;  /* slots that are present; changed by the drain only */
 	uint32_t log_pieces;   /* usable pieces of the log; under the log's lock */
 	bool room_due;         /* the trace is finished, and its window still takes disk space */
 };
@@ -72,15 +79,29 @@ static inline bool window_is_shared(const struct window *window)
 	return window->mapped_fd >= 0;
 }
 
-/* True if all chunks that were allocated at creation are usable. */
-static inline bool window_is_whole(const struct window *window)
+static inline uint32_t window_chunks_count(const struct window *window)
 {
-	return window->chunks_count >= WINDOW_FIRST_CHUNKS;
+	return __atomic_load_n(&window->chunks_count, __ATOMIC_RELAXED);
 }
 
+/* True if all chunks that were allocated at creation are usable, and all slots are present. */
+static inline bool window_is_whole(const struct window *window)
+{
+	return window_chunks_count(window) >= window->chunks_first && window->slots_count == EPF_SLOT_COUNT;
+}
+
+/* Chunks with adjacent numbers. */
+struct chunk_range {
+	uint32_t first, count;
+};
+
 /* Creates the file, locks it against other writers, allocates the window and maps it. Writes `header` with the geometry
- * filled in. Errors: as epp_session_create. */
+ * filled in. `header->chunk_count` chunks are allocated and touched at creation, and there are never more; 0: the
+ * default pool, which grows. Errors: as epp_session_create. */
 epp_status *window_open_file(const char *path, bool overwrite, const struct epf_header *header, struct window *window);
+
+/* Removes the file and its external window, for a window that was opened and has no contents yet. */
+void window_remove_files(const struct window *window, const char *path);
 
 /* Opens a clean window in memory. */
 epp_status *window_open_memory(const struct epf_header *header, struct window *window);
@@ -101,10 +122,15 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
  * keeps the file locked. */
 void window_abandon(struct window *window);
 
-/* Makes the next chunks usable and adds them to chunks_count: WINDOW_PREPARE_CHUNKS that are allocated already, with
- * some slots, which takes some 100 us, or WINDOW_STEP_CHUNKS new ones. Returns 0 or errno: ENOSPC also if the disk has
- * little room left, which is reserved for blocks; ENOBUFS if all chunks are usable. */
-int window_grow(struct window *window);
+/* Makes the next chunks usable, which are then the caller's, and adds them to chunks_count: WINDOW_PREPARE_CHUNKS that
+ * are allocated already, with some slots, which takes some 100 us, or WINDOW_STEP_CHUNKS new ones. Returns 0 or errno:
+ * ENOSPC also if the disk has little room left, which is reserved for blocks; ENOBUFS if all chunks are usable. The
+ * drain lock is held. */
+int window_grow(struct window *window, struct chunk_range *added);
+
+/* Makes at most `most` of the chunks usable that are allocated already; `added->count` 0: there are no more. Returns 0
+ * or errno. Thread: [any-thread], also while another one is in window_grow. */
+int window_prepare(struct window *window, uint32_t most, struct chunk_range *added);
 
 /* Makes another piece of the log usable and adds it to log_pieces. Returns 0 or errno, as window_grow. */
 int window_grow_log(struct window *window);

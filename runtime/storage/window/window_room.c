@@ -22,7 +22,6 @@
 #endif
 
 #define POPULATE_BYTES ((size_t)1 << 20)
-#define PREPARE_BYTES ((size_t)WINDOW_PREPARE_CHUNKS * EPF_CHUNK_BYTES)
 /* The window does not grow if the disk has less free space. */
 #define ROOM_TO_SPARE (256ull << 20)
 
@@ -86,7 +85,7 @@ int window_touch(int fd, uint8_t *base, size_t at, size_t bytes)
 
 static size_t bytes_in_use(const struct window *window)
 {
-	return EPF_CHUNKS_OFFSET + (size_t)window->chunks_count * EPF_CHUNK_BYTES;
+	return EPF_CHUNKS_OFFSET + (size_t)window_chunks_count(window) * EPF_CHUNK_BYTES;
 }
 
 size_t window_populate(const struct window *window, size_t at)
@@ -126,28 +125,51 @@ static int make_usable(const struct window *window, size_t at, size_t bytes)
 	return error;
 }
 
-/* Makes some unused slots present with each step of the chunks. Does not write zeros, because a slot may be in use. */
-static void prepare_slots(const struct window *window)
+/* Makes some more slots present. Does not write zeros, because a slot may be in use. */
+static void prepare_slots(struct window *window)
 {
-	size_t step = (window->chunks_count - WINDOW_READY_CHUNKS) / WINDOW_PREPARE_CHUNKS;
-	size_t from = WINDOW_READY_SLOTS + step * WINDOW_PREPARE_SLOTS, room = EPF_SLOT_COUNT - from;
-	size_t count = room < WINDOW_PREPARE_SLOTS ? room : WINDOW_PREPARE_SLOTS;
+	uint32_t room = EPF_SLOT_COUNT - window->slots_count;
+	uint32_t count = room < WINDOW_PREPARE_SLOTS ? room : WINDOW_PREPARE_SLOTS;
+	size_t at = EPF_SLOTS_OFFSET + (size_t)window->slots_count * EPF_SLOT_BYTES;
 
-	if (from < EPF_SLOT_COUNT)
-		window_make_present(window->base + EPF_SLOTS_OFFSET + from * EPF_SLOT_BYTES, count * EPF_SLOT_BYTES);
+	if (count)
+		window_make_present(window->base + at, (size_t)count * EPF_SLOT_BYTES);
+	window->slots_count += count;
 }
 
-int window_grow(struct window *window)
+int window_prepare(struct window *window, uint32_t most, struct chunk_range *added)
 {
-	if (window->chunks_count == EPF_CHUNK_COUNT)
+	uint32_t first = window_chunks_count(window), count;
+
+	/* A thread that has added the chunks to the number is the only one to prepare them. */
+	do {
+		uint32_t room = first < window->chunks_first ? window->chunks_first - first : 0;
+		count = room < most ? room : most;
+	} while (count && !__atomic_compare_exchange_n(&window->chunks_count, &first, first + count, false,
+	                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	*added = (struct chunk_range){ first, count };
+	size_t at = EPF_CHUNKS_OFFSET + (size_t)first * EPF_CHUNK_BYTES;
+	int error = count ? make_present(window, at, (size_t)count * EPF_CHUNK_BYTES) : 0;
+	/* They are tried again later, unless another thread has added more. */
+	uint32_t end = first + count;
+	if (error)
+		__atomic_compare_exchange_n(&window->chunks_count, &end, first, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return error;
+}
+
+int window_grow(struct window *window, struct chunk_range *added)
+{
+	uint32_t count = window_chunks_count(window);
+	if (count == window->chunks_limit)
 		return ENOBUFS;
-	bool reserved = !window_is_whole(window);
-	size_t at = bytes_in_use(window);
-	if (reserved)
+	if (!window_is_whole(window)) {
 		prepare_slots(window);
-	int error = reserved ? make_present(window, at, PREPARE_BYTES) : make_usable(window, at, WINDOW_STEP_BYTES);
-	if (!error)
-		window->chunks_count += reserved ? WINDOW_PREPARE_CHUNKS : WINDOW_STEP_CHUNKS;
+		return window_prepare(window, WINDOW_PREPARE_CHUNKS, added);
+	}
+	int error = make_usable(window, bytes_in_use(window), WINDOW_STEP_BYTES);
+	*added = (struct chunk_range){ count, error ? 0 : WINDOW_STEP_CHUNKS };
+	/* All that window_prepare can add is there, so this thread is the only one that changes the number. */
+	__atomic_store_n(&window->chunks_count, count + added->count, __ATOMIC_RELAXED);
 	return error;
 }
 
@@ -155,7 +177,7 @@ int window_grow_log(struct window *window)
 {
 	if (window->log_pieces == EPF_LOG_PIECES)
 		return ENOBUFS;
-	size_t at = EPF_EXTENTS_OFFSET + (size_t)(window->log_pieces - 1) * EPF_LOG_BYTES;
+	size_t at = (size_t)(window->extents - window->base) + (size_t)(window->log_pieces - 1) * EPF_LOG_BYTES;
 	int error = make_usable(window, at, EPF_LOG_BYTES);
 	if (!error)
 		window->log_pieces++;

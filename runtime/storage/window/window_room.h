@@ -1,4 +1,5 @@
-/* Disk space for parts of a window, and their pages in memory (window_room.c). All but the last return 0 or errno. */
+/* Reserves disk space for parts of a window, and maps their pages before threads use them. All functions but the last
+ * return 0 or errno. */
 #ifndef EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_ROOM_H
 #define EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_ROOM_H
 

@@ -1,5 +1,6 @@
-/* Rewrites a small finished trace without the window's hole. In a finished trace the window is a hole of 60 MiB in
- * front of the segments. The hole takes no space on this disk, but it does when the file is copied, compressed or sent.
+/* Rewrites a small finished trace without the window's hole. By default the window is a hole of 60 MiB in a finished
+ * trace, in front of the segments. The hole takes no space on this disk, but it does when the file is copied,
+ * compressed or sent.
  *
  * The trace is not changed in place, because a reader may be using it and a kill may come at any store. The complete
  * copy is renamed to the trace's name in one step; a process that has the old file open keeps reading it. Any
@@ -22,7 +23,7 @@
 #define SHRINK_BYTES_MAX ((off_t)16 << 20)
 
 /* Finds the trace's current name, if it has exactly one. The name at creation may be relative to an old working
- * directory, may be a symbolic link, or may by now belong to another file. */
+ * directory, may go through a symbolic link, or may by now belong to another file. */
 static bool find_name(int fd, const struct stat *trace, char name[PATH_MAX])
 {
 	char link[sizeof("/proc/self/fd/") + 11];
@@ -51,15 +52,15 @@ static bool write_header(int to, const struct epf_header *finished, uint64_t fil
 	return pwrite(to, page, sizeof(page), 0) == (ssize_t)sizeof(page);
 }
 
-static bool copy_segments(int from, int to, off_t bytes)
+static bool copy_segments(const struct window *window, int to, off_t bytes)
 {
-	off_t at = EPF_SEGMENTS_OFFSET;
+	off_t at = (off_t)window->bytes;
 
 	/* Without any event the file ends where its segments would begin. */
 	if (ftruncate(to, EPF_BARE_SEGMENTS_OFFSET) < 0 || lseek(to, EPF_BARE_SEGMENTS_OFFSET, SEEK_SET) < 0)
 		return false;
 	while (bytes > 0) {
-		ssize_t copied = sendfile(to, from, &at, (size_t)bytes);
+		ssize_t copied = sendfile(to, window->fd, &at, (size_t)bytes);
 		if (copied < 0 && errno == EINTR)
 			continue;
 		if (copied <= 0)
@@ -71,11 +72,11 @@ static bool copy_segments(int from, int to, off_t bytes)
 
 static bool copy(const struct window *window, int to, const struct stat *trace, bool durable)
 {
-	off_t segments_bytes = trace->st_size - (off_t)EPF_SEGMENTS_OFFSET;
+	off_t segments_bytes = trace->st_size - (off_t)window->bytes;
 
 	return fchown(to, trace->st_uid, trace->st_gid) == 0 && fchmod(to, trace->st_mode & 07777) == 0 &&
 	       write_header(to, window->header, EPF_BARE_SEGMENTS_OFFSET + (uint64_t)segments_bytes) &&
-	       copy_segments(window->fd, to, segments_bytes) && (!durable || fdatasync(to) == 0);
+	       copy_segments(window, to, segments_bytes) && (!durable || fdatasync(to) == 0);
 }
 
 void window_shrink(struct window *window, bool durable)
@@ -84,8 +85,8 @@ void window_shrink(struct window *window, bool durable)
 	char name[PATH_MAX], temporary[PATH_MAX];
 	sigset_t before;
 
-	if (window->fd < 0 || fstat(window->fd, &trace) < 0 || trace.st_size < (off_t)EPF_SEGMENTS_OFFSET ||
-	    trace.st_size - (off_t)EPF_SEGMENTS_OFFSET > SHRINK_BYTES_MAX || !find_name(window->fd, &trace, name) ||
+	if (window->fd < 0 || fstat(window->fd, &trace) < 0 || trace.st_size < (off_t)window->bytes ||
+	    trace.st_size - (off_t)window->bytes > SHRINK_BYTES_MAX || !find_name(window->fd, &trace, name) ||
 	    (size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name) >= sizeof(temporary))
 		return;
 	int to = mkostemp(temporary, O_CLOEXEC);

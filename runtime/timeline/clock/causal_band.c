@@ -12,7 +12,113 @@
 
 #include "base/status.h"
 
-/* When the common rate is estimated, this many points share one representative. */
+/* ---- points ---- */
+
+/* Collects the limits that causes set for a clock's offset, in bounded memory: see causal_band.h. */
+
+#define WEIGHT_MAX ((1u << 30) - 1)
+
+/* For qsort: by cause_ns, then by sequence. */
+static int causal_by_cause(const void *a, const void *b)
+{
+	const struct causal_point *left = a, *right = b;
+	if (left->cause_ns != right->cause_ns)
+		return left->cause_ns < right->cause_ns ? -1 : 1;
+	return (left->sequence > right->sequence) - (left->sequence < right->sequence);
+}
+
+/* Thinning keeps half of a group of 2 * KINDS_COUNT points: the strongest lower limit, and the strongest upper limit
+ * of each level. */
+#define KINDS_COUNT ((size_t)CAUSAL_LEVELS + 1)
+
+static bool is_stronger(const struct causal_point *point, const struct causal_point *other, size_t kind)
+{
+	if (kind == CAUSAL_LEVELS)
+		return point->low_ns > (other ? other->low_ns : -CAUSAL_NS_MAX);
+	return point->level == kind && point->high_ns < (other ? other->high_ns : CAUSAL_NS_MAX);
+}
+
+/* Moves the strongest points of [first, end) to `kept` and gives them the weight of all; returns their number. */
+static size_t keep_strongest(const struct causal_point *first, const struct causal_point *end, struct causal_point *kept)
+{
+	const struct causal_point *best[KINDS_COUNT] = { NULL };
+	struct causal_point taken[KINDS_COUNT];
+	uint64_t weight = 0;
+	size_t count = 0;
+
+	for (const struct causal_point *point = first; point < end; point++) {
+		weight += point->weight;
+		for (size_t kind = 0; kind < KINDS_COUNT; kind++)
+			best[kind] = is_stronger(point, best[kind], kind) ? point : best[kind];
+	}
+	for (const struct causal_point *point = first; point < end; point++) {
+		for (size_t kind = 0; kind < KINDS_COUNT; kind++) {
+			if (best[kind] != point)
+				continue;
+			taken[count++] = *point;
+			break;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		kept[i] = taken[i];
+		kept[i].weight = (weight / count < WEIGHT_MAX ? weight / count : WEIGHT_MAX) & WEIGHT_MAX;
+	}
+	return count;
+}
+
+/* Thins the points by groups of equal total weight, so that the loss is even over time, however often this is
+ * repeated. */
+static void thin(struct causal_points *points)
+{
+	struct causal_point *all = points->points;
+	uint64_t total = 0, gathered = 0;
+	size_t kept = 0, first = 0;
+
+	qsort(all, points->count, sizeof(*all), causal_by_cause);
+	for (size_t i = 0; i < points->count; i++)
+		total += all[i].weight;
+	uint64_t enough = total / (points->most / (2 * KINDS_COUNT)) + 1;
+	for (size_t i = 0; i < points->count; i++) {
+		gathered += all[i].weight;
+		if (gathered < enough && i + 1 < points->count)
+			continue;
+		kept += keep_strongest(&all[first], &all[i + 1], &all[kept]);
+		first = i + 1;
+		gathered = 0;
+	}
+	points->count = kept;
+}
+
+epp_status *causal_points_add(struct causal_points *points, const struct causal_point *point)
+{
+	if (points->count == points->room && points->room < points->most) {
+		size_t room = points->room ? points->room * 2 : 256;
+		room = room < points->most ? room : points->most;
+		struct causal_point *larger_one = reallocarray(points->points, room, sizeof(*larger_one));
+		if (!larger_one)
+			return epp_status_no_memory();
+		points->points = larger_one;
+		points->room = room;
+	}
+	if (points->count == points->room)
+		thin(points);
+	struct causal_point *added = &points->points[points->count++];
+	*added = *point;
+	added->sequence = points->sequence++;
+	added->weight = 1;
+	return NULL;
+}
+
+void causal_points_deinit(struct causal_points *points)
+{
+	free(points->points);
+	*points = (struct causal_points){ .most = points->most };
+}
+
+/* ---- band ---- */
+
+/* The common rate is estimated from 2 to RATE_BLOCKS blocks of RATE_POINTS or more points; the strongest limit of each
+ * block represents it. */
 #define RATE_POINTS 16u
 #define RATE_BLOCKS 64u
 /* With more pieces than this and fewer points per piece than below, all pieces are rejected. */
@@ -56,7 +162,7 @@ static int by_time(const void *a, const void *b)
 struct sweep {
 	double rate, room;
 	int64_t at_ns, low_ns, high_ns;
-	bool is_begun;
+	bool is_open;
 };
 
 /* Advances the sweep to a point.  Returns false if the range so far contradicts the point's limits; the sweep is
@@ -65,17 +171,17 @@ static bool sweep_to(struct sweep *sweep, const struct causal_point *point)
 {
 	double distance = (double)point->at_ns - (double)sweep->at_ns;
 	double move = sweep->rate * distance, room = sweep->room * fabs(distance);
-	int64_t low_ns = sweep->is_begun ? shifted(sweep->low_ns, move - room) : -CAUSAL_NS_MAX;
-	int64_t high_ns = sweep->is_begun ? shifted(sweep->high_ns, move + room) : CAUSAL_NS_MAX;
+	int64_t low_ns = sweep->is_open ? shifted(sweep->low_ns, move - room) : -CAUSAL_NS_MAX;
+	int64_t high_ns = sweep->is_open ? shifted(sweep->high_ns, move + room) : CAUSAL_NS_MAX;
 
 	low_ns = larger(low_ns, point->low_ns);
 	high_ns = smaller(high_ns, point->high_ns);
-	if (sweep->is_begun && low_ns > high_ns)
+	if (sweep->is_open && low_ns > high_ns)
 		return false;
 	sweep->at_ns = point->at_ns;
 	sweep->low_ns = low_ns;
 	sweep->high_ns = high_ns;
-	sweep->is_begun = true;
+	sweep->is_open = true;
 	return true;
 }
 
@@ -89,7 +195,7 @@ static size_t count_pieces(const struct causal_point *points, size_t count, doub
 		if (sweep_to(&sweep, &points[i]))
 			continue;
 		pieces++;
-		sweep.is_begun = false;
+		sweep.is_open = false;
 		sweep_to(&sweep, &points[i]);
 	}
 	return pieces;
@@ -178,6 +284,7 @@ static void choose_rate(struct causal_band *band, size_t count)
 {
 	struct causal_band best = *band;
 
+	/* NOLINTNEXTLINE(cert-flp30-c): a factor, of which no exact number of steps is expected */
 	for (double room = CAUSAL_PPM / 1e6; room < RATE_MOST; room *= 4) {
 		size_t pieces = choose_rate_within(band, count, room);
 		if (!best.pieces_count || pieces < best.pieces_count / 2) {
@@ -199,11 +306,11 @@ static void lay_pieces(struct causal_band *band, size_t count)
 	size_t pieces = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (sweep.is_begun && sweep_to(&sweep, &band->points[i])) {
+		if (sweep.is_open && sweep_to(&sweep, &band->points[i])) {
 			band->pieces[pieces - 1].count++;
 			continue;
 		}
-		sweep.is_begun = false;
+		sweep.is_open = false;
 		sweep_to(&sweep, &band->points[i]);
 		band->pieces[pieces++] = (struct causal_piece){ .first = i, .count = 1 };
 	}
@@ -249,7 +356,7 @@ static void make_band(const struct causal_band *band, struct causal_piece *piece
 }
 
 /* Rejects all pieces: the band becomes the range of all offsets that any limit requires. */
-static void give_up(struct causal_band *band, size_t count)
+static void reject_all(struct causal_band *band, size_t count)
 {
 	band->is_beyond_repair = true;
 	band->low_ns = CAUSAL_NS_MAX;
@@ -297,7 +404,7 @@ epp_status *causal_band_build(struct causal_band *band, const struct causal_poin
 	choose_rate(band, count);
 	if (band->pieces_count > PIECES_MAX ||
 	    (band->pieces_count > PIECES_DOUBTED && band->pieces_count * POINTS_PER_PIECE > count)) {
-		give_up(band, count);
+		reject_all(band, count);
 		return NULL;
 	}
 	band->pieces = reallocarray(NULL, band->pieces_count, sizeof(*band->pieces));

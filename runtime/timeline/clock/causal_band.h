@@ -1,4 +1,4 @@
-/* Measures by cause and effect how far a clock is off.
+/* Measures by cause and effect how far a clock is off, and detects its jumps.
  *
  * An event begins after its cause began, and ends before the end of whatever waited for it.  So each event with a
  * known cause limits the offset of its clock: the host's time minus the time that the clock claims.  A point is one
@@ -61,8 +61,6 @@ struct causal_points {
 /* Adds a copy.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *causal_points_add(struct causal_points *points, const struct causal_point *point) EPP_MUST_CHECK;
 void causal_points_deinit(struct causal_points *points);
-/* For qsort: by cause_ns, then by sequence. */
-int causal_by_cause(const void *a, const void *b);
 
 /* Consecutive points that do not contradict each other; sorted by at_ns once the band is built. */
 struct causal_piece {

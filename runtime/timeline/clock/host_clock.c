@@ -22,7 +22,7 @@ static uint64_t multiplier_of(const struct host_clock *clock, uint64_t ns, uint6
 	return multiplier >> 64 ? UINT64_MAX : (uint64_t)multiplier;
 }
 
-static bool tells_slope(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
+static bool gives_slope(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
 {
 	unsigned __int128 noise = (unsigned __int128)a->half_width_ticks + b->half_width_ticks;
 	uint64_t ticks = b->ticks - a->ticks;
@@ -39,11 +39,11 @@ static size_t choose_pairs(const struct host_clock *clock, struct epf_host_pair 
 		if ((uint64_t)pairs[i].monotonic_ns - (uint64_t)zero_ns + ITEM_NS_MAX / 2 > (uint64_t)ITEM_NS_MAX)
 			continue;
 		/* A sample with a large half-width is replaced by a better one that follows soon. */
-		while (kept > 0 && !tells_slope(clock, &chosen[kept - 1], &pairs[i]) &&
+		while (kept > 0 && !gives_slope(clock, &chosen[kept - 1], &pairs[i]) &&
 		       pairs[i].ticks > chosen[kept - 1].ticks &&
 		       pairs[i].half_width_ticks < chosen[kept - 1].half_width_ticks / 4)
 			kept--;
-		if (kept == 0 || tells_slope(clock, &chosen[kept - 1], &pairs[i]))
+		if (kept == 0 || gives_slope(clock, &chosen[kept - 1], &pairs[i]))
 			chosen[kept++] = pairs[i];
 	}
 	return kept;

@@ -58,7 +58,8 @@ static inline int64_t host_clock_ns(const struct host_clock *clock, size_t *hint
 	return host_segment_ns(clock, segment, offset);
 }
 
-/* Returns the doubt of a time, up to ITEM_NS_MAX; `*hint` must come from the query for that time. */
+/* Returns the error bound of a time (its doubt), at most ITEM_NS_MAX; `*hint` must come from the query for that
+ * time. */
 static inline int64_t host_clock_doubt_ns(const struct host_clock *clock, const size_t *hint)
 {
 	return clock->segments[*hint].doubt_ns;

@@ -82,7 +82,6 @@ static inline uint32_t references_number(uint32_t page, uint32_t place)
 }
 
 void references_deinit(struct references *references);
-void references_deinit_events(struct references *references);
 
 /* Adds a record's reference to an id. */
 epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum references_how how)

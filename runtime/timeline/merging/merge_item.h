@@ -17,7 +17,7 @@ struct item {
 	uint64_t id;
 	uint64_t sequence; /* recording order and number of args: ITEM_SEQUENCE */
 	uint32_t name;
-	uint32_t args_offset; /* offset in the run's payload; ITEM_ARGS_ELSEWHERE: with the end's record */
+	uint32_t args_offset; /* offset in the run's payload; ITEM_ARGS_SEPARATE: with the end's record */
 	uint32_t line;        /* the line's key: its index and LINE_OTHER */
 	struct item_class {
 		uint8_t kind;      /* epp_event_kind */
@@ -35,7 +35,7 @@ struct item_extra {
 	int64_t end_error_ns;
 };
 
-#define ITEM_ARGS_ELSEWHERE UINT32_MAX
+#define ITEM_ARGS_SEPARATE UINT32_MAX
 
 /* The block's rank in recording order, then the record's index.  Identifies a record; of two records of one thread,
  * the one recorded first has the smaller number. */

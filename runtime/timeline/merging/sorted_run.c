@@ -61,7 +61,7 @@ size_t run_args_bytes(const struct run *run, const struct item *item)
 	struct codec_arg arg;
 	uint32_t count = ITEM_ARGS_COUNT(item->sequence);
 
-	if (!count || at == ITEM_ARGS_ELSEWHERE)
+	if (!count || at == ITEM_ARGS_SEPARATE)
 		return 0;
 	for (uint32_t i = 0; i < count; i++) {
 		at = codec_arg(run->payload, run->payload_bytes, at, &arg);

@@ -95,7 +95,7 @@ static epp_status *chunk_of_file(struct spill *spill, struct spill_run *from, st
 
 	EPP_TRY(temp_file_read(spill->file, from->at, &header, sizeof(header)));
 	if (header.items > CHUNK_ITEMS)
-		return epp_status_create(EPP_IO, "temporary file for sorting: changed by another program");
+		return epp_status_create(EPP_IO, "temporary file for sorting: modified by another program");
 	EPP_TRY(run_reserve(run, CHUNK_ITEMS, true));
 	EPP_TRY(run_reserve_bytes(run, header.args_bytes));
 	uint64_t at = from->at + sizeof(header);

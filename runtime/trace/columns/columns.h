@@ -1,11 +1,8 @@
 /* Encodes records as columns (EPF_BLOCK_COLUMNS, struct epf_columns in format/format_packed.h): 3 to 4 bytes per
  * plain event.
  *
- * Each column is divided into planes of bytes, and each plane is compressed separately.  Times are close to random,
- * so only their used bits are stored.  Names, differences of ids and values have few distinct values or repeat, and
- * each column has its own encoding for that.  On ops, launches and kernels of random length this takes 3.5 bytes per
- * event; an entropy coder for the times would save 0.3 bytes and take as long as all the rest.  Neither direction
- * branches on values, as varints do.
+ * Each column is divided into planes of bytes, and each plane is compressed separately by zstd.  Names, differences
+ * of ids and values repeat; times are close to random, and only the bytes that they need are stored.
  *
  * An encoder collects the records of one block; a decoder returns what codec_decode would have returned.  Input is
  * not trusted: the memory for a payload is bounded by counts that are checked first.
@@ -27,9 +24,6 @@ struct ZSTD_DCtx_s;
 
 /* ---- encoding ---- */
 
-/* Numbers of a plane are processed in strides of this length; arrays have room for a multiple of it. */
-#define COLUMNS_STRIDE 64u
-
 struct columns_column {
 	uint64_t *values;
 	size_t count, room;
@@ -47,39 +41,24 @@ struct columns_encoder {
 	size_t texts_room;
 	uint8_t *plane;
 	size_t plane_room;
-	/* The parents of the records appended last, as codec_parent returns them.  After columns_append: indexed by
-	 * record, valid for records with args.  After columns_append_rows: one per record with args, in order. */
+	/* The parents of the records appended last, as codec_parent returns them; valid for records with args. */
 	uint64_t *parents;
 	size_t parents_room;
-	struct codec_fields fields; /* of those rows */
-	struct codec_args *rows_args;
-	size_t rows_args_room;
 };
 
 /* A zero-initialised encoder may be deinitialised.  False: no memory. */
 bool columns_encoder_init(struct columns_encoder *encoder);
 void columns_encoder_deinit(struct columns_encoder *encoder);
 
-/* Begins a block.  This function and those below return false if memory is out. */
+/* Begins a block.  This function and those below return false if out of memory. */
 bool columns_begin(struct columns_encoder *encoder, const uint64_t *open_ids, uint32_t open_count);
 /* Adds records that codec_decode or columns_decode returned; `args` is the base of args_offset. */
 bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
                     const uint8_t *args, uint32_t args_bytes);
-/* Adds a block of rows in half the time, if it contains only events of a thread or only complete events; *taken then
- * describes them, until the next call.  NULL: the rows are not that simple or the payload is damaged, and nothing
- * was added. */
-bool columns_append_rows(struct columns_encoder *encoder, const struct epf_block *rows, const uint8_t *payload,
-                         const struct codec_fields **taken);
 /* Writes the payload and sets the fields of `block` that depend on the records, including its type.  Returns false
  * if the payload does not fit into `room`, or has more args or text than a block may have; `block` is then
  * unchanged. */
 bool columns_finish(struct columns_encoder *encoder, struct epf_block *block, uint8_t *payload, size_t room);
-
-/* Makes room for `count` elements, rounded up to a stride. */
-static inline bool columns_reserve(void *array_pointer, size_t *room, size_t count, size_t size)
-{
-	return array_reserve(array_pointer, room, (count + COLUMNS_STRIDE - 1) / COLUMNS_STRIDE * COLUMNS_STRIDE, size);
-}
 
 /* ---- decoding ---- */
 

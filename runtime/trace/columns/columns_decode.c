@@ -7,12 +7,12 @@
 #include "trace/columns/columns.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
 
 #include "codec/varint.h"
 #include "containers/array.h"
 #include "epprof/session.h"
-#include "trace/columns/plane_bits.h"
 
 #define TILE 512u
 /* Size of an arg without its text: key, type, number. */
@@ -20,6 +20,44 @@
 /* Offset 0 means that there are no args; varints are written four bytes at a time. */
 #define ARGS_BEGIN 8u
 #define ARGS_SLACK 8u
+
+/* ---- planes of bits, which files of earlier versions have ---- */
+
+#define BITS_GROUP 8u /* values that are packed together, as one word */
+
+static size_t bits_bytes(size_t count, unsigned width)
+{
+	return (count + BITS_GROUP - 1) / BITS_GROUP * width;
+}
+
+static uint64_t spread_bits(uint64_t word, unsigned width)
+{
+	const uint64_t ones = (1u << width) - 1, twos = (1u << 2 * width) - 1, fours = (1u << 4 * width) - 1;
+
+	word = (word & fours) | (word >> 4 * width & fours) << 32;
+	word = (word & (twos | twos << 32)) | (word >> 2 * width & (twos | twos << 32)) << 16;
+	return (word & (ones * 0x0001000100010001)) | (word >> width & (ones * 0x0001000100010001)) << 8;
+}
+
+/* Reads exactly bits_bytes; writes whole groups. */
+static void unpack_bits(uint8_t *restrict bytes, const uint8_t *restrict at, size_t count, unsigned width)
+{
+	size_t i = 0;
+	uint64_t word;
+
+	for (; i + 2 * BITS_GROUP <= count && (count - i) / BITS_GROUP * width >= sizeof(word);
+	     i += BITS_GROUP, at += width) {
+		memcpy(&word, at, sizeof(word));
+		word = spread_bits(word, width);
+		memcpy(bytes + i, &word, sizeof(word));
+	}
+	for (; i < count; i += BITS_GROUP, at += width) {
+		word = 0;
+		memcpy(&word, at, width);
+		word = spread_bits(word, width);
+		memcpy(bytes + i, &word, sizeof(word));
+	}
+}
 
 static const uint8_t planes_most[EPF_COLUMN_COUNT] = {
 	[EPF_COLUMN_OPEN] = 8, [EPF_COLUMN_END] = 8, [EPF_COLUMN_DURATION] = 8, [EPF_COLUMN_ID] = 8,
@@ -93,8 +131,7 @@ static bool make_room(struct decoding *decoding, const struct epf_block *block)
 		bytes += numbers_count(block, head, c) * head->planes_count[c];
 	if (!decoder->zstd)
 		decoder->zstd = ZSTD_createDCtx();
-	bool memory = decoder->zstd &&
-	              array_reserve(&decoder->planes, &decoder->planes_room, bytes + PLANE_BITS_GROUP, 1) &&
+	bool memory = decoder->zstd && array_reserve(&decoder->planes, &decoder->planes_room, bytes + BITS_GROUP, 1) &&
 	              array_reserve(&decoder->args, &decoder->args_room, 3 * sizeof(uint64_t) * head->args_count + 1, 1);
 	decoding->room = decoder->planes;
 	return memory;
@@ -127,9 +164,9 @@ static const uint8_t *take_plane(struct decoding *decoding, size_t count, bool *
 			return NULL;
 		break;
 	default:
-		if (!bytes_count || *bytes < 1 || *bytes > 7 || bytes_count != 1 + plane_bits_bytes(count, *bytes))
+		if (!bytes_count || *bytes < 1 || *bytes > 7 || bytes_count != 1 + bits_bytes(count, *bytes))
 			return NULL;
-		plane_bits_get(decoding->room, bytes + 1, count, *bytes);
+		unpack_bits(decoding->room, bytes + 1, count, *bytes);
 		break;
 	}
 	bytes = decoding->room;

@@ -3,7 +3,7 @@
  * The reader's findings while opening come first.  Then every records block is decoded once: its header is checked
  * against its records, each record by itself, its id against all others, and its time against its run.  References
  * to something that may come later (an end on another thread) are collected and checked at the end.  Of each kind of
- * finding, the first TOLD_MAX are reported individually, the rest as a count.
+ * finding, the first REPORTED_MAX are reported individually, the rest as a count.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "trace/reader_private.h"
 #include "trace/writer/trace_writer_private.h"
 
-#define TOLD_MAX 20
+#define REPORTED_MAX 20
 
 enum check {
 	CHECK_OPENING,
@@ -50,7 +50,7 @@ struct validation {
 	void (*report)(void *user, const epp_trace_finding *finding);
 	void *user;
 	uint64_t found; /* number of warnings and errors */
-	uint64_t told[CHECK_COUNT];
+	uint64_t counts[CHECK_COUNT];
 	epp_severity worst[CHECK_COUNT];
 
 	struct id_set ids;
@@ -60,10 +60,11 @@ struct validation {
 	uint64_t lost;           /* number of records that may be missing; huge if there is damage */
 };
 
-static void tell(struct validation *v, enum check check, epp_severity severity, uint64_t offset, const char *format, ...)
-    EPP_FORMAT(5, 6);
+static void add_finding(struct validation *v, enum check check, epp_severity severity, uint64_t offset,
+                        const char *format, ...) EPP_FORMAT(5, 6);
 
-static void tell(struct validation *v, enum check check, epp_severity severity, uint64_t offset, const char *format, ...)
+static void add_finding(struct validation *v, enum check check, epp_severity severity, uint64_t offset,
+                        const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -71,7 +72,7 @@ static void tell(struct validation *v, enum check check, epp_severity severity, 
 	v->found += severity != EPP_NOTE;
 	if (severity > v->worst[check])
 		v->worst[check] = severity;
-	if (v->told[check]++ >= TOLD_MAX || !v->report)
+	if (v->counts[check]++ >= REPORTED_MAX || !v->report)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
@@ -79,15 +80,15 @@ static void tell(struct validation *v, enum check check, epp_severity severity, 
 	v->report(v->user, &(epp_trace_finding){ severity, offset, text });
 }
 
-static void tell_the_rest(const struct validation *v)
+static void report_omitted(const struct validation *v)
 {
 	char text[128];
 
 	for (unsigned check = 0; check < CHECK_COUNT && v->report; check++) {
-		if (v->told[check] <= TOLD_MAX)
+		if (v->counts[check] <= REPORTED_MAX)
 			continue;
 		snprintf(text, sizeof(text), "%s: %" PRIu64 " more findings", check_names[check],
-		         v->told[check] - TOLD_MAX);
+		         v->counts[check] - REPORTED_MAX);
 		v->report(v->user, &(epp_trace_finding){ v->worst[check], UINT64_MAX, text });
 	}
 }
@@ -106,13 +107,13 @@ static void check_name(struct validation *v, uint32_t name, uint64_t offset)
 	const struct reader *reader = &v->impl->reader;
 
 	if ((name >= reader->names_count || !reader->names[name].text) && first_time(v, name))
-		tell(v, CHECK_NAME, EPP_ERROR, offset, "name %u: nothing says what it is", name);
+		add_finding(v, CHECK_NAME, EPP_ERROR, offset, "name %u is used but not defined", name);
 }
 
 static void check_track(struct validation *v, uint32_t track, uint64_t offset)
 {
 	if (!reader_track(&v->impl->reader, track) && first_time(v, 1ull << 40 | track))
-		tell(v, CHECK_TRACK, EPP_ERROR, offset, "track %u: nothing says what it is", track);
+		add_finding(v, CHECK_TRACK, EPP_ERROR, offset, "track %u is used but not defined", track);
 }
 
 /* ---- records ---- */
@@ -146,8 +147,8 @@ static void check_args(struct validation *v, const struct reader_decoded *record
 
 	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(records->args, records->args_bytes, at, &arg)); i++)
 		if (arg.key == EPF_NAME_ARGS)
-			tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 " names args, which only a region's may",
-			     record->id);
+			add_finding(v, CHECK_RECORD, EPP_ERROR, offset,
+			            "id %" PRIu64 " refers to args, which is allowed only in a region", record->id);
 		else
 			check_name(v, arg.key, offset);
 }
@@ -162,29 +163,30 @@ static void check_record(struct validation *v, const struct reader_decoded *reco
 	check_name(v, record->name, offset);
 	check_args(v, records, record, offset);
 	if (kind < EPF_EVENT || kind > EPF_CLOCK_PAIR) {
-		tell(v, CHECK_RECORD, EPP_WARNING, offset, "a record of kind %u, which is unknown", kind);
+		add_finding(v, CHECK_RECORD, EPP_WARNING, offset, "a record has the unknown kind %u", kind);
 		return;
 	}
 	if (category > EPP_API)
-		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": category %u", record->id, category);
+		add_finding(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": category %u", record->id, category);
 	if (kind == EPF_COUNTER && !record->args_count)
-		tell(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": a counter without a value", record->id);
+		add_finding(v, CHECK_RECORD, EPP_ERROR, offset, "id %" PRIu64 ": a counter has no value", record->id);
 	if (kind == EPF_FLOW && !has_parent(records, record))
-		tell(v, CHECK_RECORD, EPP_ERROR, offset, "a flow to id %" PRIu64 " from nowhere", record->id);
+		add_finding(v, CHECK_RECORD, EPP_ERROR, offset, "a flow to id %" PRIu64 " has no source", record->id);
 	if (kind == EPF_TRACK_SWITCH && (record->id > UINT32_MAX || record->id))
 		check_track(v, record->id > UINT32_MAX ? UINT32_MAX : (uint32_t)record->id, offset);
 	if (is_host_kind(kind) && record->duration_ticks >> 63)
-		tell(v, CHECK_TIME, EPP_WARNING, offset,
-		     "id %" PRIu64 ": ends %" PRIu64 " ticks before it begins: the clock went back", record->id,
-		     -record->duration_ticks);
+		add_finding(v, CHECK_TIME, EPP_WARNING, offset,
+		            "id %" PRIu64 ": ends %" PRIu64 " ticks before it begins: the clock moved backwards",
+		            record->id, -record->duration_ticks);
 	else if (kind != EPF_CLOCK_PAIR && end < record->start_ticks)
-		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": its end lies beyond the clock's range", record->id);
+		add_finding(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": its end is beyond the clock's range",
+		            record->id);
 	else if (is_host_kind(kind) && run && run->start.ticks && record->start_ticks < run->start.ticks)
-		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": starts %" PRIu64 " ticks before its run",
-		     record->id, run->start.ticks - record->start_ticks);
+		add_finding(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": starts %" PRIu64 " ticks before its run",
+		            record->id, run->start.ticks - record->start_ticks);
 	else if (is_host_kind(kind) && run && run->end.ticks && end > run->end.ticks)
-		tell(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": ends %" PRIu64 " ticks after its run",
-		     record->id, end - run->end.ticks);
+		add_finding(v, CHECK_TIME, EPP_ERROR, offset, "id %" PRIu64 ": ends %" PRIu64 " ticks after its run",
+		            record->id, end - run->end.ticks);
 }
 
 static epp_status *check_id(struct validation *v, const struct epf_block *block, const struct codec_record *record,
@@ -202,11 +204,11 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 	if (kind == EPF_FLOW || !(READER_OWN_ID_KINDS >> kind & 1))
 		return NULL;
 	if (!record->id)
-		tell(v, CHECK_ID, EPP_ERROR, offset, "a record of kind %u without an id", kind);
+		add_finding(v, CHECK_ID, EPP_ERROR, offset, "a record of kind %u has no id", kind);
 	else if (!id_set_add(&v->ids, block->source, record->id, &added))
 		return epp_status_no_memory();
 	else if (!added)
-		tell(v, CHECK_ID, EPP_ERROR, offset, "id %" PRIu64 " stands in two records", record->id);
+		add_finding(v, CHECK_ID, EPP_ERROR, offset, "id %" PRIu64 " is in two records", record->id);
 	return NULL;
 }
 
@@ -236,8 +238,9 @@ static void check_header(struct validation *v, const struct reader_decoded *reco
 		if (!is_host_kind(kind))
 			continue;
 		if (end < last)
-			tell(v, CHECK_ORDER, EPP_WARNING, offset,
-			     "id %" PRIu64 ": ends %" PRIu64 " ticks before the record before it", record->id, last - end);
+			add_finding(v, CHECK_ORDER, EPP_WARNING, offset,
+			            "id %" PRIu64 ": ends %" PRIu64 " ticks before the record before it", record->id,
+			            last - end);
 		first = record->start_ticks < first ? record->start_ticks : first;
 		last = end > last ? end : last;
 		if (record->start_ticks < own &&
@@ -245,28 +248,31 @@ static void check_header(struct validation *v, const struct reader_decoded *reco
 			own = record->start_ticks;
 	}
 	if (records->whole && kinds != block->kinds)
-		tell(v, CHECK_HEADER, EPP_ERROR, offset, "a block says that it has kinds %x, and has %x", block->kinds,
-		     kinds);
+		add_finding(v, CHECK_HEADER, EPP_ERROR, offset,
+		            "the header of a block has kinds %x, its records have %x", block->kinds, kinds);
 	if (records->whole && (first != block->first_ticks || last != block->last_ticks || own != block->own_first_ticks))
-		tell(v, CHECK_HEADER, EPP_ERROR, offset,
-		     "a block says that it covers %" PRIu64 " (%" PRIu64 ") to %" PRIu64 ", and covers %" PRIu64
-		     " (%" PRIu64 ") to %" PRIu64,
-		     block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
+		add_finding(v, CHECK_HEADER, EPP_ERROR, offset,
+		            "the header of a block covers %" PRIu64 " (%" PRIu64 ") to %" PRIu64
+		            ", its records cover %" PRIu64 " (%" PRIu64 ") to %" PRIu64,
+		            block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
 }
 
-static epp_status *note_ids(struct trace_writer_index *index, const struct reader_decoded *records)
+/* Returns true if the ranges of ids in the block's index entry contain all its own ids.  How ids were divided into
+ * ranges depends on the version of the packer. */
+static bool ids_are_listed(const struct reader_summary *summary, const struct reader_decoded *records)
 {
-	uint64_t *ids = reallocarray(NULL, records->count, sizeof(*ids));
-	size_t own = 0;
-
-	if (!ids)
-		return epp_status_no_memory();
-	for (uint32_t i = 0; i < records->count; i++)
-		if (TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(records->records[i].bits) & 1)
-			ids[own++] = records->records[i].id;
-	trace_writer_index_ids(index, ids, own);
-	free(ids);
-	return NULL;
+	for (uint32_t i = 0; i < records->count && summary->ids_count; i++) {
+		const struct codec_record *record = &records->records[i];
+		uint32_t range = 0;
+		if (!(TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(record->bits) & 1))
+			continue;
+		while (range < summary->ids_count &&
+		       (record->id < summary->ids[range].first || record->id > summary->ids[range].last))
+			range++;
+		if (range == summary->ids_count)
+			return false;
+	}
+	return true;
 }
 
 /* Checks the index entry of a block against its records, because the timeline relies on it for a time range. */
@@ -279,20 +285,16 @@ static epp_status *check_summary(struct validation *v, const struct reader_decod
 	epp_status *status = trace_writer_index_records(&seen, records, NULL);
 	trace_writer_index_settle(&seen);
 	const struct epf_index_entry *next = &seen.next;
-	if (!status && trace_writer_index_ids_are_thin(&seen, records->count))
-		status = note_ids(&seen, records);
 	bool same = next->first_id == summary->all_ids.first && next->last_id == summary->all_ids.last &&
-	            next->ids_count == summary->ids_count && next->flags == summary->flags &&
+	            next->flags == summary->flags && ids_are_listed(summary, records) &&
 	            next->spans_count == summary->spans_count && next->references_count == summary->references_count;
 	if (same && next->spans_count)
 		same = !memcmp(seen.spans, summary->spans, next->spans_count * sizeof(*seen.spans));
-	if (same && next->ids_count)
-		same = !memcmp(seen.next_ids, summary->ids, next->ids_count * sizeof(*summary->ids));
 	if (same && next->references_count)
-		same = !memcmp(seen.next_references, summary->references,
+		same = !memcmp(seen.references_next.ranges, summary->references,
 		               next->references_count * sizeof(*summary->references));
 	if (!status && !same)
-		tell(v, CHECK_INDEX, EPP_ERROR, offset, "the index says other things of a block than its records do");
+		add_finding(v, CHECK_INDEX, EPP_ERROR, offset, "the index entry of a block differs from its records");
 	trace_writer_index_deinit(&seen);
 	return status;
 }
@@ -307,12 +309,12 @@ static epp_status *check_block(struct validation *v, struct reader_decoded *reco
 	const struct epf_block *block = &records->header;
 	const struct epf_run *run = run_of(reader, block->run);
 	if (!records->whole)
-		tell(v, CHECK_PAYLOAD, EPP_ERROR, offset, "a block of %u records: only %u can be decoded",
-		     block->record_count, records->count);
+		add_finding(v, CHECK_PAYLOAD, EPP_ERROR, offset, "a block has %u records, but only %u can be decoded",
+		            block->record_count, records->count);
 	if (!run && first_time(v, 1ull << 41 | block->run))
-		tell(v, CHECK_RECORD, EPP_ERROR, offset, "run %u: nothing says when it was", block->run);
+		add_finding(v, CHECK_RECORD, EPP_ERROR, offset, "run %u is used but not defined", block->run);
 	if (block->source >= reader->sources_count && first_time(v, 1ull << 42 | block->source))
-		tell(v, CHECK_RECORD, EPP_ERROR, offset, "source %u: nothing says what it is", block->source);
+		add_finding(v, CHECK_RECORD, EPP_ERROR, offset, "source %u is used but not defined", block->source);
 	check_track(v, block->track, offset);
 	check_header(v, records, offset);
 	if (reader->summaries && records->whole && !entry->is_lost)
@@ -339,8 +341,8 @@ static epp_status *check_open(struct validation *v)
 		if (!id_set_add(&v->ids, 0, open->open.id, &added))
 			return epp_status_no_memory();
 		if (!added)
-			tell(v, CHECK_ID, EPP_ERROR, open->offset, "id %" PRIu64 " is open and stands in a record",
-			     open->open.id);
+			add_finding(v, CHECK_ID, EPP_ERROR, open->offset, "id %" PRIu64 " is both open and in a record",
+			            open->open.id);
 	}
 	return NULL;
 }
@@ -356,19 +358,19 @@ static void check_pairing(struct validation *v)
 		if (!id_set_has(&v->ids, v->ends[i].source, v->ends[i].id))
 			v->ends[alone++] = v->ends[i];
 	for (size_t i = 0; i < alone; i++)
-		tell(v, CHECK_PAIRING, live || alone <= v->lost ? EPP_NOTE : EPP_ERROR, v->ends[i].offset,
-		     "an end of id %" PRIu64 ", which never began", v->ends[i].id);
+		add_finding(v, CHECK_PAIRING, live || alone <= v->lost ? EPP_NOTE : EPP_ERROR, v->ends[i].offset,
+		            "an end of id %" PRIu64 ", which never began", v->ends[i].id);
 }
 
 /* The pairs of a run's start and end are in the run's definition. */
 static uint64_t pair_offset(const struct validation *v, const struct epf_host_pair *pair)
 {
 	const struct reader *reader = &v->impl->reader;
-	uint64_t offset = reader_said_at(v->impl, READER_SAID_PAIR, pair->ticks);
+	uint64_t offset = reader_find_offset(v->impl, READER_ITEM_PAIR, pair->ticks);
 
 	for (size_t i = 0; i < reader->runs_count && offset == UINT64_MAX; i++)
 		if (reader->runs[i].start.ticks == pair->ticks || reader->runs[i].end.ticks == pair->ticks)
-			offset = reader_said_at(v->impl, READER_SAID_RUN, reader->runs[i].run);
+			offset = reader_find_offset(v->impl, READER_ITEM_RUN, reader->runs[i].run);
 	return offset;
 }
 
@@ -384,21 +386,21 @@ static void check_clock(struct validation *v)
 		double passed_ns = (double)pair->monotonic_ns - (double)before->monotonic_ns;
 		double slack_ns = (double)(pair->half_width_ticks + before->half_width_ticks) * ns_per_tick + 1000;
 		if (passed_ns < -slack_ns)
-			tell(v, CHECK_CLOCK, EPP_ERROR, pair_offset(v, pair),
-			     "clock pair %zu: %" PRIu64 " ticks on, but %.0f ns earlier", i,
-			     pair->ticks - before->ticks, -passed_ns);
+			add_finding(v, CHECK_CLOCK, EPP_ERROR, pair_offset(v, pair),
+			            "clock pair %zu: %" PRIu64 " ticks on, but %.0f ns earlier", i,
+			            pair->ticks - before->ticks, -passed_ns);
 		else if (passed_ns < ticks_ns * 0.99 - slack_ns || passed_ns > ticks_ns * 1.01 + slack_ns)
-			tell(v, CHECK_CLOCK, EPP_WARNING, pair_offset(v, pair),
-			     "clock pair %zu: %.0f ns by ticks are %.0f ns", i, ticks_ns, passed_ns);
+			add_finding(v, CHECK_CLOCK, EPP_WARNING, pair_offset(v, pair),
+			            "clock pair %zu: %.0f ns by ticks are %.0f ns", i, ticks_ns, passed_ns);
 	}
 	for (size_t i = 0; i < reader->runs_count; i++) {
 		const struct epf_run *run = &reader->runs[i];
-		uint64_t offset = reader_said_at(v->impl, READER_SAID_RUN, run->run);
+		uint64_t offset = reader_find_offset(v->impl, READER_ITEM_RUN, run->run);
 		if (run->end.ticks && run->end.ticks < run->start.ticks)
-			tell(v, CHECK_CLOCK, EPP_ERROR, offset, "run %u: ends before it starts", run->run);
+			add_finding(v, CHECK_CLOCK, EPP_ERROR, offset, "run %u ends before it starts", run->run);
 		if (!run->end.ticks && reader->header.state == EPF_FINISHED)
-			tell(v, CHECK_CLOCK, EPP_ERROR, offset,
-			     "run %u: nothing says when it ended, though the file is finished", run->run);
+			add_finding(v, CHECK_CLOCK, EPP_ERROR, offset,
+			            "run %u has no end although the file is finished", run->run);
 	}
 }
 
@@ -408,23 +410,23 @@ static void check_balance(struct validation *v)
 
 	reader_account_end(impl);
 	for (size_t i = 0; i < impl->accounts_count; i++) {
-		const epp_trace_account *line = &impl->accounts[i].account;
-		uint64_t offset = line->is_plugin ? reader_said_at(impl, READER_SAID_PRODUCER,
-		                                                   (uint64_t)impl->accounts[i].producer_index)
-		                                  : reader_said_at(impl, READER_SAID_ACCOUNT, line->track);
+		const epp_trace_ledger_entry *line = &impl->accounts[i].account;
+		uint64_t offset = line->is_plugin ? reader_find_offset(impl, READER_ITEM_PRODUCER,
+		                                                       (uint64_t)impl->accounts[i].producer_index)
+		                                  : reader_find_offset(impl, READER_ITEM_ACCOUNT, line->track);
 		if (!line->balanced)
-			tell(v, CHECK_BALANCE, EPP_ERROR, offset,
-			     "%s: emitted %" PRIu64 ", but written %" PRIu64 " + lost %" PRIu64 " + open %" PRIu64,
-			     line->producer, line->emitted, line->written, line->lost_total, line->open);
+			add_finding(v, CHECK_BALANCE, EPP_ERROR, offset,
+			            "%s: emitted %" PRIu64 ", but written %" PRIu64 " + lost %" PRIu64 " + open %" PRIu64,
+			            line->producer, line->emitted, line->written, line->lost_total, line->open);
 	}
 }
 
 /* Reports the reader's findings, beginning with number `from`. */
-static void tell_findings(struct validation *v, const struct reader *reader, size_t from)
+static void report_findings(struct validation *v, const struct reader *reader, size_t from)
 {
 	for (size_t i = from; i < reader->findings_count; i++) {
 		const struct reader_finding *finding = &reader->findings[i];
-		tell(v, CHECK_OPENING, finding->severity, finding->offset, "%s", finding->text);
+		add_finding(v, CHECK_OPENING, finding->severity, finding->offset, "%s", finding->text);
 		if (finding->severity == EPP_ERROR)
 			v->lost = UINT64_MAX / 2;
 	}
@@ -438,14 +440,14 @@ static epp_status *check_index(struct validation *v)
 	size_t listed = 0;
 
 	EPP_TRY(reader_open_again(reader, &again));
-	tell_findings(v, again, 0);
+	report_findings(v, again, 0);
 	for (size_t i = 0; i < again->blocks_count; i++) {
 		const struct reader_block *block = &again->blocks[i];
 		while (listed < reader->blocks_count && reader->blocks[listed].offset < block->offset)
 			listed++;
 		if (listed == reader->blocks_count || reader->blocks[listed].offset != block->offset)
-			tell(v, CHECK_INDEX, EPP_ERROR, block->offset,
-			     "a block of %u records that the index does not list", block->record_count);
+			add_finding(v, CHECK_INDEX, EPP_ERROR, block->offset,
+			            "a block of %u records is missing in the index", block->record_count);
 	}
 	reader_close(again);
 	return NULL;
@@ -459,14 +461,15 @@ static epp_status *check_all(struct validation *v)
 	epp_status *status = NULL;
 
 	size_t found = reader->findings_count;
-	tell_findings(v, reader, 0);
+	report_findings(v, reader, 0);
 	if (reader->summaries)
 		EPP_TRY(check_index(v));
 	if (reader->header.state != EPF_FINISHED)
-		tell(v, CHECK_OPENING, EPP_NOTE, UINT64_MAX,
-		     "%s: %" PRIu64 " records were in no block yet, %" PRIu64 " events are open",
-		     reader->info.state == EPP_TRACE_RECORDING ? "the file is being written" : "the file was never finished",
-		     reader->info.recovered_records_count, reader->info.open_count);
+		add_finding(v, CHECK_OPENING, EPP_NOTE, UINT64_MAX,
+		            "%s: %" PRIu64 " records were not in a block yet, %" PRIu64 " events are open",
+		            reader->info.state == EPP_TRACE_RECORDING ? "the file is being written"
+		                                                      : "the file was never finished",
+		            reader->info.recovered_records_count, reader->info.open_count);
 	EPP_TRY(reader_account_lines(impl));
 	reader_account_begin(impl);
 	for (size_t i = 0; i < impl->accounts_count; i++)
@@ -475,7 +478,7 @@ static epp_status *check_all(struct validation *v)
 	for (size_t i = 0; i < reader->blocks_count && !status; i++)
 		status = check_block(v, &records, i);
 	reader_decoded_deinit(&records);
-	tell_findings(v, reader, found);
+	report_findings(v, reader, found);
 	if (!status)
 		status = check_open(v);
 	if (status)
@@ -483,7 +486,7 @@ static epp_status *check_all(struct validation *v)
 	check_pairing(v);
 	check_clock(v);
 	check_balance(v);
-	tell_the_rest(v);
+	report_omitted(v);
 	return NULL;
 }
 

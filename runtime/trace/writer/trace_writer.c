@@ -9,11 +9,207 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/name.h"
 #include "base/options.h"
 #include "codec/codec.h"
 #include "codec/file_header.h"
 #include "containers/array.h"
 #include "trace/writer/trace_writer_private.h"
+
+/* ---- names ---- */
+
+/* The names of a trace writer: collected in a string table and written at the end. */
+
+static void trace_writer_names_deinit(struct trace_writer_names *names)
+{
+	string_table_deinit(&names->table);
+}
+
+epp_name epp_trace_writer_intern_name(epp_trace_writer *writer, const char *text, size_t bytes)
+{
+	struct trace_writer_names *names = &writer->names;
+
+	if (!bytes)
+		return EPF_NAME_NONE;
+	if (bytes > EPF_NAME_BYTES_MAX) {
+		char *cut = malloc(EPF_NAME_BYTES_MAX);
+		if (!cut) {
+			writer->no_memory = true;
+			return EPF_NAME_LOST;
+		}
+		epp_name name = epp_trace_writer_intern_name(writer, cut, name_cut(cut, text));
+		free(cut);
+		return name;
+	}
+	uint32_t number;
+	if (names->table.count >= names->count_max || names->table.bytes_count + bytes > names->text_bytes_max) {
+		number = string_table_find(&names->table, text, bytes);
+		return number == STRING_TABLE_NONE ? EPF_NAME_LOST : EPF_NAME_FIRST_FREE + number;
+	}
+	if (!string_table_add(&names->table, text, bytes, &number)) {
+		writer->no_memory = true;
+		return EPF_NAME_LOST;
+	}
+	return EPF_NAME_FIRST_FREE + number;
+}
+
+/* Writes the names as definitions. */
+static epp_status *trace_writer_names_write(struct epp_trace_writer *writer)
+{
+	const struct string_table *names = &writer->names.table;
+	uint8_t *payload = calloc(1, TRACE_WRITER_PAYLOAD_MAX);
+	epp_status *status = payload ? NULL : epp_status_no_memory();
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < names->count && !status; i++) {
+		size_t bytes;
+		const char *text = string_table_bytes(names, i, &bytes);
+		struct epf_definition head = { .bytes = (uint32_t)bytes + 4, .type = EPF_DEFINE_NAME };
+		uint32_t number = EPF_NAME_FIRST_FREE + i;
+		size_t step = sizeof(head) + (((size_t)head.bytes + 7) & ~(size_t)7);
+		if (used + step > TRACE_WRITER_PAYLOAD_MAX) {
+			status = trace_writer_append_payload(writer, EPF_BLOCK_DEFINITIONS, payload, used, SIZE_MAX);
+			memset(payload, 0, used);
+			used = 0;
+		}
+		memcpy(payload + used, &head, sizeof(head));
+		memcpy(payload + used + sizeof(head), &number, sizeof(number));
+		memcpy(payload + used + sizeof(head) + sizeof(number), text, bytes);
+		used += step;
+	}
+	if (!status && used)
+		status = trace_writer_append_payload(writer, EPF_BLOCK_DEFINITIONS, payload, used, SIZE_MAX);
+	free(payload);
+	return status;
+}
+
+/* ---- sources ---- */
+
+/* The processes of a trace writer.  The first one is in the header.  There may be tens of thousands of others, about
+ * which little is known: each takes a tenth of the memory that it takes in the file. */
+
+/* Number of sources that are written at once. */
+#define WRITTEN_AT_ONCE 256u
+
+struct trace_writer_source {
+	struct epf_source *whole; /* all fields; NULL: only the fields below are known */
+	char *program, *hostname; /* NULL: not given */
+	uint32_t pid;
+};
+
+epp_status *epp_trace_writer_add_source(epp_trace_writer *writer, uint32_t *source)
+{
+	uint32_t others = writer->sources_count - 1;
+
+	if (writer->sources_count == UINT16_MAX)
+		return epp_status_create(EPP_LIMIT, "%s: more than %u processes", writer->path, writer->sources_count);
+	if (!array_reserve(&writer->sources, &writer->sources_room, writer->sources_count, sizeof(*writer->sources)))
+		return epp_status_no_memory();
+	writer->sources[others] = (struct trace_writer_source){ .whole = NULL };
+	*source = writer->sources_count++;
+	return NULL;
+}
+
+static struct epf_source fill(const struct epp_trace_writer *writer, const struct trace_writer_source *from)
+{
+	struct epf_source source = { .pid = from->pid,
+		                     .clock = EPF_CLOCK_MONOTONIC,
+		                     .ticks_per_second = writer->header.source.ticks_per_second };
+
+	if (from->whole)
+		return *from->whole;
+	strlcpy(source.program, from->program ? from->program : "", sizeof(source.program));
+	strlcpy(source.hostname, from->hostname ? from->hostname : "", sizeof(source.hostname));
+	return source;
+}
+
+struct epf_source *trace_writer_source(struct epp_trace_writer *writer, uint32_t number)
+{
+	if (!number)
+		return &writer->header.source;
+	struct trace_writer_source *source = &writer->sources[number - 1];
+	if (!source->whole) {
+		struct epf_source *whole = malloc(sizeof(*whole));
+		if (!whole)
+			return NULL;
+		*whole = fill(writer, source);
+		source->whole = whole;
+	}
+	return source->whole;
+}
+
+static void describe(struct epf_source *source, uint32_t pid, const char *program, const char *hostname)
+{
+	source->pid = pid;
+	if (program)
+		strlcpy(source->program, program, sizeof(source->program));
+	if (hostname)
+		strlcpy(source->hostname, hostname, sizeof(source->hostname));
+}
+
+/* Replaces a text by a copy, cut to the size of the field in the file. */
+static void replace_or_fail(struct epp_trace_writer *writer, char **text, const char *with)
+{
+	char *copy = with ? strndup(with, sizeof(((struct epf_source *)0)->program) - 1) : NULL;
+
+	_Static_assert(sizeof(((struct epf_source *)0)->program) == sizeof(((struct epf_source *)0)->hostname),
+	               "both are cut alike");
+	if (copy) {
+		free(*text);
+		*text = copy;
+	}
+	writer->no_memory = writer->no_memory || (with && !copy);
+}
+
+void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t number, uint32_t pid, const char *program,
+                                      const char *hostname)
+{
+	if (number >= writer->sources_count)
+		return;
+	struct trace_writer_source *source = number ? &writer->sources[number - 1] : NULL;
+	if (!source || source->whole) {
+		describe(source ? source->whole : &writer->header.source, pid, program, hostname);
+		return;
+	}
+	source->pid = pid;
+	replace_or_fail(writer, &source->program, program);
+	replace_or_fail(writer, &source->hostname, hostname);
+}
+
+static epp_status *trace_writer_sources_write(struct epp_trace_writer *writer)
+{
+	uint32_t others = writer->sources_count - 1, most = others < WRITTEN_AT_ONCE ? others : WRITTEN_AT_ONCE;
+	epp_status *status = NULL;
+
+	if (!others)
+		return NULL;
+	writer->header.features |= EPF_FEATURE_MERGED;
+	struct epf_source *sources = reallocarray(NULL, most, sizeof(*sources));
+	if (!sources)
+		return epp_status_no_memory();
+	for (uint32_t i = 0, count = 0; i < others && !status; i++) {
+		sources[count++] = fill(writer, &writer->sources[i]);
+		if (count < most && i + 1 < others)
+			continue;
+		status = trace_writer_append_payload(writer, EPF_BLOCK_SOURCES, sources, count * sizeof(*sources),
+		                                     sizeof(*sources));
+		count = 0;
+	}
+	free(sources);
+	return status;
+}
+
+static void trace_writer_sources_deinit(struct epp_trace_writer *writer)
+{
+	for (uint32_t i = 0; i + 1 < writer->sources_count; i++) {
+		free(writer->sources[i].whole);
+		free(writer->sources[i].program);
+		free(writer->sources[i].hostname);
+	}
+	free(writer->sources);
+}
+
+/* ---- the writer ---- */
 
 static epp_status *take_options(const epp_trace_writer_options *given, epp_trace_writer_options *options)
 {
@@ -153,10 +349,10 @@ epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct
 	return NULL;
 }
 
-epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_track *definition, uint32_t *track)
+epp_status *epp_trace_writer_add_track(epp_trace_writer *writer, const epp_trace_track *definition, uint32_t *track)
 {
 	*track = 0;
-	/* Call tracks are written in the form that a recording has: reader_tracks.c. */
+	/* Call tracks are written in the form that a recording has: reader_definitions.c. */
 	bool is_calls = definition->kind == EPP_TRACK_CALLS && definition->producer >= 0;
 	if (definition->kind < EPF_TRACK_THREAD || (definition->kind > EPF_TRACK_CUSTOM && !is_calls) ||
 	    definition->clock_kind > EPF_TRACK_CLOCK_DURATION || definition->source >= writer->sources_count ||
@@ -182,7 +378,7 @@ epp_status *epp_trace_writer_track(epp_trace_writer *writer, const epp_trace_tra
 epp_status *epp_trace_writer_rename_track(epp_trace_writer *writer, uint32_t track, const char *name, const char *group)
 {
 	if (!track || track > writer->tracks_count)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track %u, which there is not", track);
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track %u does not exist", track);
 	EPP_TRY(replace(&writer->tracks[track - 1].name, name));
 	return replace(&writer->tracks[track - 1].group, group);
 }
@@ -191,7 +387,7 @@ epp_status *epp_trace_writer_add_producer(epp_trace_writer *writer, const char *
 {
 	*producer = -1;
 	if (writer->producers_count == EPF_PRODUCER_COUNT)
-		return epp_status_create(EPP_UNAVAILABLE, "%s: more than %u producers", writer->path, EPF_PRODUCER_COUNT);
+		return epp_status_create(EPP_LIMIT, "%s: more than %u producers", writer->path, EPF_PRODUCER_COUNT);
 	strlcpy(writer->producers[writer->producers_count].label, label && *label ? label : "ep",
 	        sizeof(writer->producers[0].label));
 	*producer = (int32_t)writer->producers_count++;
@@ -206,7 +402,7 @@ uint64_t *trace_writer_lost(struct epp_trace_writer *writer, struct trace_writer
 	return track->lost ? track->lost : writer->lost;
 }
 
-void epp_trace_writer_lose(epp_trace_writer *writer, uint32_t track, epp_loss reason, uint64_t count)
+void epp_trace_writer_count_lost(epp_trace_writer *writer, uint32_t track, epp_loss reason, uint64_t count)
 {
 	if ((unsigned)reason >= EPP_LOSS_ENTRY_COUNT || track > writer->tracks_count)
 		return;
@@ -216,7 +412,7 @@ void epp_trace_writer_lose(epp_trace_writer *writer, uint32_t track, epp_loss re
 		writer->lost[reason] += count;
 }
 
-void epp_trace_writer_lose_producer(epp_trace_writer *writer, int32_t producer, epp_loss reason, uint64_t count)
+void epp_trace_writer_count_producer_lost(epp_trace_writer *writer, int32_t producer, epp_loss reason, uint64_t count)
 {
 	if ((unsigned)reason >= EPP_LOSS_ENTRY_COUNT || producer < 0 || (uint32_t)producer >= writer->producers_count)
 		return;
@@ -225,13 +421,13 @@ void epp_trace_writer_lose_producer(epp_trace_writer *writer, int32_t producer, 
 		writer->producers[producer].emitted += count;
 }
 
-void epp_trace_writer_note_producer(epp_trace_writer *writer, int32_t producer, const char *text)
+void epp_trace_writer_set_producer_note(epp_trace_writer *writer, int32_t producer, const char *text)
 {
 	if (producer >= 0 && (uint32_t)producer < writer->producers_count)
 		strlcpy(writer->producers[producer].note, text, sizeof(writer->producers[producer].note));
 }
 
-int epp_trace_writer_span(const epp_trace_writer *writer, uint64_t *first_ticks, uint64_t *last_ticks)
+int epp_trace_writer_time_range(const epp_trace_writer *writer, uint64_t *first_ticks, uint64_t *last_ticks)
 {
 	*first_ticks = writer->first_ticks;
 	*last_ticks = writer->last_ticks;
@@ -345,7 +541,7 @@ epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pa
 		return epp_status_create(EPP_INVALID_ARGUMENT, "a run from tick %llu to %llu",
 		                         (unsigned long long)start->ticks, (unsigned long long)end->ticks);
 	if (writer->failed || writer->finished)
-		return epp_status_create(EPP_UNAVAILABLE, "%s: finished, or given up after an error", writer->path);
+		return epp_status_create(EPP_WRONG_STATE, "%s: the trace is finished, or failed earlier", writer->path);
 	struct epf_run run = { .run = 1, .first_id = writer->first_id, .start = pair_of(start), .end = pair_of(end) };
 
 	writer->finished = true;

@@ -9,8 +9,12 @@
 
 #include "base/limit_signal.h"
 #include "codec/checksum.h"
+#include "codec/codec.h"
 #include "codec/file_header.h"
+#include "containers/radix_sort.h"
 #include "trace/writer/trace_writer_private.h"
+
+/* ---- blocks ---- */
 
 _Static_assert(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX <= EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES,
                "a block fits into a segment");
@@ -32,10 +36,10 @@ epp_status *trace_writer_open(struct epp_trace_writer *writer)
 	bool exists = stat(writer->path, &st) == 0;
 
 	if (exists && !S_ISREG(st.st_mode))
-		return epp_status_create(EPP_INVALID_ARGUMENT,
-		                         "%s: not a regular file: a trace is not written in one go", writer->path);
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: not a regular file: writing a trace needs seeking",
+		                         writer->path);
 	if (exists && writer->overwrite && is_being_recorded(writer->path))
-		return epp_status_create(EPP_BUSY, "%s: a session is writing it", writer->path);
+		return epp_status_create(EPP_BUSY, "%s: a session is writing to it", writer->path);
 	return atomic_file_open(&writer->file, writer->path, writer->overwrite);
 }
 
@@ -173,4 +177,243 @@ epp_status *trace_writer_commit(struct epp_trace_writer *writer)
 	EPP_TRY(write_segment(writer));
 	EPP_TRY(write_header(writer));
 	return atomic_file_commit(&writer->file);
+}
+
+/* ---- records ---- */
+
+/* Collects and encodes the records of a trace writer.  Records of all tracks are collected in the order of the
+ * calls.  When there are enough, they are sorted by track and then by end, which is the order in which a thread
+ * records, and encoded into blocks.  Blocks of a track may overlap in time: the timeline merges them. */
+
+/* Limits of one block, for the records in memory. */
+#define BLOCK_BYTES (128u << 10)
+#define BLOCK_RECORDS 4096u
+
+_Static_assert(CODEC_BOUND(BLOCK_BYTES) <= TRACE_WRITER_PAYLOAD_MAX, "an encoded block fits");
+
+#define OWN_ID_KINDS \
+	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_COMPLETE | 1u << EPF_FLOW | \
+	 1u << EPF_ASYNC_BEGIN)
+#define HOST_KINDS \
+	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_FLOW | 1u << EPF_ASYNC_BEGIN | \
+	 1u << EPF_ASYNC_END)
+
+/* ---- sorting ---- */
+
+static uint64_t end_of(const struct trace_writer_entry *entry)
+{
+	return entry->record.start_ticks + entry->record.duration_ticks;
+}
+
+static bool entry_before(const struct trace_writer_entry *a, const struct trace_writer_entry *b)
+{
+	uint64_t a_end = end_of(a), b_end = end_of(b);
+
+	if (a->track != b->track)
+		return a->track < b->track;
+	if (a_end != b_end)
+		return a_end < b_end;
+	/* The event that began later is the inner one, and ended first. */
+	return a->record.start_ticks > b->record.start_ticks;
+}
+
+static int compare(const void *a, const void *b, void *user)
+{
+	const struct trace_writer_entry *entries = user;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (entry_before(&entries[left], &entries[right]))
+		return -1;
+	if (entry_before(&entries[right], &entries[left]))
+		return 1;
+	return left < right ? -1 : left > right;
+}
+
+/* Sorts the records of one track with equal ends. */
+static void sort_equals(struct epp_trace_writer *writer)
+{
+	const struct trace_writer_entry *entries = writer->entries;
+	uint32_t *order = writer->order, count = writer->entries_count;
+
+	for (uint32_t from = 0, to; from < count; from = to) {
+		bool sorted = true;
+		for (to = from + 1; to < count && entries[order[to]].track == entries[order[from]].track &&
+		                    end_of(&entries[order[to]]) == end_of(&entries[order[from]]);
+		     to++)
+			sorted = sorted && compare(&order[to - 1], &order[to], writer->entries) < 0;
+		if (!sorted)
+			qsort_r(order + from, to - from, sizeof(*order), compare, writer->entries);
+	}
+}
+
+static void sort(struct epp_trace_writer *writer)
+{
+	uint32_t *order = writer->order, *spare = order + TRACE_WRITER_ENTRIES, count = writer->entries_count;
+	bool sorted = true;
+
+	for (uint32_t i = 0; i < count; i++) {
+		order[i] = i;
+		writer->keys[i] = end_of(&writer->entries[i]);
+		sorted = sorted && (!i || !entry_before(&writer->entries[i], &writer->entries[i - 1]));
+	}
+	if (sorted)
+		return;
+	radix_sort(order, spare, writer->keys, count);
+	for (uint32_t i = 0; i < count; i++)
+		writer->keys[i] = writer->entries[i].track;
+	radix_sort(order, spare, writer->keys, count);
+	sort_equals(writer);
+}
+
+/* ---- encoding ---- */
+
+static epp_status *write_block(struct epp_trace_writer *writer, const uint32_t *order, uint32_t count)
+{
+	struct epf_block *block = (struct epf_block *)(void *)writer->block;
+	const struct trace_writer_entry *first = &writer->entries[order[0]];
+	struct codec_writer codec;
+
+	codec_begin(&codec, (uint8_t *)(block + 1), NULL, 0);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct trace_writer_entry *entry = &writer->entries[order[i]];
+		codec_append(&codec, &entry->record, &writer->slots[entry->args]);
+	}
+	*block = (struct epf_block){ .type = EPF_BLOCK_RECORDS,
+		                     .run = 1,
+		                     .track = first->track,
+		                     .source = writer->tracks[first->track - 1].definition.source };
+	codec_finish(&codec, block);
+	return trace_writer_append(writer, block);
+}
+
+epp_status *trace_writer_flush(struct epp_trace_writer *writer)
+{
+	uint32_t from = 0, bytes = 0;
+
+	sort(writer);
+	for (uint32_t i = 0; i < writer->entries_count; i++) {
+		const struct trace_writer_entry *entry = &writer->entries[writer->order[i]];
+		uint32_t size = EPF_RECORD_BYTES + entry->record.arg_slots * 16u;
+		if (i > from && (entry->track != writer->entries[writer->order[from]].track ||
+		                 bytes + size > BLOCK_BYTES || i - from == BLOCK_RECORDS)) {
+			EPP_TRY(write_block(writer, writer->order + from, i - from));
+			from = i;
+			bytes = 0;
+		}
+		bytes += size;
+	}
+	if (writer->entries_count)
+		EPP_TRY(write_block(writer, writer->order + from, writer->entries_count - from));
+	writer->entries_count = writer->slots_count = 0;
+	return NULL;
+}
+
+/* ---- collecting ---- */
+
+/* Writes the args at `slot`; returns the number of slots.  `*cut` is set if some did not fit. */
+static uint32_t put_args(struct epf_arg *slot, const epp_trace_record *record, bool *cut)
+{
+	struct epf_arg *at = slot;
+	size_t text_left = EPF_ARG_TEXT_MAX, most = EPF_ARG_SLOTS_MAX;
+
+	if (record->parent) {
+		*at++ = (struct epf_arg){ EPF_NAME_PARENT, EPP_ARG_U64, record->parent };
+		most--;
+	}
+	for (size_t i = 0; i < record->args_count && i < most; i++) {
+		const epp_arg *arg = &record->args[i];
+		if (arg->type != EPP_ARG_TEXT) {
+			*at++ = (struct epf_arg){ arg->key, arg->type, arg->value.u64 };
+			continue;
+		}
+		size_t bytes = arg->text_bytes < text_left ? arg->text_bytes : text_left;
+		*cut = *cut || bytes < arg->text_bytes;
+		*at++ = (struct epf_arg){ arg->key, EPP_ARG_TEXT | (uint32_t)bytes << 8, 0 };
+		if (bytes) {
+			at[(bytes - 1) / 16] = (struct epf_arg){ 0 };
+			memcpy(at, arg->value.text, bytes);
+		}
+		at += (bytes + 15) / 16;
+		text_left -= bytes;
+	}
+	*cut = *cut || record->args_count > most;
+	return (uint32_t)(at - slot);
+}
+
+static void account(struct epp_trace_writer *writer, const epp_trace_record *record, bool cut)
+{
+	struct trace_writer_track *track = &writer->tracks[record->track - 1];
+	unsigned kind = 1u << record->kind;
+	int32_t producer = track->definition.producer;
+
+	if (kind & OWN_ID_KINDS)
+		track->ids_taken++;
+	if (record->kind == EPF_COMPLETE && producer >= 0)
+		writer->producers[producer].emitted++;
+	if (cut)
+		trace_writer_lost(writer, track)[EPP_LOSS_TOO_LARGE]++;
+	if (kind & HOST_KINDS) {
+		uint64_t end = record->start_ticks + record->duration_ticks;
+		writer->first_ticks = record->start_ticks < writer->first_ticks ? record->start_ticks
+		                                                                : writer->first_ticks;
+		writer->last_ticks = end > writer->last_ticks ? end : writer->last_ticks;
+	}
+	if (kind & OWN_ID_KINDS && record->kind != EPF_FLOW && record->id < writer->first_id)
+		writer->first_id = record->id;
+}
+
+static epp_status *check(const struct epp_trace_writer *writer, const epp_trace_record *record)
+{
+	unsigned known = OWN_ID_KINDS | 1u << EPF_ASYNC_END | 1u << EPF_CLOCK_PAIR;
+
+	if (writer->failed || writer->finished)
+		return epp_status_create(EPP_WRONG_STATE, "%s: the trace is finished, or failed earlier", writer->path);
+	if (!record->track || record->track > writer->tracks_count)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "a record is on track %u, which does not exist",
+		                         record->track);
+	if (record->kind > EPF_CLOCK_PAIR || !(known >> record->kind & 1) || record->category > EPP_API)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "a record of kind %u, category %u", record->kind,
+		                         record->category);
+	if (!record->name || (record->kind == EPF_FLOW && !record->parent))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "a record without a %s", record->name ? "parent" : "name");
+	for (size_t i = 0; i < record->args_count; i++) {
+		const epp_arg *arg = &record->args[i];
+		if (!arg->key || arg->type > EPP_ARG_TEXT ||
+		    (arg->type == EPP_ARG_TEXT && arg->text_bytes && !arg->value.text))
+			return epp_status_create(EPP_INVALID_ARGUMENT,
+			                         "arg %zu: key or text is NULL, or type %u is unknown", i, arg->type);
+	}
+	return NULL;
+}
+
+epp_status *epp_trace_writer_add_record(epp_trace_writer *writer, const epp_trace_record *record)
+{
+	/* Upper limit of one record's slots: each text may end in a partly filled slot. */
+	const uint32_t slots_most = 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16;
+	bool cut = false;
+
+	EPP_TRY(check(writer, record));
+	if (writer->entries_count == TRACE_WRITER_ENTRIES || TRACE_WRITER_SLOTS - writer->slots_count < slots_most) {
+		epp_status *status = trace_writer_flush(writer);
+		if (status) {
+			writer->failed = true;
+			return status;
+		}
+	}
+	struct trace_writer_entry *entry = &writer->entries[writer->entries_count++];
+	uint32_t slots = put_args(&writer->slots[writer->slots_count], record, &cut);
+	unsigned flags = (record->unended ? EPF_FLAG_UNENDED : 0) | (cut ? EPF_FLAG_CUT : 0);
+	*entry = (struct trace_writer_entry){
+		.record = { .start_ticks = record->start_ticks,
+		            .duration_ticks = record->duration_ticks,
+		            .id = record->id,
+		            .name = record->name,
+		            .bits = EPF_BITS(record->category, record->kind, record->placement & 7, flags),
+		            .arg_slots = (uint16_t)slots },
+		.track = record->track,
+		.args = writer->slots_count,
+	};
+	writer->slots_count += slots;
+	account(writer, record, cut);
+	return NULL;
 }

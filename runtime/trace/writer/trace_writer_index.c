@@ -1,5 +1,5 @@
-/* Builds the index of a packed file while its blocks are written: the place of each block, and what readers need to
- * know before they read it.
+/* Builds the index of a packed file while its blocks are written: the place of each block, and the data that
+ * readers need before they read it.
  *
  * Records are noted before their block is appended, and the block's entry is added when it is.  The index itself
  * consists of blocks at the end of the file, each of which has the offset of the previous one; the header page has
@@ -22,7 +22,10 @@ static void begin_next(struct trace_writer_index *index)
 {
 	index->next = (struct epf_index_entry){ .first_id = UINT64_MAX };
 	index->span = SIZE_MAX;
-	index->reference = 0;
+	index->ids_next.count = index->references_next.count = 0;
+	index->ids_next.current = index->references_next.current = 0;
+	/* No id is close to an empty range. */
+	index->ids_next.ranges[0] = index->references_next.ranges[0] = (struct epf_index_reference){ .first = UINT64_MAX };
 }
 
 void trace_writer_index_init(struct trace_writer_index *index)
@@ -47,14 +50,14 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Joins references that overlap.  If there is still one too many, joins the two closest. */
-static void join_references(struct trace_writer_index *index)
+/* Sorts the ranges and joins those that overlap; if there is still one too many, joins the two closest. */
+static void join_ranges(struct trace_writer_ids *ids)
 {
-	struct epf_index_reference *of = index->next_references;
-	uint32_t kept = 0, closest = 1, count = index->next.references_count;
+	struct epf_index_reference *of = ids->ranges;
+	uint32_t kept = 0, closest = 1;
 
-	qsort(of, count, sizeof(*of), by_first);
-	for (uint32_t i = 0; i < count; i++) {
+	qsort(of, ids->count, sizeof(*of), by_first);
+	for (uint32_t i = 0; i < ids->count; i++) {
 		if (kept && of[i].first <= of[kept - 1].last)
 			of[kept - 1].last = of[i].last > of[kept - 1].last ? of[i].last : of[kept - 1].last;
 		else
@@ -67,43 +70,57 @@ static void join_references(struct trace_writer_index *index)
 		of[closest - 1].last = of[closest].last;
 		memmove(&of[closest], &of[closest + 1], (--kept - closest) * sizeof(*of));
 	}
-	index->next.references_count = kept;
-	index->reference = 0;
+	ids->count = kept;
+	ids->current = 0;
 }
 
-__attribute__((noinline)) static void refer_far(struct trace_writer_index *index, uint64_t id)
+__attribute__((noinline)) static void add_far_id(struct trace_writer_ids *ids, uint64_t id)
 {
-	struct epf_index_reference *of = index->next_references;
-	uint32_t i = 0, count = index->next.references_count;
+	struct epf_index_reference *of = ids->ranges;
+	uint32_t i = 0;
 
-	while (i < count && (id < of[i].first  ? of[i].first - id > EPF_INDEX_NEAR
-	                     : id > of[i].last ? id - of[i].last > EPF_INDEX_NEAR
-	                                       : false))
+	while (i < ids->count && (id < of[i].first  ? of[i].first - id > EPF_INDEX_NEAR
+	                          : id > of[i].last ? id - of[i].last > EPF_INDEX_NEAR
+	                                            : false))
 		i++;
-	index->reference = i;
-	if (i < count) {
+	ids->current = i;
+	if (i < ids->count) {
 		of[i].first = id < of[i].first ? id : of[i].first;
 		of[i].last = id > of[i].last ? id : of[i].last;
 		return;
 	}
 	of[i] = (struct epf_index_reference){ id, id };
-	if (++index->next.references_count > EPF_INDEX_REFERENCES_MAX)
-		join_references(index);
+	if (++ids->count > EPF_INDEX_REFERENCES_MAX)
+		join_ranges(ids);
 }
 
-static inline void refer_to(struct trace_writer_index *index, uint64_t id)
+/* Returns false if the id is neither in the range nor close above it. */
+static inline bool add_near_id(struct epf_index_reference *range, uint64_t id)
 {
-	struct epf_index_reference *met = &index->next_references[index->reference];
+	if (id < range->first || (id > range->last && id - range->last > EPF_INDEX_NEAR))
+		return false;
+	range->last = id > range->last ? id : range->last;
+	return true;
+}
 
-	if (index->next.references_count && id >= met->first && id - met->last - 1 < EPF_INDEX_NEAR)
-		met->last = id;
-	else if (!index->next.references_count || id < met->first || id > met->last)
-		refer_far(index, id);
+static inline void add_id(struct trace_writer_ids *ids, uint64_t id)
+{
+	if (!add_near_id(&ids->ranges[ids->current], id))
+		add_far_id(ids, id);
 }
 
 void trace_writer_index_settle(struct trace_writer_index *index)
 {
-	join_references(index);
+	struct epf_index_entry *next = &index->next;
+
+	join_ranges(&index->references_next);
+	join_ranges(&index->ids_next);
+	next->references_count = index->references_next.count;
+	next->ids_count = index->ids_next.count > 1 ? index->ids_next.count : 0;
+	if (index->ids_next.count) {
+		next->first_id = index->ids_next.ranges[0].first;
+		next->last_id = index->ids_next.ranges[index->ids_next.count - 1].last;
+	}
 }
 
 /* Finds or adds the span of a track in the next block. */
@@ -145,19 +162,25 @@ static void widen_span_by(struct trace_writer_index *index, const struct codec_r
 		widen_span(index, start, start, end);
 }
 
-static void note_ids(struct epf_index_entry *next, const struct codec_record *records, uint32_t count, unsigned kinds)
+/* Adds the records' own ids; returns the kinds of the records. */
+static unsigned add_own_ids(struct trace_writer_ids *ids, const struct codec_record *records, uint32_t count)
 {
-	uint64_t first = next->first_id, last = next->last_id;
-	bool all = !(kinds & ~TRACE_WRITER_OWN_KINDS);
+	struct epf_index_reference current = ids->ranges[ids->current]; /* a copy, which stays in registers */
+	unsigned kinds = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!all && !(TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(records[i].bits) & 1))
+		unsigned kind = EPF_BITS_KIND(records[i].bits);
+		kinds |= 1u << kind;
+		if (!(TRACE_WRITER_OWN_KINDS >> kind & 1))
 			continue;
-		first = records[i].id < first ? records[i].id : first;
-		last = records[i].id > last ? records[i].id : last;
+		if (!add_near_id(&current, records[i].id)) {
+			ids->ranges[ids->current] = current;
+			add_far_id(ids, records[i].id);
+			current = ids->ranges[ids->current];
+		}
 	}
-	next->first_id = first;
-	next->last_id = last;
+	ids->ranges[ids->current] = current;
+	return kinds;
 }
 
 epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
@@ -165,12 +188,10 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, const s
 {
 	struct epf_index_entry *next = &index->next;
 	uint32_t track = decoded->header.track, after;
+	unsigned kinds = add_own_ids(&index->ids_next, decoded->records, decoded->count);
 
-	note_ids(next, decoded->records, decoded->count, decoded->header.kinds);
-	if (!(decoded->header.kinds & REFERRING_KINDS))
-		return NULL;
 	index->span = SIZE_MAX;
-	for (uint32_t i = 0; i < decoded->count; i++) {
+	for (uint32_t i = 0; (kinds & REFERRING_KINDS) && i < decoded->count; i++) {
 		const struct codec_record *record = &decoded->records[i];
 		unsigned kind = EPF_BITS_KIND(record->bits);
 		if (!(REFERRING_KINDS >> kind & 1))
@@ -189,48 +210,12 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, const s
 			widen_span_by(index, record);
 			next->flags |= parent ? EPF_INDEX_PARENTS : 0;
 		} else {
-			refer_to(index, record->id);
+			add_id(&index->references_next, record->id);
 		}
 		if (parent && (kind == EPF_COMPLETE || kind == EPF_FLOW))
-			refer_to(index, parent);
+			add_id(&index->references_next, parent);
 	}
 	return NULL;
-}
-
-epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t track, const struct codec_fields *rows,
-                                    const uint64_t *parents)
-{
-	struct epf_index_entry *next = &index->next;
-
-	next->first_id = rows->least_id < next->first_id ? rows->least_id : next->first_id;
-	next->last_id = rows->largest_id > next->last_id ? rows->largest_id : next->last_id;
-	if (rows->kind != EPF_COMPLETE)
-		return NULL;
-	EPP_TRY(find_span(index, track, rows->first_start));
-	int64_t shift = (int64_t)(rows->first_start - index->spans[index->span].base);
-	if (shift < -SPAN_MAX || shift > SPAN_MAX)
-		next->flags |= EPF_INDEX_WIDE;
-	else
-		widen_span(index, shift + rows->least_start, shift + rows->largest_start, shift + rows->largest_end);
-	for (uint32_t i = 0; i < rows->args_count; i++) {
-		if (!parents[i])
-			continue;
-		next->flags |= EPF_INDEX_PARENTS;
-		refer_to(index, parents[i]);
-	}
-	return NULL;
-}
-
-bool trace_writer_index_ids_are_thin(const struct trace_writer_index *index, size_t records_count)
-{
-	const struct epf_index_entry *next = &index->next;
-	return next->first_id < next->last_id && next->last_id - next->first_id > EPF_INDEX_NEAR &&
-	       (next->last_id - next->first_id) / EPF_INDEX_THIN > records_count;
-}
-
-void trace_writer_index_ids(struct trace_writer_index *index, uint64_t *ids, size_t count)
-{
-	index->next.ids_count = trace_writer_stretches(ids, count, index->next_ids);
 }
 
 void trace_writer_index_forget(struct trace_writer_index *index)
@@ -239,13 +224,13 @@ void trace_writer_index_forget(struct trace_writer_index *index)
 	begin_next(index);
 }
 
-static epp_status *keep(struct trace_writer_index *index, const struct epf_index_reference *stretches, uint32_t count)
+static epp_status *keep(struct trace_writer_index *index, const struct epf_index_reference *ranges, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (!array_reserve(&index->references, &index->references_room, index->references_count + 1,
 		                   sizeof(*index->references)))
 			return epp_status_no_memory();
-		index->references[index->references_count++] = stretches[i];
+		index->references[index->references_count++] = ranges[i];
 	}
 	return NULL;
 }
@@ -255,8 +240,8 @@ epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t 
 	if (!array_reserve(&index->entries, &index->entries_room, index->entries_count + 1, sizeof(*index->entries)))
 		return epp_status_no_memory();
 	trace_writer_index_settle(index);
-	EPP_TRY(keep(index, index->next_ids, index->next.ids_count));
-	EPP_TRY(keep(index, index->next_references, index->next.references_count));
+	EPP_TRY(keep(index, index->ids_next.ranges, index->next.ids_count));
+	EPP_TRY(keep(index, index->references_next.ranges, index->next.references_count));
 	index->next.offset = offset;
 	index->next.block = *block;
 	index->next.args_bytes = block->type == EPF_BLOCK_COLUMNS
@@ -312,7 +297,7 @@ static epp_status *write_parts(struct epp_trace_writer *writer, const struct tra
 		size_t bytes = measure_part(index, &place, &head);
 		if (!head.entries_count && place.entry < index->entries_count)
 			return epp_status_create(
-			    EPP_UNAVAILABLE, "%s: a block of events on more tracks than an index can list", writer->path);
+			    EPP_LIMIT, "%s: a block has events of more tracks than an index can list", writer->path);
 		*block = (struct epf_block){ .type = EPF_BLOCK_INDEX, .payload_bytes = (uint32_t)bytes };
 		uint8_t *at = mempcpy(block + 1, &head, sizeof(head));
 		at = put(at, index->entries, &place.entry, head.entries_count, sizeof(*index->entries));

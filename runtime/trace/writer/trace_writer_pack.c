@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/varint.h"
 #include "containers/array.h"
 #include "trace/reader_private.h"
 #include "trace/writer/trace_writer_private.h"
@@ -122,31 +121,6 @@ static epp_status *add_decoded(struct trace_packer *packer)
 	return trace_writer_index_records(packer->writer->index, decoded, packer->encoder.parents);
 }
 
-/* Adds the block's own ids to the index if they are sparse: an event that encloses many others has a much smaller
- * id. */
-static epp_status *index_ids(struct trace_packer *packer)
-{
-	const struct columns_encoder *encoder = &packer->encoder;
-	const uint64_t *differences = encoder->columns[EPF_COLUMN_ID].values,
-		       *tails = encoder->columns[EPF_COLUMN_TAIL].values;
-	size_t count = encoder->columns[EPF_COLUMN_ID].count, own = 0;
-	uint64_t id = encoder->head.id_base;
-
-	if (!trace_writer_index_ids_are_thin(packer->writer->index, count))
-		return NULL;
-	uint64_t *ids = reallocarray(NULL, count, sizeof(*ids));
-	if (!ids)
-		return epp_status_no_memory();
-	for (size_t i = 0; i < count; i++) {
-		id += unzigzag(differences[i]) + 1;
-		if (TRACE_WRITER_OWN_KINDS >> EPF_BITS_KIND(EPF_TAIL_BITS(tails[i])) & 1)
-			ids[own++] = id;
-	}
-	trace_writer_index_ids(packer->writer->index, ids, own);
-	free(ids);
-	return NULL;
-}
-
 /* Writes the collected records as a block of columns; *fits is false if the block has no room for them. */
 static epp_status *put_columns(struct trace_packer *packer, const struct epf_block *of, bool *fits)
 {
@@ -155,7 +129,6 @@ static epp_status *put_columns(struct trace_packer *packer, const struct epf_blo
 	*fits = true;
 	if (!packer->encoder.columns[EPF_COLUMN_END].count)
 		return NULL;
-	EPP_TRY(index_ids(packer));
 	*block = (struct epf_block){ .run = of->run, .source = of->source, .track = of->track };
 	*fits = columns_finish(&packer->encoder, block, (uint8_t *)(block + 1), TRACE_WRITER_PAYLOAD_MAX);
 	return *fits ? trace_writer_append(packer->writer, block) : NULL;
@@ -176,15 +149,16 @@ static epp_status *put_rows(struct trace_packer *packer)
 epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_block *rows)
 {
 	struct reader_decoded *decoded = &packer->decoded;
+	size_t bytes = sizeof(*rows) + rows->payload_bytes;
 	bool fits;
 
-	if (!array_reserve_zeroed(&decoded->records, &decoded->records_room, rows->record_count, sizeof(*decoded->records)))
+	if (!array_reserve(&decoded->records, &decoded->records_room, rows->record_count, sizeof(*decoded->records)) ||
+	    !array_reserve(&decoded->bytes, &decoded->bytes_room, bytes, 1))
 		return epp_status_no_memory();
-	decoded->args = (const uint8_t *)(rows + 1);
-	decoded->args_bytes = rows->payload_bytes;
 	decoded->header = *rows;
-	if (!codec_decode(rows, decoded->args, decoded->open_ids, decoded->records, &decoded->count) ||
-	    !columns_begin(&packer->encoder, decoded->open_ids, rows->open_count))
+	memcpy(decoded->bytes, rows, bytes);
+	EPP_TRY(reader_decode_rows(decoded));
+	if (!columns_begin(&packer->encoder, decoded->open_ids, rows->open_count))
 		return epp_status_no_memory();
 	EPP_TRY(add_decoded(packer));
 	EPP_TRY(put_columns(packer, rows, &fits));
@@ -252,30 +226,6 @@ static size_t make_groups(const struct reader *reader, uint32_t records_most, ui
 	return count;
 }
 
-/* Fast path for nearly all blocks: rows become columns without decoding them to records. */
-static epp_status *add_rows(struct trace_packer *packer, const struct reader_block *block, bool begins, bool *added)
-{
-	struct reader_decoded *decoded = &packer->decoded;
-	struct reader *reader = &packer->impl->reader;
-	const struct codec_fields *rows = NULL;
-
-	*added = false;
-	/* A damaged block of a packed file must be marked lost; reader_block_decode does this. */
-	if (reader->summaries || block->is_packed ||
-	    (block->kinds != 1u << EPF_EVENT && block->kinds != 1u << EPF_COMPLETE))
-		return NULL;
-	EPP_TRY(reader_block_read(reader, block, &decoded->bytes, &decoded->bytes_room));
-	memcpy(&decoded->header, decoded->bytes, sizeof(decoded->header));
-	const uint8_t *payload = decoded->bytes + sizeof(decoded->header);
-	if (begins && (!codec_open_ids(&decoded->header, payload, decoded->open_ids) ||
-	               !columns_begin(&packer->encoder, decoded->open_ids, decoded->header.open_count)))
-		return NULL; /* add_records then handles the block, or reports that there is no memory */
-	if (!columns_append_rows(&packer->encoder, &decoded->header, payload, &rows))
-		return epp_status_no_memory();
-	*added = rows != NULL;
-	return rows ? trace_writer_index_rows(packer->writer->index, block->track, rows, packer->encoder.parents) : NULL;
-}
-
 /* Decodes a block to records.  `first_time`: counts them, and stores their clock pairs.  Of a damaged block, the
  * readable records are kept. */
 static epp_status *add_records(struct trace_packer *packer, const struct reader_block *block, bool begins, bool first_time)
@@ -292,28 +242,13 @@ static epp_status *add_records(struct trace_packer *packer, const struct reader_
 	return add_decoded(packer);
 }
 
-static epp_status *add_blocks(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
-{
-	bool added = false;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct reader_block *block = &packer->impl->reader.blocks[order[i]];
-		if (first_time)
-			EPP_TRY(add_rows(packer, block, !i, &added));
-		if (!first_time || !added)
-			EPP_TRY(add_records(packer, block, !i, first_time));
-		else
-			reader_account_header(packer->impl, block); /* sufficient for such blocks */
-	}
-	return NULL;
-}
-
 /* Writes a group as one block, or, if its columns do not fit, each block separately. */
 static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
 {
 	bool fits;
 
-	EPP_TRY(add_blocks(packer, order, count, first_time));
+	for (uint32_t i = 0; i < count; i++)
+		EPP_TRY(add_records(packer, &packer->impl->reader.blocks[order[i]], !i, first_time));
 	EPP_TRY(put_columns(packer, &packer->decoded.header, &fits));
 	if (fits)
 		return NULL;
@@ -323,7 +258,6 @@ static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order
 	if (first_time)
 		return NULL;
 	EPP_TRY(trace_writer_index_records(packer->writer->index, &packer->decoded, NULL));
-	EPP_TRY(index_ids(packer));
 	return put_rows(packer);
 }
 

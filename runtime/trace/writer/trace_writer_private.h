@@ -1,14 +1,11 @@
 /* Internals shared by the files of the trace writer, and by merge/, which writes blocks of its own.
  *
- *   trace_writer.c            create, tracks, producers, finish
- *   trace_writer_sources.c    processes
- *   trace_writer_names.c      names
- *   trace_writer_records.c    records: collecting, sorting, encoding
- *   trace_writer_blocks.c     the file: blocks into segments, the header, the final rename
+ *   trace_writer.c            create, names, sources, tracks, producers, finish
+ *   trace_writer_blocks.c     records: collecting, sorting, encoding; the file: blocks into segments, the header,
+ *                             the final rename
  *   trace_writer_recover.c    writes an opened trace as a finished one: recovery, snapshot, packing
  *   trace_writer_pack.c       the records of a packed file
  *   trace_writer_index.c      its index
- *   trace_writer_index_ids.c  the ids of a block as a few intervals
  */
 #ifndef EPPROF_RUNTIME_TRACE_WRITER_TRACE_WRITER_PRIVATE_H
 #define EPPROF_RUNTIME_TRACE_WRITER_TRACE_WRITER_PRIVATE_H
@@ -49,7 +46,16 @@ struct trace_writer_track {
 	struct epf_track definition;
 	char *name, *group; /* NULL: empty */
 	uint64_t ids_taken;
-	uint64_t *lost; /* losses that took no id, EPP_LOSS_ENTRY_COUNT of them; NULL: none, as for nearly all tracks */
+	uint64_t *lost; /* losses without an id: EPP_LOSS_ENTRY_COUNT counters, one a reason; NULL: all 0 */
+};
+
+/* Kinds whose records have ids that other records may reference. */
+#define TRACE_WRITER_OWN_KINDS (1u << EPF_EVENT | 1u << EPF_COMPLETE | 1u << EPF_ASYNC_BEGIN)
+
+/* Ids as a few ranges, in order of first use until they are joined. */
+struct trace_writer_ids {
+	struct epf_index_reference ranges[EPF_INDEX_REFERENCES_MAX + 1];
+	uint32_t count, current; /* `current`: the range of the last id */
 };
 
 /* The index of a packed file. */
@@ -62,19 +68,8 @@ struct trace_writer_index {
 	size_t references_count, references_room;
 	struct epf_index_entry next; /* of the block that is being built; its spans are the last ones in `spans` */
 	size_t span;                 /* of the current track; SIZE_MAX: not looked up yet */
-	/* References of the block so far, in order of first use, and the index of the last one used. */
-	struct epf_index_reference next_references[EPF_INDEX_REFERENCES_MAX + 1];
-	uint32_t reference;
-	/* intervals of its own ids, if they are sparse */
-	struct epf_index_reference next_ids[EPF_INDEX_REFERENCES_MAX];
+	struct trace_writer_ids ids_next, references_next; /* of that block; its own ids, and the ids that it references */
 };
-
-/* Kinds whose records have ids that other records may reference. */
-#define TRACE_WRITER_OWN_KINDS (1u << EPF_EVENT | 1u << EPF_COMPLETE | 1u << EPF_ASYNC_BEGIN)
-
-/* Sorts ids in place and writes the intervals that contain them, at most EPF_INDEX_REFERENCES_MAX; returns their
- * number. */
-uint32_t trace_writer_stretches(uint64_t *ids, size_t count, struct epf_index_reference *stretches);
 
 struct epp_trace_writer {
 	/* The file. */
@@ -122,22 +117,12 @@ epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct
 /* Writes names, tracks and sources. */
 epp_status *trace_writer_definitions_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 
-/* trace_writer_sources.c */
 struct trace_writer_source;
 /* Returns a complete source for changes, valid until the next source is added or described; NULL: no memory. */
 struct epf_source *trace_writer_source(struct epp_trace_writer *writer, uint32_t number);
-epp_status *trace_writer_sources_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
-void trace_writer_sources_deinit(struct epp_trace_writer *writer);
-
-/* trace_writer_names.c */
-void trace_writer_names_deinit(struct trace_writer_names *names);
-/* Writes the names as definitions. */
-epp_status *trace_writer_names_write(struct epp_trace_writer *writer) EPP_MUST_CHECK;
-
-/* trace_writer_records.c */
-epp_status *trace_writer_flush(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 
 /* trace_writer_blocks.c */
+epp_status *trace_writer_flush(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 epp_status *trace_writer_open(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 /* Appends a block; its payload must directly follow the header in memory. */
 epp_status *trace_writer_append(struct epp_trace_writer *writer, struct epf_block *block) EPP_MUST_CHECK;
@@ -184,16 +169,8 @@ void trace_writer_index_deinit(struct trace_writer_index *index);
  * not known yet. */
 epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
                                        const uint64_t *parents) EPP_MUST_CHECK;
-/* The same for a block of rows that columns_append_rows took; `parents`: one per record with args, in order. */
-epp_status *trace_writer_index_rows(struct trace_writer_index *index, uint32_t track, const struct codec_fields *rows,
-                                    const uint64_t *parents) EPP_MUST_CHECK;
-/* Sorts and joins the block's references; called when all of them have been added. */
+/* Completes the entry of the block when all its records have been added. */
 void trace_writer_index_settle(struct trace_writer_index *index);
-/* Returns true if the block's own ids, of kinds TRACE_WRITER_OWN_KINDS, are sparse, so that trace_writer_index_ids
- * must be called. */
-bool trace_writer_index_ids_are_thin(const struct trace_writer_index *index, size_t records_count);
-/* Sets the block's own ids, in any order; reorders the array. */
-void trace_writer_index_ids(struct trace_writer_index *index, uint64_t *ids, size_t count);
 /* Discards the block that is being built. */
 void trace_writer_index_forget(struct trace_writer_index *index);
 /* Adds the entry of the block, which has been appended. */

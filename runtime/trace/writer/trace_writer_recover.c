@@ -229,6 +229,14 @@ static epp_status *write_open(struct recovery *recovery)
 
 /* ---- clocks and accounts ---- */
 
+/* Adds a time that damage may have made longer than any. */
+static int64_t later(int64_t ns, double more_ns)
+{
+	int64_t sum;
+
+	return more_ns >= 0x1p63 || __builtin_add_overflow(ns, (int64_t)more_ns, &sum) ? INT64_MAX : sum;
+}
+
 /* Returns the end for a run that never ended: the latest known host time. */
 static struct epf_host_pair last_pair(const struct recovery *recovery, const struct epf_run *run)
 {
@@ -240,10 +248,10 @@ static struct epf_host_pair last_pair(const struct recovery *recovery, const str
 		if (reader->pairs[i].ticks > pair.ticks)
 			pair = reader->pairs[i];
 	if (recovery->last_ticks > pair.ticks && per_second) {
-		int64_t more_ns = (int64_t)((double)(recovery->last_ticks - pair.ticks) * 1e9 / (double)per_second);
+		double more_ns = (double)(recovery->last_ticks - pair.ticks) * 1e9 / (double)per_second;
 		pair.ticks = recovery->last_ticks;
-		pair.monotonic_ns += more_ns;
-		pair.realtime_ns += more_ns;
+		pair.monotonic_ns = later(pair.monotonic_ns, more_ns);
+		pair.realtime_ns = later(pair.realtime_ns, more_ns);
 	}
 	return pair;
 }
@@ -274,7 +282,7 @@ static epp_status *write_clocks(struct recovery *recovery)
 static void settle_snapshot(struct recovery *recovery)
 {
 	for (size_t i = 0; i < recovery->impl->accounts_count; i++) {
-		epp_trace_account *line = &recovery->impl->accounts[i].account;
+		epp_trace_ledger_entry *line = &recovery->impl->accounts[i].account;
 		line->lost[EPP_LOSS_FILTER] += recovery->left_out[i];
 		line->lost_total += recovery->left_out[i];
 		line->emitted = line->written + line->lost_total + line->open;
@@ -296,7 +304,7 @@ static epp_status *write_lines(struct recovery *recovery, struct epf_producer *p
 	const struct reader *reader = &impl->reader;
 
 	for (size_t i = 0; i < impl->accounts_count; i++) {
-		const epp_trace_account *line = &impl->accounts[i].account;
+		const epp_trace_ledger_entry *line = &impl->accounts[i].account;
 		struct epf_ledger_entry entry = { .track = line->track, .run = 1, .ids_taken = line->emitted };
 		memcpy(entry.lost, line->lost, sizeof(entry.lost));
 		if (i >= impl->accounts_threads) {
@@ -341,7 +349,7 @@ static epp_status *write_accounts(struct recovery *recovery)
 static void fill_header(struct epf_header *header, const struct epf_header *old)
 {
 	*header = *old;
-	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_WINDOW_ELSEWHERE);
+	header->features &= ~(EPF_FEATURE_RING | EPF_FEATURE_PACKED | EPF_FEATURE_EXTERNAL_WINDOW);
 	header_without_window(header);
 	header->segment_bytes = EPF_SEGMENT_BYTES;
 	memset(header->window_path, 0, sizeof(header->window_path));
@@ -411,7 +419,7 @@ epp_status *trace_writer_pack(struct reader *reader, const char *path, int overw
 	bool in_place = is_in_place(reader, path);
 	epp_status *status = make_finished(reader, path, overwrite, 0, records_most);
 	/* The separate window file belonged to the trace that was replaced. */
-	if (!status && in_place && reader_impl(reader)->has_elsewhere)
+	if (!status && in_place && reader_impl(reader)->has_external_window)
 		unlink(reader->header.window_path);
 	return status;
 }
@@ -426,15 +434,40 @@ epp_status *epp_trace_pack(epp_trace *trace, const char *path, int overwrite)
 	return trace_writer_pack(trace->reader, path, overwrite, TRACE_WRITER_PACKED_RECORDS);
 }
 
-epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_t last_ns, int overwrite)
+/* Writes the last `last_ns` before now of a trace that a process of this machine records. */
+static epp_status *snapshot(struct reader *reader, const char *path, uint64_t last_ns, int overwrite)
 {
 	uint64_t now = epp_host_ticks(), per_second = epp_host_ticks_per_second();
 	double ticks = (double)last_ns / 1e9 * (double)per_second;
+
+	return make_finished(reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0, 0);
+}
+
+/* True if the trace's ticks are those of this process: both have measured their rate, with a small error. */
+static bool has_own_clock(const struct reader *reader)
+{
+	uint64_t own = epp_host_ticks_per_second(), theirs = reader->header.source.ticks_per_second;
+
+	return theirs > own - own / 100 && theirs < own + own / 100;
+}
+
+epp_status *epp_trace_snapshot(epp_trace *trace, const char *path, uint64_t last_ns, int overwrite)
+{
+	struct reader *reader = trace->reader;
+
+	if (reader->info.state != EPP_TRACE_RECORDING)
+		return epp_status_create(EPP_WRONG_STATE, "no process is recording it");
+	if (last_ns != UINT64_MAX && !has_own_clock(reader))
+		return epp_status_create(EPP_INCOMPATIBLE, "process %u uses another clock", reader->info.pid);
+	return snapshot(reader, path, last_ns, overwrite);
+}
+
+epp_status *epp_session_snapshot(epp_session *session, const char *path, uint64_t last_ns, int overwrite)
+{
 	epp_trace *trace;
 
 	EPP_TRY(epp_trace_open_session(session, &trace));
-	epp_status *status = make_finished(trace->reader, path, overwrite,
-	                                   ticks < (double)now ? now - (uint64_t)ticks : 0, 0);
+	epp_status *status = snapshot(trace->reader, path, last_ns, overwrite);
 	epp_trace_close(trace);
 	return status;
 }

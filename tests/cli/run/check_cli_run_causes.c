@@ -1,5 +1,5 @@
-/* epprof run: which host events caused the events of execution providers, by id, by thread, by containment, or none.  With the
- * library of tests/fake_ort, as in check_cli_run.c.  Covers cli/run/run_causes.c and cli/run/run_told.c. */
+/* epprof run: which host events caused the events of execution providers, by id, by thread, by containment, or none.
+ * With the library of tests/fake_ort, as in check_cli_run.c.  Covers runtime/provider_events/causes.c. */
 #include <string.h>
 
 #include "tests/cli/run/fake_run.h"
@@ -32,8 +32,8 @@ START_TEST(kernels_that_cannot_be_placed_are_counted)
 }
 END_TEST
 
-/* Nodes of two threads that began in the same microsecond have the same id.  The kernel at the end of the one that lasted
- * lies in no other, which makes that one likely; the other's lies in both, so it is nobody's. */
+/* Nodes of two threads that began in the same microsecond have the same id.  The kernel at the end of the one that
+ * lasted lies in no other, which makes that one likely; the other's lies in both, so it is nobody's. */
 START_TEST(causes_that_began_together_are_told_apart_by_when_they_ended)
 {
 	setenv("FAKE_ORT", "twins", 1);
@@ -49,7 +49,8 @@ START_TEST(causes_that_began_together_are_told_apart_by_when_they_ended)
 }
 END_TEST
 
-/* Kernels that name no cause: the host event around one is taken and marked where only one thread has any, else none is. */
+/* Kernels that name no cause: the host event around one is taken and marked where only one thread has any, else none
+ * is. */
 START_TEST(kernels_that_name_no_cause)
 {
 	setenv("FAKE_ORT", "kernels=alone", 1);

@@ -1,5 +1,5 @@
 /* epprof run, with a library that only plays ONNX Runtime (tests/fake_ort): how large a trace becomes.  Covers
- * cli/run/run_limit.c. */
+ * runtime/provider_events/ring_limit.c. */
 #include <errno.h>
 #include <sys/syscall.h>
 
@@ -50,7 +50,7 @@ static long long trace_bytes(void)
 	return (long long)st.st_size;
 }
 
-#define RUNS "150000"
+#define RUNS "110000"
 
 START_TEST(a_trace_is_a_ring)
 {
@@ -75,8 +75,8 @@ START_TEST(a_trace_is_a_ring)
 }
 END_TEST
 
-/* Kernels come at the end, all at once: they must not push the host events out that caused them.  Not validated: here they
- * begin with their causes, which a thread that is preempted records late. */
+/* Kernels come at the end, all at once: they must not push the host events out that caused them.  Not validated: here
+ * they begin with their causes, which a thread that is preempted records late. */
 START_TEST(kernels_and_their_causes_are_kept_together)
 {
 	for (int run_level = 0; run_level < 2; run_level++) {
@@ -91,8 +91,8 @@ START_TEST(kernels_and_their_causes_are_kept_together)
 		ck_assert_uint_eq(number("uncorrelated"), 0);
 		ck_assert_uint_eq(number("correlated"), number("device_events"));
 		run = command_run(NULL, "summary", "model.epp", NULL);
-		ck_assert_msg(strstr(run.out, "filtered: kernels of runs that --max-bytes does not keep") != NULL, "%s",
-		              run.out);
+		ck_assert_msg(strstr(run.out, "filtered: kernels of runs that the size limit does not keep") != NULL,
+		              "%s", run.out);
 		command_free(&run);
 	}
 }
@@ -102,13 +102,14 @@ END_TEST
 START_TEST(kernels_that_come_early)
 {
 	setenv("FAKE_ORT", "kernels=first", 1);
-	struct command run = command_run(NULL, "run", MODEL, "--shape", "x=1,4", "--runs", "150000", "--max-bytes",
-	                                 "4M", "--ep", SAMPLE_EP, NULL);
+	struct command run = command_run(NULL, "run", MODEL, "--shape", "x=1,4", "--runs", RUNS, "--max-bytes", "4M",
+	                                 "--ep", SAMPLE_EP, NULL);
 	ck_assert_msg(run.code == 0, "%s", run.err);
 	ck_assert_msg(strstr(run.out, "kernels none of the runs that --max-bytes keeps\n") != NULL, "%s", run.out);
 	command_free(&run);
 	ck_assert_uint_eq(number("device_events"), 0);
-	/* What would have been the kernels' is the host events': how many they are depends on how well their times pack. */
+	/* What would have been the kernels' is the host events': how many they are depends on how well their times
+	 * pack. */
 	ck_assert_int_gt(trace_bytes(), 4 << 20);
 	ck_assert_uint_gt(number("host_events"), 5000);
 }

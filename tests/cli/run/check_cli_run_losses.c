@@ -1,21 +1,22 @@
-/* epprof run, with the library of tests/fake_ort: what is lost of providers' events is in the ledger, whether ONNX Runtime
- * wrote what cannot be read, a provider failed or lost them itself, or the run was killed.  tests/interop/check_run_losses.py
- * does the same with ONNX Runtime itself. */
+/* epprof run, with the library of tests/fake_ort: what is lost of providers' events is in the ledger, whether ONNX
+ * Runtime wrote what cannot be read, a provider failed or lost them itself, or the run was killed.
+ * tests/interop/check_run_losses.py does the same with ONNX Runtime itself. */
 #include <signal.h>
 
 #include "epprof/trace_reader.h"
 #include "tests/cli/run/fake_run.h"
 #include "tests/support/check.h"
+#include "tests/support/live_trace.h"
 
 /* The providers' account; `note` is the caller's. */
-static epp_trace_account account_of(const char *path, const char *label, char note[80])
+static epp_trace_ledger_entry account_of(const char *path, const char *label, char note[80])
 {
-	epp_trace_account account, found = { 0 };
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) }, found = { .struct_size = sizeof(found) };
 	epp_trace *trace;
 
 	check_ok(epp_trace_open(path, &trace));
-	for (size_t i = 0; i < epp_trace_accounts_count(trace); i++) {
-		check_ok(epp_trace_account_at(trace, i, &account));
+	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
+		check_ok(epp_trace_ledger_at(trace, i, &account));
 		ck_assert_msg(account.balanced, "%s", account.producer);
 		if (strcmp(account.producer, label) == 0) {
 			found = account;
@@ -43,9 +44,10 @@ START_TEST(what_is_read_back_is_repaired_and_what_is_lost_is_counted)
 
 	setenv("FAKE_ORT", "kernels=broken", 1);
 	EXPECT(0, "", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "30");
-	epp_trace_account account = account_of("model.epp", "SampleEP", note);
+	epp_trace_ledger_entry account = account_of("model.epp", "SampleEP", note);
 	ck_assert_uint_eq(account.written, 31);
-	/* One with impossible times, and one of which only the collector shows that it is no event of ONNX Runtime's. */
+	/* One with impossible times, and one of which only the collector shows that it is no event of ONNX
+	 * Runtime's. */
 	ck_assert_uint_eq(account.lost[EPP_LOSS_REFUSED], 2);
 	ck_assert_uint_eq(account.lost[EPP_LOSS_PLUGIN], 30);
 	ck_assert_uint_eq(account.lost_total, 32);
@@ -65,7 +67,7 @@ START_TEST(what_is_marked_as_recorded_is_left_out_only_if_it_is)
 
 	setenv("FAKE_ORT", "kernels=marked", 1);
 	EXPECT(0, "", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--runs", "30");
-	epp_trace_account account = account_of("model.epp", "SampleEP", note);
+	epp_trace_ledger_entry account = account_of("model.epp", "SampleEP", note);
 	ck_assert_uint_eq(account.written, 31 + 1);
 	ck_assert_uint_eq(account.lost_total, 0);
 	struct command run = command_run(NULL, "convert", "-t", "ndjson", "-o", "-", "model.epp", NULL);
@@ -81,7 +83,7 @@ START_TEST(a_provider_that_fails_has_an_account_that_says_so)
 
 	setenv("FAKE_ORT", "end_fails", 1);
 	EXPECT(0, "EndProfiling() for SampleEP", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4");
-	epp_trace_account account = account_of("model.epp", "SampleEP", note);
+	epp_trace_ledger_entry account = account_of("model.epp", "SampleEP", note);
 	ck_assert_uint_eq(account.errors, 1);
 	ck_assert_uint_eq(account.lost[EPP_LOSS_PLUGIN], 1);
 	ck_assert_str_eq(note, "its events are lost: EndProfiling: it is told to fail");
@@ -100,7 +102,7 @@ START_TEST(nothing_is_missing_where_nothing_is_lost)
 	char note[80];
 
 	EXPECT(0, "", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4");
-	epp_trace_account account = account_of("model.epp", "SampleEP", note);
+	epp_trace_ledger_entry account = account_of("model.epp", "SampleEP", note);
 	ck_assert_uint_eq(account.lost_total, 0);
 	ck_assert_uint_eq(account.written, 11);
 	ck_assert_str_eq(note, "");
@@ -115,9 +117,8 @@ START_TEST(a_killed_run_says_what_is_missing)
 	setenv("FAKE_ORT", "run_ms=5", 1);
 	pid_t pid = command_start("out", "err", "run", MODEL, "--ep", SAMPLE_EP, "--runs", "100000", "--shape", "x=3,4",
 	                          NULL);
-	for (int i = 0; i < 3000 && !logged("value x"); i++)
+	for (int i = 0; i < 3000 && !live_trace_has("model.epp", "model_run"); i++)
 		usleep(10000);
-	usleep(200000);
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(command_wait(pid), -SIGKILL);
 	struct command run = command_run(NULL, "recover", "-o", "recovered.epp", "model.epp", NULL);
@@ -125,7 +126,7 @@ START_TEST(a_killed_run_says_what_is_missing)
 	command_free(&run);
 	for (unsigned i = 0; i < 2; i++) {
 		const char *path = i ? "recovered.epp" : "model.epp";
-		epp_trace_account account = account_of(path, "SampleEP", note);
+		epp_trace_ledger_entry account = account_of(path, "SampleEP", note);
 		ck_assert_uint_eq(account.lost[EPP_LOSS_KILLED], 1);
 		ck_assert_uint_eq(account.lost_total, 1);
 		ck_assert_str_eq(note, "missing: its events would have come at the end of the run");

@@ -1,4 +1,5 @@
-/* Items into order of start: what a thread records, in order of its end, and anything else; memory that is used again. */
+/* Items into order of start: what a thread records, in order of its end, and anything else; memory that is used
+ * again. */
 #include "timeline/merging/sorted_run.h"
 
 #include "tests/support/check.h"

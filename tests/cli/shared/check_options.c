@@ -89,24 +89,24 @@ START_TEST(mistakes_name_what_was_meant)
 	EXPECT(2, "option '-o' needs a value", "convert", sample, "-o");
 	EXPECT(2, "option '--force' takes no value", "convert", sample, "-o", "x", "--force=yes");
 	EXPECT(2, "unknown option '--stirct'; did you mean '--strict'?", "convert", "--stirct", sample);
-	EXPECT(2, "option '--f' could mean several", "convert", "--f", sample);
+	EXPECT(2, "option '--f' is ambiguous", "convert", "--f", sample);
 	EXPECT(2, "--format 'jsn': did you mean 'json'?", "info", "--format=jsn", sample);
-	EXPECT(2, "--format 'xml': it is one of text, csv, json", "summary", "--format", "xml", sample);
+	EXPECT(2, "--format 'xml': must be one of text, csv, json", "summary", "--format", "xml", sample);
 	EXPECT(2, "--top 'x': the number is invalid", "summary", "--top", "x", sample);
 	EXPECT(2, "--top '-1': the number is too small", "summary", "--top=-1", sample);
-	EXPECT(2, "--from '5': a time has a number and a unit", "convert", "--from", "5", "-o", "-", sample);
-	EXPECT(2, "--to must lie behind --from", "convert", "--from", "5ms", "--to", "4ms", "-o", "-", sample);
+	EXPECT(2, "--from '5': must be a number and a unit", "convert", "--from", "5", "-o", "-", sample);
+	EXPECT(2, "--to must be later than --from", "convert", "--from", "5ms", "--to", "4ms", "-o", "-", sample);
 	EXPECT(2, "--type 'crome': did you mean 'chrome'?", "convert", "-t", "crome", "-o", "-", sample);
-	EXPECT(2, "--by 'foo': it is one of op, kernel,", "summary", "--by", "foo", sample);
+	EXPECT(2, "--by 'foo': must be one of op, kernel,", "summary", "--by", "foo", sample);
 	EXPECT(2, "'x.epp' would be a trace: 'epprof pack' writes a smaller one", "convert", "-o", "x.epp", sample);
-	EXPECT(2, "--run '../R': letters, digits,", "convert", "--run", "../R", "-o", check_path("set"), sample);
-	EXPECT(2, "where to?", "convert", sample);
+	EXPECT(2, "--run '../R': only letters, digits,", "convert", "--run", "../R", "-o", check_path("set"), sample);
+	EXPECT(2, "-o is missing", "convert", sample);
 	EXPECT(2, "which profile?", "import", "-o", "x");
-	EXPECT(2, "one profile at a time", "import", "-o", "x", "one.json", "another.json");
-	EXPECT(2, "is the trace itself", "convert", "--force", "-o", sample, sample);
+	EXPECT(2, "only one profile is allowed", "import", "-o", "x", "one.json", "another.json");
+	EXPECT(2, "is the input trace", "convert", "--force", "-o", sample, sample);
 	for (unsigned i = 0; i < COMMANDS_COUNT; i++) {
 		EXPECT(2, "which trace?", commands[i]);
-		EXPECT(2, "one trace at a time", commands[i], sample, "another.epp");
+		EXPECT(2, "only one trace is allowed", commands[i], sample, "another.epp");
 	}
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* epprof sql as somebody uses it: formats, mistakes, the prompt through a pipe, Ctrl-C.  Covers sql.c, sql_print.c and
- * sql_prompt.c of the command. */
+/* epprof sql as somebody uses it: formats, mistakes, the prompt through a pipe, Ctrl-C.  Covers sql.c, sql_print.c,
+ * sql_prompt.c and sql_suggestion.c of the command. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -110,7 +110,16 @@ END_TEST
 START_TEST(mistakes_have_their_status)
 {
 	run = command_run(NULL, "sql", path, "SELECT nme FROM timeline", NULL);
-	expect(1, "", "epprof: no such column: nme\n");
+	expect(1, "", "epprof: no such column: nme; did you mean 'name'?\n");
+	command_free(&run);
+	run = command_run(NULL, "sql", path, "SELECT t.duratoin_ns FROM timeline t", NULL);
+	expect(1, "", "epprof: no such column: t.duratoin_ns; did you mean 'duration_ns'?\n");
+	command_free(&run);
+	run = command_run(NULL, "sql", path, "SELECT 1 FROM event", NULL);
+	expect(1, "", "epprof: no such table: event; did you mean 'events'?\n");
+	command_free(&run);
+	run = command_run(NULL, "sql", path, "SELECT zzzzzzzz FROM events", NULL);
+	expect(1, "", "epprof: no such column: zzzzzzzz\n");
 	command_free(&run);
 	run = command_run(NULL, "sql", path, "DELETE FROM ledger", NULL);
 	expect(1, "", "epprof: a trace can only be read: not authorized\n");
@@ -119,10 +128,10 @@ START_TEST(mistakes_have_their_status)
 	ck_assert_int_eq(run.code, 2);
 	command_free(&run);
 	run = command_run(NULL, "sql", path, "SELECT", "1", NULL);
-	expect(2, "", "epprof sql: '1' is too much; is the statement in quotes?\n'epprof help sql' tells more.\n");
+	expect(2, "", "epprof sql: '1' is unexpected; is the statement in quotes?\nSee 'epprof help sql'.\n");
 	command_free(&run);
 	run = command_run(NULL, "sql", "--format", "jsn", path, "SELECT 1", NULL);
-	expect(2, "", "epprof sql: --format 'jsn': did you mean 'json'?\n'epprof help sql' tells more.\n");
+	expect(2, "", "epprof sql: --format 'jsn': did you mean 'json'?\nSee 'epprof help sql'.\n");
 	command_free(&run);
 	run = command_run(NULL, "sql", check_path("none.epp"), "SELECT 1", NULL);
 	ck_assert_int_eq(run.code, 5);
@@ -138,7 +147,7 @@ START_TEST(statements_are_read_to_their_semicolon)
 	expect(0, "  a  b\n  1  ;\n  c\n  2\n  d\n  3\n  e\n  4\n", "");
 	/* What comes behind a mistake runs, and the status tells of it. */
 	run_with_input("SELECT nme FROM events;\nSELECT 5 AS f;\n");
-	expect(1, "  f\n  5\n", "epprof: no such column: nme\n");
+	expect(1, "  f\n  5\n", "epprof: no such column: nme; did you mean 'name'?\n");
 	run_with_input("SELECT (");
 	expect(1, "", "epprof: incomplete input\n");
 	run_with_input("");
@@ -153,6 +162,20 @@ START_TEST(words_with_a_dot_are_for_the_prompt)
 	       "CREATE TABLE runs(\n  run INTEGER NOT NULL,\n  start_ns INTEGER NOT NULL,\n  end_ns INTEGER,\n"
 	       "  start_unix_ns INTEGER NOT NULL);\n",
 	       "");
+	/* The same as an argument. */
+	command_free(&run);
+	run = command_run(NULL, "sql", path, ".schema runs", NULL);
+	expect(0,
+	       "CREATE TABLE runs(\n  run INTEGER NOT NULL,\n  start_ns INTEGER NOT NULL,\n  end_ns INTEGER,\n"
+	       "  start_unix_ns INTEGER NOT NULL);\n",
+	       "");
+	command_free(&run);
+	run = command_run(NULL, "sql", path, ".schema", NULL);
+	ck_assert_int_eq(run.code, 0);
+	ck_assert_ptr_nonnull(strstr(run.out, "CREATE TABLE timeline("));
+	command_free(&run);
+	run = command_run(NULL, "sql", path, ".schema nothing", NULL);
+	expect(1, "", "epprof: no table 'nothing'; .tables lists them\n");
 	run_with_input(".tables\n");
 	ck_assert_ptr_nonnull(strstr(run.out, "\ntimeline\n"));
 	ck_assert_int_eq(run.code, 0);
@@ -160,7 +183,8 @@ START_TEST(words_with_a_dot_are_for_the_prompt)
 	ck_assert_ptr_nonnull(strstr(run.out, "CREATE TABLE args("));
 	ck_assert_ptr_nonnull(strstr(run.out, ".quit"));
 	run_with_input(".schema nothing\n.tbles\n");
-	expect(1, "", "epprof: no table 'nothing'; .tables lists them\nepprof: '.tbles': .help lists what there is\n");
+	expect(1, "",
+	       "epprof: no table 'nothing'; .tables lists them\nepprof: '.tbles': unknown command; .help lists the commands\n");
 }
 END_TEST
 

@@ -1,9 +1,11 @@
-/* SQL over a trace: the answers are those of the SQLite export of the same trace; nothing can be written.  Covers sql.c,
- * sql_memory.c, sql_kept_args.c, sql_events.c, sql_cursor.c, sql_values.c and sql_args.c; sql_scan.c has a program of its
- * own. */
+/* SQL over a trace: the answers are those of the SQLite export of the same trace; nothing can be written.  Covers
+ * sql.c, sql_memory.c, sql_events.c, sql_cursor.c, sql_values.c, sql_args.c and sql_tables.c; sql_scan.c has a
+ * program of its own. */
 #include "epprof/sql.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/support/check.h"
 #include "tests/support/export_text.h"
@@ -20,7 +22,7 @@ static void teardown(void)
 {
 	sqlite3_close(db);
 	db = NULL;
-	epp_sql_close(sql);
+	epp_sql_destroy(sql);
 	sql = NULL;
 	export_text_free(&text);
 	epp_trace_close(trace);
@@ -35,7 +37,7 @@ static void open_both(void)
 	trace = builder_open(builder, EPF_FINISHED);
 	export_text_make(&text, trace, "sqlite", NULL);
 	db = sqlite_text_open(text.bytes, text.count);
-	check_ok(epp_sql_open(trace, &sql));
+	check_ok(epp_sql_create(trace, &sql));
 }
 
 static void must_agree(const char *statement)
@@ -109,6 +111,10 @@ static const char *const questions[] = {
 	"SELECT a.event, count(b.event) FROM events a JOIN events b ON b.start_ns > a.start_ns"
 	" AND b.start_ns < a.start_ns + a.duration_ns WHERE a.event < 20 GROUP BY 1",
 	"SELECT event FROM events WHERE id IN (SELECT parent FROM events) ORDER BY 1",
+	"SELECT event FROM events WHERE parent = (SELECT id FROM events WHERE event = 1)",
+	"SELECT event FROM events WHERE parent = 0",
+	"SELECT p.event, c.event FROM events p LEFT JOIN events c ON c.parent = p.id ORDER BY 1, 2",
+	"SELECT e.event, to_id FROM events e LEFT JOIN flows ON from_id = e.id ORDER BY 1, 2",
 	"SELECT count(*) FROM (SELECT event FROM events UNION SELECT event FROM args)",
 	"SELECT event, op_type FROM timeline ORDER BY event",
 	"SELECT a.event, b.event, b.op_type FROM timeline a JOIN timeline b ON b.id = a.parent ORDER BY 1, 2",
@@ -121,6 +127,11 @@ START_TEST(a_sample_answers_as_its_export)
 	open_both();
 	for (int i = 0; i < QUESTIONS_COUNT; i++)
 		must_agree(questions[i]);
+	/* Correlated; the export has no index for these. */
+	must_agree("SELECT p.event, (SELECT count(*) FROM timeline c WHERE c.parent = p.id AND c.name = 'gemm') FROM events p"
+	           " ORDER BY 1");
+	must_agree("SELECT p.event, (SELECT count(*) FROM events c WHERE c.parent = p.id AND c.id > p.id) FROM events p"
+	           " ORDER BY 1");
 }
 END_TEST
 
@@ -130,6 +141,41 @@ START_TEST(a_large_trace_answers_as_its_export)
 	open_both();
 	for (int i = 0; i < QUESTIONS_COUNT; i++)
 		must_agree(questions[i]);
+}
+END_TEST
+
+static int64_t processor_ns(const char *statement)
+{
+	struct timespec from, to;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	free(sql_text_query(sql, statement));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	return (to.tv_sec - from.tv_sec) * INT64_C(1000000000) + to.tv_nsec - from.tv_nsec;
+}
+
+/* A join of parents and children, from either side, takes time in proportion to the events: without an index it takes
+ * thousands of scans. */
+START_TEST(a_join_by_parent_takes_as_long_as_some_scans)
+{
+	static const char *const joins[] = {
+		"SELECT count(*) FROM events c JOIN events p ON c.parent = p.id",
+		"SELECT count(*) FROM events p LEFT JOIN events c ON c.parent = p.id",
+		"SELECT sum((SELECT count(*) FROM timeline c WHERE c.parent = p.id)) FROM events p",
+		"SELECT count(*) FROM events e LEFT JOIN flows ON from_id = e.id",
+	};
+
+	builder = sql_text_trace(50000);
+	trace = builder_open(builder, EPF_FINISHED);
+	for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+		check_ok(epp_sql_create(trace, &sql));
+		int64_t scan_ns = processor_ns("SELECT count(*), max(duration_ns) FROM events");
+		int64_t join_ns = processor_ns(joins[i]);
+		if (join_ns > scan_ns * 50)
+			ck_abort_msg("%s: %" PRId64 " ns, a scan %" PRId64 " ns", joins[i], join_ns, scan_ns);
+		epp_sql_destroy(sql);
+		sql = NULL;
+	}
 }
 END_TEST
 
@@ -218,23 +264,23 @@ START_TEST(mistakes_are_explained)
 	epp_status *status = epp_sql_query(sql, "SELECT nme FROM timeline", NULL, &rows);
 	ck_assert_str_eq(epp_status_message(status), "no such column: nme");
 	ck_assert_int_eq((int)epp_status_code(status), EPP_INVALID_ARGUMENT);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	check_fails(EPP_INVALID_ARGUMENT, sql_text_status(sql, "SELEC 1"));
 	check_fails(EPP_INVALID_ARGUMENT, sql_text_status(sql, "SELECT '"));
 	check_fails(EPP_INVALID_ARGUMENT, epp_sql_query(sql, NULL, NULL, &rows));
 	check_fails(EPP_INVALID_ARGUMENT, epp_sql_query(NULL, "SELECT 1", NULL, &rows));
-	check_fails(EPP_INVALID_ARGUMENT, epp_sql_open(NULL, &none));
+	check_fails(EPP_INVALID_ARGUMENT, epp_sql_create(NULL, &none));
 	ck_assert_ptr_null(none);
 
 	check_ok(epp_sql_query(sql, " -- nothing\n", &rest, &rows));
 	ck_assert_ptr_null(rows);
 	check_ok(epp_sql_query(sql, "SELECT 1 AS one; SELECT 2", &rest, &rows));
 	ck_assert_str_eq(rest, " SELECT 2");
-	ck_assert_uint_eq(epp_sql_columns_count(rows), 1);
-	ck_assert_str_eq(epp_sql_column_name(rows, 0), "one");
-	ck_assert_ptr_null(epp_sql_column_name(rows, 1));
-	epp_sql_rows_release(rows);
-	epp_sql_rows_release(NULL);
+	ck_assert_uint_eq(epp_sql_rows_columns_count(rows), 1);
+	ck_assert_str_eq(epp_sql_rows_column_name(rows, 0), "one");
+	ck_assert_ptr_null(epp_sql_rows_column_name(rows, 1));
+	epp_sql_rows_destroy(rows);
+	epp_sql_rows_destroy(NULL);
 	ck_assert(epp_sql_is_complete("SELECT 1;"));
 	ck_assert(!epp_sql_is_complete("SELECT ';"));
 }
@@ -307,6 +353,7 @@ static Suite *sql_suite(void)
 	tcase_add_checked_fixture(tests, NULL, teardown);
 	tcase_add_test(tests, a_sample_answers_as_its_export);
 	tcase_add_test(tests, a_large_trace_answers_as_its_export);
+	tcase_add_test(tests, a_join_by_parent_takes_as_long_as_some_scans);
 	tcase_add_test(tests, nodes_have_an_operator_type);
 	tcase_add_test(tests, names_keep_what_a_text_can_hold);
 	tcase_add_test(tests, nothing_can_be_written);

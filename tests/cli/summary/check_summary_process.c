@@ -1,4 +1,5 @@
-/* epprof summary by process, and of some processes alone: each line adds up its own process, whatever ids the others have. */
+/* epprof summary by process, and of some processes alone: each line adds up its own process, whatever ids the others
+ * have. */
 #include "tests/support/command.h"
 #include "tests/support/epp_builder.h"
 #include "tests/support/merging.h"

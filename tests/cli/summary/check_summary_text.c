@@ -1,5 +1,5 @@
-/* epprof summary as text, as a histogram, as CSV, and on a terminal.  Covers the command's summary_text.c, summary_histogram.c
- * and terminal.c. */
+/* epprof summary as text, as a histogram, as CSV, and on a terminal.  Covers the command's summary_text.c,
+ * summary_histogram.c and terminal.c. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +45,10 @@ START_TEST(csv_has_a_line_for_each)
 	    run.out,
 	    "kind,name,of,count,total_ns,self_ns,mean_ns,p50_ns,p99_ns,max_ns,busy_ns,launch_p50_ns,"
 	    "warmup_count,warmup_ns,op_type,device_count,device_ns,idle_unlaunched_ns,idle_copy_ns,idle_late_ns,idle_unknown_ns,error_p50_ns,"
-	    "error_p999_ns,error_max_ns,placed,work,bytes,bytes_count,bytes_ns\n"
-	    "op,\"many\",\"Node\",2,140,140,70,70,70,70,,,0,0,\"\",,,,,,,,,,,,,,\n"
-	    "op,\"long\",\"Node\",1,120,120,120,120,120,120,,,0,0,\"\",,,,,,,,,,,,,,\n"
-	    "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,,0,0,\"\",,,,,,,,,,,,,,\n");
+	    "error_p999_ns,error_max_ns,placed,work,bytes,bytes_count,bytes_ns,launch_p99_ns,launch_max_ns\n"
+	    "op,\"many\",\"Node\",2,140,140,70,70,70,70,,,0,0,\"\",0,0,,,,,,,,,,,,,,\n"
+	    "op,\"long\",\"Node\",1,120,120,120,120,120,120,,,0,0,\"\",0,0,,,,,,,,,,,,,,\n"
+	    "op,\"a, \"\"b\"\"\",\"Node\",1,100,100,100,100,100,100,,,0,0,\"\",0,0,,,,,,,,,,,,,,\n");
 }
 END_TEST
 
@@ -78,6 +78,53 @@ static const char *line_before(const char *at)
 		at--;
 	return at;
 }
+
+/* Calls that launch, one that does not, a node that launches, an op that is no call. */
+START_TEST(calls_have_what_they_launched)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream", "Accelerator", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name launch = builder_name(builder, "la\"unch"), gemm = builder_name(builder, "gemm");
+
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t at = BUILDER_START + i * 10000;
+		uint64_t id = builder_event(builder, thread, at, 100, EPP_API, launch, NULL, 0);
+		for (unsigned kernel = 0; kernel < 2; kernel++)
+			builder_complete(builder, stream, at + (i == 9 ? 5000 : 1000) + kernel * 500, 300, EPP_KERNEL,
+			                 gemm, id, NULL, 0);
+	}
+	uint64_t node = builder_event(builder, thread, BUILDER_START + 200000, 400, EPP_NODE,
+	                              builder_name(builder, "node"), NULL, 0);
+	builder_complete(builder, stream, BUILDER_START + 200100, 7, EPP_KERNEL, builder_name(builder, "relu"), node,
+	                 NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 300000, 50, EPP_API, builder_name(builder, "wait"), NULL, 0);
+	builder_event(builder, thread, BUILDER_START + 400000, 50, EPP_NODE, builder_name(builder, "other"), NULL, 0);
+	builder_write(builder, EPF_FINISHED, path);
+	run = command_run(NULL, "summary", "--by", "call", path, NULL);
+	char *table = strstr(run.out, "By call");
+	ck_assert_msg(table != NULL, "%s%s", run.out, run.err);
+	ck_assert_str_eq(
+	    table,
+	    "By call, and the device events that it launched\n"
+	    "  count    total    mean     p50     p99     max  launched  on devices  launch p50  launch p99  launch max  call\n"
+	    "     10  1.00 us  100 ns  100 ns  100 ns  100 ns        20     6.00 us     1.50 us     5.47 us     5.50 us  la\"unch\n"
+	    "      1   400 ns  400 ns  400 ns  400 ns  400 ns         1        7 ns      100 ns      100 ns      100 ns  node\n"
+	    "      1    50 ns   50 ns   50 ns   50 ns   50 ns         0        0 ns           -           -           -  wait\n");
+	command_free(&run);
+	run = command_run(NULL, "summary", "--by", "call", "--format", "csv", path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, "op,\"la\"\"unch\",\"Api\",10,1000,"));
+	ck_assert_ptr_nonnull(strstr(run.out, ",20,6000,"));
+	ck_assert_ptr_nonnull(strstr(run.out, ",5500\n"));
+	ck_assert_ptr_null(strstr(run.out, "other"));
+	command_free(&run);
+	run = command_run(NULL, "summary", "--by", "kernel", path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, "launch p50  launch p99  launch max  kernel\n"));
+	ck_assert_ptr_null(strstr(run.out, "By call"));
+	command_free(&run);
+	run = command_run(NULL, "summary", "--top", "1", path, NULL);
+	ck_assert_ptr_nonnull(strstr(run.out, "  ... and 2 more (--top 0 shows all)\n"));
+}
+END_TEST
 
 START_TEST(columns_are_aligned)
 {
@@ -115,7 +162,7 @@ START_TEST(a_histogram_has_every_event)
 	builder_write(builder, EPF_FINISHED, path);
 	run = command_run(NULL, "summary", "--histogram", "o*", path, NULL);
 	ck_assert_int_eq(run.code, 0);
-	ck_assert_ptr_nonnull(strstr(run.out, "op, op: 100, half of them within 1.50 us\n"
+	ck_assert_ptr_nonnull(strstr(run.out, "op, op: 100, the middle half within 1.50 us\n"
 	                                      "  1.00 us - 2.00 us         60  "));
 	ck_assert_ptr_nonnull(strstr(run.out, "  2.00 us - 5.00 us          0  \n"));
 	ck_assert_ptr_nonnull(strstr(run.out, "  10.0 us - 20.0 us         39  "));
@@ -296,6 +343,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, csv_has_a_line_for_each);
 	tcase_add_test(tc, lines_are_sorted_and_cut);
+	tcase_add_test(tc, calls_have_what_they_launched);
 	tcase_add_test(tc, columns_are_aligned);
 	tcase_add_test(tc, a_histogram_has_every_event);
 	tcase_add_test(tc, a_terminal_has_a_width_and_bold_letters);

@@ -215,7 +215,7 @@ END_TEST
 
 START_TEST(bad_requests_are_answered)
 {
-	static const char with_zero[] = "GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n";
+	static const char with_zero[] = "GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n", no_line[] = "\0\r\n\r\n";
 	char long_request[20000];
 	size_t bytes;
 
@@ -228,6 +228,7 @@ START_TEST(bad_requests_are_answered)
 	request_answers("400", "GET /%s/ HTTP/2\r\nHost: 127.0.0.1:%u\r\n\r\n", token, port);
 	request_answers("400", "GET /%s/ HTTP/1.1 \r\nHost: 127.0.0.1:%u\r\n\r\n", token, port);
 	answers(ask_bytes(with_zero, sizeof with_zero - 1, &bytes), "400");
+	answers(ask_bytes(no_line, sizeof no_line - 1, &bytes), "400");
 	memset(long_request, 'a', sizeof long_request);
 	memcpy(long_request, "GET /", 5);
 	char *answer = ask_bytes(long_request, 8192, &bytes);
@@ -273,6 +274,25 @@ START_TEST(silent_ones_hold_up_nobody)
 }
 END_TEST
 
+/* A byte now and then is progress, but not a request. */
+START_TEST(a_slow_request_is_dropped)
+{
+	unsigned sent = 0;
+	size_t bytes;
+
+	start(NULL);
+	int slow = connect_here();
+	ck_assert_int_eq(send(slow, "GET /", 5, MSG_NOSIGNAL), 5);
+	while (send(slow, "a", 1, MSG_NOSIGNAL) == 1 && recv(slow, &(char){ 0 }, 1, MSG_DONTWAIT) != 0) {
+		ck_assert_uint_lt(sent++, 200); /* 20 s */
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	close(slow);
+	answers(ask("GET", "", "", &bytes), "200");
+	stop();
+}
+END_TEST
+
 START_TEST(no_browser_is_no_reason_to_end)
 {
 	struct command run = command_run(NULL, "view", "--no-open", check_path("missing.epp"), NULL);
@@ -287,7 +307,7 @@ START_TEST(no_browser_is_no_reason_to_end)
 	for (unsigned i = 0; i < 2000; i++) {
 		size_t bytes;
 		char *text = command_file(err, &bytes);
-		bool told = strstr(text, "please open the address yourself") != NULL;
+		bool told = strstr(text, "open the address in a browser") != NULL;
 		free(text);
 		if (told) {
 			stop();
@@ -311,6 +331,7 @@ static Suite *cli_view_suite(void)
 	tcase_add_test(tests, only_who_knows_the_token_is_served);
 	tcase_add_test(tests, bad_requests_are_answered);
 	tcase_add_test(tests, silent_ones_hold_up_nobody);
+	tcase_add_test(tests, a_slow_request_is_dropped);
 	tcase_add_test(tests, no_browser_is_no_reason_to_end);
 	suite_add_tcase(suite, tests);
 	return suite;

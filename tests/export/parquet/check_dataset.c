@@ -1,5 +1,5 @@
-/* A run as a folder of Parquet files: which file holds what, small tables beside them, names of hosts that are no names of
- * folders, and nothing left behind where something fails.  Covers dataset.c and the command's part. */
+/* A run as a folder of Parquet files: which file holds what, small tables beside them, names of hosts that are no names
+ * of folders, and nothing left behind where something fails.  Covers dataset.c and the command's part. */
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -28,24 +28,25 @@ static void write_trace(const char *path, const char *const *hosts, uint32_t pro
 		if (i)
 			check_ok(epp_trace_writer_add_source(writer, &source));
 		epp_trace_writer_describe_source(writer, source, 1000 + i, "program", hosts[i]);
-		check_ok(epp_trace_writer_track(writer,
-		                                &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
-		                                                    .source = source,
-		                                                    .thread_id = 7,
-		                                                    .device = -1,
-		                                                    .producer = -1,
-		                                                    .name = "bad \xff name" },
-		                                &track));
-		epp_name number = epp_trace_writer_name(writer, name, (size_t)snprintf(name, sizeof name, "of %u", i));
+		check_ok(epp_trace_writer_add_track(writer,
+		                                    &(epp_trace_track){ .kind = EPP_TRACK_THREAD,
+		                                                        .source = source,
+		                                                        .thread_id = 7,
+		                                                        .device = -1,
+		                                                        .producer = -1,
+		                                                        .name = "bad \xff name" },
+		                                    &track));
+		epp_name number = epp_trace_writer_intern_name(writer, name,
+		                                               (size_t)snprintf(name, sizeof name, "of %u", i));
 		for (uint64_t k = 0; k < 2; k++)
-			check_ok(epp_trace_writer_record(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
-			                                                              .track = track,
-			                                                              .id = k + 1,
-			                                                              .name = number,
-			                                                              .category = EPP_NODE,
-			                                                              .start_ticks = 1000 + k * 500 - i,
-			                                                              .duration_ticks = 10 }));
-		epp_trace_writer_lose(writer, track, EPP_LOSS_FILTER, i);
+			check_ok(epp_trace_writer_add_record(writer, &(epp_trace_record){ .kind = EPP_RECORD_EVENT,
+			                                                                  .track = track,
+			                                                                  .id = k + 1,
+			                                                                  .name = number,
+			                                                                  .category = EPP_NODE,
+			                                                                  .start_ticks = 1000 + k * 500 - i,
+			                                                                  .duration_ticks = 10 }));
+		epp_trace_writer_count_lost(writer, track, EPP_LOSS_FILTER, i);
 	}
 	check_ok(epp_trace_writer_finish(writer, &(epp_trace_pair){ 500, 0, 500, UNIX_NS },
 	                                 &(epp_trace_pair){ 5000, 0, 5000, UNIX_NS + 4500 }));
@@ -232,7 +233,7 @@ START_TEST(runs_stand_beside_each_other)
 	export_run(trace_path, folder, "2");
 	ck_assert_uint_eq(entries_of(folder), 2);
 	check_ok(epp_trace_open(trace_path, &trace));
-	check_fails(EPP_UNAVAILABLE, epp_export_dataset(trace, folder, "2", NULL, 0, NULL, NULL));
+	check_fails(EPP_EXISTS, epp_export_dataset(trace, folder, "2", NULL, 0, NULL, NULL));
 	check_fails(EPP_INVALID_ARGUMENT, epp_export_dataset(trace, folder, "a/b", NULL, 0, NULL, NULL));
 	check_fails(EPP_INVALID_ARGUMENT, epp_export_dataset(trace, folder, "..", NULL, 0, NULL, NULL));
 	check_fails(EPP_INVALID_ARGUMENT, epp_export_dataset(trace, folder, "", NULL, 0, NULL, NULL));
@@ -269,7 +270,7 @@ START_TEST(a_full_disk_leaves_no_run)
 		if (!status)
 			break;
 		ck_assert_int_eq(epp_status_code(status), EPP_IO);
-		epp_status_release(status);
+		epp_status_destroy(status);
 		ck_assert_uint_eq(entries_of(folder), 0);
 		failed++;
 	}

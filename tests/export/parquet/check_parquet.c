@@ -1,5 +1,5 @@
-/* Parquet files, read back by a reader of the tests' own: tables value by value, exports event by event.  Covers parquet.c and
- * parquet_file.c. */
+/* Parquet files, read back by a reader of the tests' own: tables value by value, exports event by event.  Covers
+ * parquet.c and parquet_file.c. */
 #include "export/parquet/parquet_file.h"
 
 #include <math.h>
@@ -109,7 +109,7 @@ static void rows_are_the_timeline_s(void)
 	}
 	check_ok(epp_timeline_status(timeline));
 	ck_assert_uint_eq(row, table->rows_count);
-	epp_timeline_release(timeline);
+	epp_timeline_destroy(timeline);
 }
 
 static int compare(const struct parquet_value *a, const struct parquet_value *b)
@@ -340,7 +340,8 @@ static void must_be_row(uint64_t row, uint64_t different)
 	MUST(table->values[5][row].is_null == !some);
 }
 
-/* Numbers in a dictionary of `different` values take as many bits as that needs; a page may end within a group of eight. */
+/* Numbers in a dictionary of `different` values take as many bits as that needs; a page may end within a group of
+ * eight. */
 START_TEST(dictionaries_of_every_width)
 {
 	uint64_t different = (UINT64_C(1) << _i / 3) + (uint64_t)(_i % 3) - 1, rows = different * 2 + 7;

@@ -109,7 +109,7 @@ START_TEST(a_library_is_loaded_used_and_unloaded_ten_times)
 	}
 	clock_inject(no_ticks, 1000000000, NULL);
 	messages = 0;
-	epp_plugin_log_set(hear, NULL);
+	epp_plugin_set_log(hear, NULL);
 	for (int round = 0; round < 10; round++) {
 		epp_plugin *plugin = NULL;
 		OrtEpProfilerImpl *profiler = NULL;
@@ -125,9 +125,9 @@ START_TEST(a_library_is_loaded_used_and_unloaded_ten_times)
 		ck_assert_int_eq(*live, 4);
 		profile(plugin, profiler);
 		profile(plugin, profiler);
-		epp_plugin_profiler_release(profiler);
-		epp_plugin_profiler_release(another);
-		epp_plugin_profiler_release(NULL);
+		epp_plugin_profiler_destroy(profiler);
+		epp_plugin_profiler_destroy(another);
+		epp_plugin_profiler_destroy(NULL);
 		/* The plugin's thread does it. */
 		for (int i = 0; i < 5000 && __atomic_load_n(live, __ATOMIC_RELAXED) != 2; i++)
 			usleep(1000);
@@ -136,7 +136,7 @@ START_TEST(a_library_is_loaded_used_and_unloaded_ten_times)
 		ck_assert(!is_mapped(file));
 	}
 	ck_assert_int_eq(messages, 10);
-	epp_plugin_log_set(NULL, NULL);
+	epp_plugin_set_log(NULL, NULL);
 }
 END_TEST
 
@@ -161,13 +161,13 @@ static const struct {
 	const char *calls; /* in order, from load to unload */
 } hostile[] = {
 	{ "factories: status", EPP_PLUGIN, "CreateEpFactories: no device found", "CreateEpFactories" },
-	{ "factories: none", EPP_PLUGIN, "CreateEpFactories: it made no factory", "CreateEpFactories" },
+	{ "factories: none", EPP_PLUGIN, "CreateEpFactories: it created no factory", "CreateEpFactories" },
 	{ "factories: NULL", EPP_PLUGIN, "CreateEpFactories: number 0 of 1 is NULL", "CreateEpFactories" },
 	{ "factories: two, one NULL", EPP_PLUGIN, "CreateEpFactories: number 1 of 2 is NULL",
 	  "CreateEpFactories ReleaseEpFactory" },
-	{ "factories: too many", EPP_PLUGIN, "CreateEpFactories: it claims 5, at most 4 have room",
+	{ "factories: too many", EPP_PLUGIN, "CreateEpFactories: it returned a count of 5; the array holds 4",
 	  "CreateEpFactories ReleaseEpFactory" },
-	{ "factories: past the end", EPP_PLUGIN, "CreateEpFactories: it wrote past the 4 that have room",
+	{ "factories: past the end", EPP_PLUGIN, "CreateEpFactories: it wrote past the end of an array of 4",
 	  "CreateEpFactories ReleaseEpFactory" },
 	{ "factory: version 24", EPP_INCOMPATIBLE,
 	  "CreateEpFactories: the factory has API version 24, which is below 25", "CreateEpFactories ReleaseEpFactory" },
@@ -187,24 +187,24 @@ static const struct {
 	  "CreateEpFactories: the factory's CreateDataTransfer is NULL", "CreateEpFactories ReleaseEpFactory" },
 	{ "devices: status", EPP_PLUGIN, "GetSupportedDevices: no driver",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },
-	{ "devices: none", EPP_INCOMPATIBLE, "GetSupportedDevices: it does not serve the device that is offered (CPU)",
+	{ "devices: none", EPP_INCOMPATIBLE, "GetSupportedDevices: it does not support the offered device (CPU)",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },
 	{ "devices: NULL", EPP_PLUGIN, "GetSupportedDevices: number 0 of 1 is NULL",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },
-	{ "devices: too many", EPP_PLUGIN, "GetSupportedDevices: it claims 9, at most 8 have room",
+	{ "devices: too many", EPP_PLUGIN, "GetSupportedDevices: it returned a count of 9; the array holds 8",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },
-	{ "devices: past the end", EPP_PLUGIN, "GetSupportedDevices: it wrote past the 8 that have room",
+	{ "devices: past the end", EPP_PLUGIN, "GetSupportedDevices: it wrote past the end of an array of 8",
 	  "CreateEpFactories GetSupportedDevices ReleaseEpFactory" },
 	{ "ep: status", EPP_PLUGIN, "CreateEp: licence has expired",
 	  "CreateEpFactories GetSupportedDevices CreateEp ReleaseEpFactory" },
-	{ "ep: foreign status", EPP_PLUGIN, "CreateEp: (a status that was not made by this host's CreateStatus)",
+	{ "ep: foreign status", EPP_PLUGIN, "CreateEp: (a status that this host's CreateStatus did not create)",
 	  "CreateEpFactories GetSupportedDevices CreateEp ReleaseEpFactory" },
-	{ "ep: NULL", EPP_PLUGIN, "CreateEp: it made no EP",
+	{ "ep: NULL", EPP_PLUGIN, "CreateEp: it created no EP",
 	  "CreateEpFactories GetSupportedDevices CreateEp ReleaseEpFactory" },
 	{ "ep: version 24", EPP_INCOMPATIBLE, "CreateEp: the EP has API version 24, which is below 25",
 	  "CreateEpFactories GetSupportedDevices CreateEp ReleaseEp ReleaseEpFactory" },
 	/* These load; it is the profiler that fails. */
-	{ "ep: no CreateProfiler", EPP_PLUGIN, "CreateProfiler: the EP has no such entry: it does not profile",
+	{ "ep: no CreateProfiler", EPP_PLUGIN, "CreateProfiler: the EP has no such function: it has no profiler",
 	  "ReleaseEp ReleaseEpFactory" },
 	{ "profiler: status", EPP_PLUGIN, "CreateProfiler: no counters", "CreateProfiler ReleaseEp ReleaseEpFactory" },
 	{ "profiler: NULL", EPP_PLUGIN, "CreateProfiler: it has no profiler", "CreateProfiler ReleaseEp ReleaseEpFactory" },
@@ -238,7 +238,7 @@ START_TEST(a_library_that_misbehaves_is_turned_away)
 	snprintf(message, sizeof(message), "hostile_ep.so: %s", hostile[_i].message);
 	ck_assert_str_eq(epp_status_message(status), message);
 	ck_assert_int_eq((int)epp_status_code(status), (int)hostile[_i].code);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	snprintf(calls, sizeof(calls), "%s%s", loaded ? opened : "", hostile[_i].calls);
 	ck_assert_msg(getenv("HOSTILE_CALLS") != NULL, "the library is still loaded");
 	ck_assert_str_eq(getenv("HOSTILE_CALLS"), calls);
@@ -259,10 +259,10 @@ START_TEST(one_profiler_is_not_given_twice)
 	check_fails(EPP_PLUGIN, epp_plugin_profiler_create(plugin, &another));
 	ck_assert_ptr_null(another);
 	check_fails(EPP_BUSY, epp_plugin_unload(plugin));
-	epp_plugin_profiler_release(profiler);
+	epp_plugin_profiler_destroy(profiler);
 	/* After its release it is a new one. */
 	check_ok(epp_plugin_profiler_create(plugin, &profiler));
-	epp_plugin_profiler_release(profiler);
+	epp_plugin_profiler_destroy(profiler);
 	check_ok(epp_plugin_unload(plugin));
 }
 END_TEST
@@ -285,7 +285,7 @@ START_TEST(a_library_with_half_of_its_symbols_is_named)
 	epp_status *status = epp_plugin_load(PLUGIN("half_ep"), &plugin);
 	ck_assert_int_eq((int)epp_status_code(status), EPP_INCOMPATIBLE);
 	ck_assert_str_eq(epp_status_message(status), "half_ep.so: no symbol 'ReleaseEpFactory'");
-	epp_status_release(status);
+	epp_status_destroy(status);
 	ck_assert(!is_mapped("half_ep"));
 }
 END_TEST

@@ -34,7 +34,7 @@ START_TEST(warnings_reach_the_listener)
 	ck_assert_int_eq((int)level, ORT_LOGGING_LEVEL_WARNING);
 	/* Nobody listens: nothing happens. */
 	log_message(logger, ORT_LOGGING_LEVEL_FATAL, "unheard", NULL);
-	epp_plugin_log_set(keep, &messages);
+	epp_plugin_set_log(keep, &messages);
 	log_message(logger, ORT_LOGGING_LEVEL_INFO, "chatter", NULL);
 	ck_assert_int_eq(messages, 0);
 	log_message(logger, ORT_LOGGING_LEVEL_WARNING, "no clock", "/src/ep/clock.c");
@@ -44,7 +44,7 @@ START_TEST(warnings_reach_the_listener)
 	ck_assert_str_eq(last, "sample: 100% %s %n lost (clock.c:12)");
 	log_message(logger, ORT_LOGGING_LEVEL_FATAL, "dead", NULL);
 	ck_assert_str_eq(last, "sample: dead");
-	epp_plugin_log_set(NULL, NULL);
+	epp_plugin_set_log(NULL, NULL);
 	log_message(logger, ORT_LOGGING_LEVEL_FATAL, "unheard", NULL);
 	ck_assert_int_eq(messages, 3);
 	ort_logger_destroy(logger);
@@ -56,10 +56,10 @@ START_TEST(a_long_message_is_cut)
 	static char text[100000];
 	OrtLogger *logger = ort_logger_create("sample");
 	memset(text, 'x', sizeof(text) - 1);
-	epp_plugin_log_set(keep, &messages);
+	epp_plugin_set_log(keep, &messages);
 	log_message(logger, ORT_LOGGING_LEVEL_ERROR, text, "file.c");
 	ck_assert_uint_eq(strlen(last), 1023);
-	epp_plugin_log_set(NULL, NULL);
+	epp_plugin_set_log(NULL, NULL);
 	ort_logger_destroy(logger);
 }
 END_TEST

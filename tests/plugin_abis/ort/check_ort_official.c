@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "epprof/ort_ep_profiler.h"
+#include "epprof/abi/ort_ep_profiler.h"
 #include "tests/plugins/official_slots.h"
 
 #define LIBRARY CHECK_BUILD "/tests/plugins/official_slots.so"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "tests/support/recording.h"
 #include "tests/support/twice.h"
 
@@ -39,13 +40,13 @@ static const struct {
 	epp_code code;
 	const char *message;
 } tables[] = {
-	{ "no table", EPP_PLUGIN, "pjrt_fault.so: GetPjrtApi: it gave no table" },
+	{ "no table", EPP_PLUGIN, "pjrt_fault.so: GetPjrtApi: it returned no table" },
 	{ "small", EPP_INCOMPATIBLE, "it has no profiler extension" },
 	{ "no extension", EPP_INCOMPATIBLE, "it has no profiler extension" },
 	{ "circle", EPP_INCOMPATIBLE, "it has no profiler extension" },
 	{ "small extension", EPP_INCOMPATIBLE, "it has no profiler extension" },
 	{ "no api", EPP_INCOMPATIBLE, "it has no profiler extension" },
-	{ "small table", EPP_INCOMPATIBLE, "its profiler's table says 72 bytes, 80 are needed" },
+	{ "small table", EPP_INCOMPATIBLE, "the profiler's table has a size of 72 bytes, 80 are needed" },
 	{ "no start", EPP_INCOMPATIBLE, "its profiler's start is NULL" },
 };
 
@@ -56,7 +57,7 @@ START_TEST(what_a_table_lacks_is_named)
 	ck_assert_msg(strstr(epp_status_message(status), tables[_i].message) != NULL, "%s", epp_status_message(status));
 	ck_assert_int_eq((int)epp_status_code(status), (int)tables[_i].code);
 	ck_assert_str_eq(calls(), "");
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 END_TEST
 
@@ -71,13 +72,13 @@ static const struct {
 	{ "two calls", "csenbd", "", 1 },
 	{ "grow", "csenbd", "collect_data: its data grew from ", 1 },
 	{ "create", "cx", "StartProfiling: create: code 13: no \"device\"", 0 },
-	{ "no profiler", "c", "create: it made no profiler", 0 },
+	{ "no profiler", "c", "create: it created no profiler", 0 },
 	{ "start", "csxd", "StartProfiling: start: code 13: no \"device\"", 0 },
 	{ "stop", "csexd", "EndProfiling: stop: code 13", 0 },
 	{ "no code", "csexxd", "EndProfiling: stop: code -1: no \"device\"", 0 },
 	{ "collect", "csenxd", "collect_data: code 13", 0 },
-	{ "huge", "csend", "it says that it has 4294967296 bytes", 0 },
-	{ "garbage", "csend", "XSpace: 1 of its messages end early", 0 },
+	{ "huge", "csend", "it reported 4294967296 bytes", 0 },
+	{ "garbage", "csend", "XSpace: truncated messages: 1", 0 },
 	{ "destroy", "csendx", "destroy: code 13", 1 },
 	{ "consume", "csenuzrd", "", 1 },
 	{ "consume error", "csenuxd", "consume: code 13", 0 },
@@ -95,13 +96,13 @@ START_TEST(a_fault_costs_what_it_must_and_is_told)
 	const char *message = epp_status_message(status);
 	ck_assert_msg(*runs[_i].message ? strstr(message, runs[_i].message) != NULL : !*message, "%s: %s",
 	              runs[_i].fault, message);
-	epp_status_release(status);
+	epp_status_destroy(status);
 	ck_assert_msg(!strcmp(calls(), runs[_i].calls), "%s: %s", runs[_i].fault, calls());
 	struct trace_scan *scan = recording_look(session);
 	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), runs[_i].events_count);
 	ck_assert_uint_eq(scan->producers[0].emitted, runs[_i].events_count);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(plugin));
 }
 END_TEST
@@ -129,8 +130,8 @@ START_TEST(sessions_share_one_run)
 		check_ok(epp_session_wait(b, UINT64_MAX));
 	}
 	ck_assert_str_eq(calls(), "csendcsendcsendcsend");
-	epp_session_release(a);
-	epp_session_release(b);
+	epp_session_destroy(a);
+	epp_session_destroy(b);
 	check_fails(EPP_INVALID_ARGUMENT, epp_plugin_profiler_create(plugin, NULL));
 	check_ok(epp_plugin_unload(plugin));
 }
@@ -152,7 +153,7 @@ START_TEST(the_sample_gives_the_work_that_was_done)
 	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, epp_name_intern("relu")), 600);
 	ck_assert_uint_eq(scan->producers[0].emitted, 600);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(plugin));
 }
 END_TEST

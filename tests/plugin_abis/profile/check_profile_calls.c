@@ -1,6 +1,7 @@
-/* Calls and kernels of a plugin's XSpace, joined in the trace and in what is made of it; and a plane of a GPU that goes out as one,
- * with what it says of itself.  Covers profile_calls.c and profile_xspace.c. */
+/* Calls and kernels of a plugin's XSpace, joined in the trace and in what is made of it; and a plane of a GPU that goes
+ * out as one, with what it says of itself.  Covers profile_calls.c and profile_xspace.c. */
 #include "epprof/export.h"
+#include "epprof/profiler.h"
 #include "epprof/timeline.h"
 #include "plugins/profile/profile_calls.h"
 #include "tests/support/import_events.h"
@@ -39,7 +40,7 @@ static char *record(void)
 	check_ok(epp_session_attach(session, profiler, "gpu"));
 	check_ok(epp_session_start(session));
 	ck_assert_str_eq(tf_end(session), "");
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(tf_plugin));
 	return output;
 }

@@ -13,7 +13,7 @@ static void check_refused(const char *path, epp_code code, const char *message)
 	ck_assert_ptr_nonnull(status);
 	ck_assert_str_eq(epp_status_message(status), message);
 	ck_assert_int_eq((int)epp_status_code(status), (int)code);
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 
 /* The script of a library that is opened before anybody loads it as a plugin. */
@@ -39,7 +39,7 @@ START_TEST(a_library_stays_in_use)
 		check_ok(epp_plugin_profiler_create(test.plugin, &profiler));
 		check_fails(EPP_BUSY, epp_plugin_unload(test.plugin));
 		check_ok(epp_plugin_unload(again));
-		epp_plugin_profiler_release(profiler);
+		epp_plugin_profiler_destroy(profiler);
 		check_ok(epp_plugin_unload(test.plugin));
 		ck_assert(is_mapped("scripted_pu1"));
 	}
@@ -124,7 +124,7 @@ START_TEST(eight_libraries_and_no_more)
 	}
 	strlcpy(path, check_path("ninth_pu1.so"), sizeof(path));
 	copy_file(PU1_PLUGIN("scripted_pu1"), path);
-	check_refused(path, EPP_UNAVAILABLE, "ninth_pu1.so: 8 such libraries are in use, which is all there can be");
+	check_refused(path, EPP_LIMIT, "ninth_pu1.so: 8 such libraries are in use, the maximum");
 	pu1ActivityRecord record = pu1_kernel("mine");
 	for (int i = 0; i < 8; i++) {
 		struct pu1_writer writer = pu1_begin(tests[i].script);
@@ -141,7 +141,7 @@ START_TEST(eight_libraries_and_no_more)
 	for (int i = 0; i < 8; i++) {
 		struct pu1_outcome outcome = pu1_finish(sessions[i]);
 		ck_assert_str_eq(outcome.error,
-		                 i == 4 ? "pu1: EndProfiling: it gave back a buffer that it did not have" : "");
+		                 i == 4 ? "pu1: EndProfiling: it returned a buffer that it did not hold" : "");
 		ck_assert_uint_eq(outcome.written, (size_t)i + 1);
 		trace_scan_free(outcome.scan);
 		check_ok(epp_plugin_unload(tests[i].plugin));

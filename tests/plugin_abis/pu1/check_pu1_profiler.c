@@ -5,12 +5,13 @@
 #include <semaphore.h>
 #include <sys/wait.h>
 
+#include "epprof/track.h"
 #include "plugins/pu1/pu1_profiler.h"
 
 #define ALL_KINDS 0x3eu
 
-/* The thread sanitizer itself dies of a forked child whose threads get the ids of the parent's ("dup thread with used id");
- * the address sanitizer's run has the test. */
+/* The thread sanitizer itself dies of a forked child whose threads get the ids of the parent's ("dup thread with used
+ * id"); the address sanitizer's run has the test. */
 #ifdef __SANITIZE_THREAD__
 #define CHILDREN_MAY_MAKE_THREADS false
 #else
@@ -179,17 +180,17 @@ START_TEST(a_flush_that_hangs_holds_nobody)
 	status = epp_session_wait(third, 50000000000u);
 	ck_assert_str_eq(epp_status_message(status),
 	                 "pu1: StartProfiling: not called, because an earlier call has not returned");
-	epp_status_release(status);
-	epp_session_release(third);
+	epp_status_destroy(status);
+	epp_session_destroy(third);
 	ck_assert_uint_lt(recording_now_ns() - before_ns, 5000000000);
 	/* It does at last. */
 	for (int i = 0; i < 2000; i++)
 		sem_post(&may_return);
 	while ((status = epp_plugin_profiler_create(test.plugin, &profiler))) {
-		epp_status_release(status);
+		epp_status_destroy(status);
 		recording_sleep_ms(1);
 	}
-	epp_plugin_profiler_release(profiler);
+	epp_plugin_profiler_destroy(profiler);
 	for (int i = 0; i < 1000; i++) {
 		session = pu1_start(&test);
 		emit("kernel");
@@ -229,7 +230,8 @@ START_TEST(a_count_that_cannot_be_is_told)
 	epp_session *session = pu1_start(&test);
 	test.script->dropped_count = SIZE_MAX;
 	check_finish(session,
-	             "pu1: EndProfiling: pu1GetNumDroppedRecords: it claims 18446744073709551615, which cannot be", 0);
+	             "pu1: EndProfiling: pu1GetNumDroppedRecords: it reported 18446744073709551615, which is impossible",
+	             0);
 	test.script->dropped_result = PU1_UNKNOWN;
 	session = pu1_start(&test);
 	emit("kernel");
@@ -424,7 +426,7 @@ START_TEST(of_too_many_sessions_the_last_is_told)
 		sessions[i] = pu1_start(&test);
 	emit("kernel");
 	struct pu1_outcome outcome = pu1_finish(sessions[PU1_PROFILERS_MAX]);
-	ck_assert_str_eq(outcome.error, "pu1: StartProfiling: 64 sessions profile it, which is all there can be");
+	ck_assert_str_eq(outcome.error, "pu1: StartProfiling: 64 sessions use it, the maximum");
 	ck_assert_uint_eq(outcome.scan->producers[0].errors, 1);
 	trace_scan_free(outcome.scan);
 	for (unsigned i = 0; i < PU1_PROFILERS_MAX; i++)

@@ -1,5 +1,6 @@
-/* Records of PU1 libraries: all five kinds as events, each to each session once, and those that break a rule as losses with a
- * reason.  What is wrong with a buffer ends there: records before it and other buffers are kept.  Covers pu1_sessions.c. */
+/* Records of PU1 libraries: all five kinds as events, each to each session once, and those that break a rule as losses
+ * with a reason.  What is wrong with a buffer ends there: records before it and other buffers are kept.  Covers
+ * pu1_sessions.c. */
 #include "pu1_recording.h"
 #include "tests/support/joined.h"
 
@@ -202,11 +203,11 @@ static const struct {
 	void (*change)(pu1ActivityRecord *record);
 	const char *error;
 } bad_records[] = {
-	{ set_kind_0, "pu1: EndProfiling: a record of an unknown kind" },
-	{ set_kind_6, "pu1: EndProfiling: a record of an unknown kind" },
-	{ set_kind_huge, "pu1: EndProfiling: a record of an unknown kind" },
+	{ set_kind_0, "pu1: EndProfiling: a record has an unknown kind" },
+	{ set_kind_6, "pu1: EndProfiling: a record has an unknown kind" },
+	{ set_kind_huge, "pu1: EndProfiling: a record has an unknown kind" },
 	{ set_no_time, "pu1: EndProfiling: a record without a time" },
-	{ set_backwards, "pu1: EndProfiling: a record that ends before it starts" },
+	{ set_backwards, "pu1: EndProfiling: a record ends before it starts" },
 	{ set_before_the_run, "" },
 	{ set_far_behind, NULL },
 };
@@ -238,15 +239,15 @@ static const struct {
 	const char *wrong;
 } bad_sizes[] = {
 	{ 0, 88, "a record of size 0, at byte 88 of 176" },
-	{ 8, 88, "a record that is too small, at byte 88 of 176" },
-	{ 56, 88, "a record that is too small, at byte 88 of 176" },
-	{ 67, 88, "a record whose size is no multiple of 8, at byte 88 of 176" },
-	{ UINT32_MAX, 88, "a record whose size is no multiple of 8, at byte 88 of 176" },
-	{ UINT32_MAX - 7, 88, "a record that goes beyond its buffer, at byte 88 of 176" },
-	{ 96, 88, "a record that goes beyond its buffer, at byte 88 of 176" },
-	{ 88, 80, "a record that goes beyond its buffer, at byte 88 of 168" },
-	{ 64, 63, "a record that goes beyond its buffer, at byte 88 of 151" },
-	{ 64, 1, "a record that goes beyond its buffer, at byte 88 of 89" },
+	{ 8, 88, "a record is too small, at byte 88 of 176" },
+	{ 56, 88, "a record is too small, at byte 88 of 176" },
+	{ 67, 88, "a record's size is not a multiple of 8, at byte 88 of 176" },
+	{ UINT32_MAX, 88, "a record's size is not a multiple of 8, at byte 88 of 176" },
+	{ UINT32_MAX - 7, 88, "a record extends beyond its buffer, at byte 88 of 176" },
+	{ 96, 88, "a record extends beyond its buffer, at byte 88 of 176" },
+	{ 88, 80, "a record extends beyond its buffer, at byte 88 of 168" },
+	{ 64, 63, "a record extends beyond its buffer, at byte 88 of 151" },
+	{ 64, 1, "a record extends beyond its buffer, at byte 88 of 89" },
 };
 
 START_TEST(a_size_that_cannot_be_is_not_followed)
@@ -359,8 +360,8 @@ static void kernel_of_top(const char *name)
 	pu1_emit(test.script, &record);
 }
 
-/* Profilers that one session has, as a bridge makes them: an event stands in its trace once, under the event of the session's
- * that launched it, whichever of them was told of that. */
+/* Profilers that one session has, as a bridge makes them: an event stands in its trace once, under the event of the
+ * session's that launched it, whichever of them was told of that. */
 START_TEST(of_several_in_one_session_one_has_an_event)
 {
 	epp_session *session = joined_session(), *other = pu1_start(&test);
@@ -386,7 +387,7 @@ START_TEST(of_several_in_one_session_one_has_an_event)
 	ck_assert_uint_eq(scan->producers[0].emitted + scan->producers[1].emitted, 2 + 5);
 	ck_assert_uint_eq(scan->producers[0].lost[EPP_LOSS_PLUGIN] + scan->producers[1].lost[EPP_LOSS_PLUGIN], 5);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	struct pu1_outcome outcome = pu1_finish(other);
 	ck_assert_uint_eq(outcome.written, 2);
 	ck_assert_uint_eq(outcome.lost_plugin, 5);

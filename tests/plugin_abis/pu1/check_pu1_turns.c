@@ -1,4 +1,5 @@
-/* Runs of a PU1 library that begin and end beside each other, on threads that are held up wherever they are: pu1_profiler.c. */
+/* Runs of a PU1 library that begin and end beside each other, on threads that are held up wherever they are:
+ * pu1_profiler.c. */
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -56,7 +57,7 @@ START_TEST(runs_that_end_beside_each_other)
 		pthread_join(threads[i], NULL);
 	ck_assert_msg(!ended_badly, "%s", ended_how);
 	for (size_t i = 0; i < TAKING_TURNS; i++)
-		epp_plugin_profiler_release(profilers[i]);
+		epp_plugin_profiler_destroy(profilers[i]);
 	check_ok(epp_plugin_unload(test.plugin));
 }
 END_TEST

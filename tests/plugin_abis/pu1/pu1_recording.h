@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "plugins/pu1/pu1_pool.h"
 #include "tests/plugins/scripted_pu1.h"
 #include "tests/support/recording.h"
@@ -56,7 +57,7 @@ RECORDING_INLINE struct pu1_outcome pu1_finish(epp_session *session)
 	epp_status *status = epp_session_wait(session, 50000000000u);
 	if (status)
 		snprintf(outcome.error, sizeof(outcome.error), "%s", epp_status_message(status));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	outcome.scan = recording_look(session);
 	const struct epf_producer *producer = &outcome.scan->producers[0];
 	outcome.emitted = producer->emitted;
@@ -67,7 +68,7 @@ RECORDING_INLINE struct pu1_outcome pu1_finish(epp_session *session)
 	for (int i = 0; i < EPP_LOSS_ENTRY_COUNT; i++)
 		lost += i == EPP_LOSS_TOO_LARGE ? 0 : producer->lost[i];
 	ck_assert_uint_eq(outcome.emitted, outcome.written + lost);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	return outcome;
 }
 

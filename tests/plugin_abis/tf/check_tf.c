@@ -16,16 +16,17 @@ static const struct {
 	const char *calls; /* what was made is destroyed once, if it can be */
 } registrations[] = {
 	{ "init", EPP_PLUGIN, "tf_fault.so: TF_InitProfiler: code 13: the \"device\" is\tgone", "i" },
-	{ "params size", EPP_INCOMPATIBLE, "its TF_ProfilerRegistrationParams says 56 bytes, 64 are needed", "ipf" },
+	{ "params size", EPP_INCOMPATIBLE, "its TF_ProfilerRegistrationParams has a size of 56 bytes, 64 are needed",
+	  "ipf" },
 	{ "no destroy", EPP_INCOMPATIBLE, "TF_InitProfiler: destroy_profiler is NULL", "if" },
 	{ "no destroy fns", EPP_INCOMPATIBLE, "destroy_profiler_fns is NULL", "ip" },
-	{ "profiler size", EPP_INCOMPATIBLE, "its TP_Profiler says 16 bytes, 24 are needed", "ipf" },
+	{ "profiler size", EPP_INCOMPATIBLE, "its TP_Profiler has a size of 16 bytes, 24 are needed", "ipf" },
 	{ "no type", EPP_INCOMPATIBLE, "device_type is NULL", "ipf" },
 	{ "long type", EPP_INCOMPATIBLE, "device_type is longer than 63 bytes", "ipf" },
-	{ "lower", EPP_INCOMPATIBLE, "device_type 'xpu' is not of upper case letters", "ipf" },
-	{ "digit", EPP_INCOMPATIBLE, "device_type 'XPU2' is not of upper case letters", "ipf" },
-	{ "fns size", EPP_INCOMPATIBLE, "its TP_ProfilerFns says 39 bytes, 40 are needed", "ipf" },
-	{ "fns no size", EPP_INCOMPATIBLE, "its TP_ProfilerFns says 0 bytes", "ipf" },
+	{ "lower", EPP_INCOMPATIBLE, "device_type 'xpu' must consist of upper-case letters", "ipf" },
+	{ "digit", EPP_INCOMPATIBLE, "device_type 'XPU2' must consist of upper-case letters", "ipf" },
+	{ "fns size", EPP_INCOMPATIBLE, "its TP_ProfilerFns has a size of 39 bytes, 40 are needed", "ipf" },
+	{ "fns no size", EPP_INCOMPATIBLE, "its TP_ProfilerFns has a size of 0 bytes", "ipf" },
 	{ "no start", EPP_INCOMPATIBLE, "start is NULL", "ipf" },
 	{ "no stop", EPP_INCOMPATIBLE, "stop is NULL", "ipf" },
 	{ "no collect", EPP_INCOMPATIBLE, "collect_data_xspace is NULL", "ipf" },
@@ -40,7 +41,7 @@ START_TEST(what_registration_lacks_is_named)
 	              registrations[_i].fault, epp_status_message(status));
 	ck_assert_int_eq((int)epp_status_code(status), (int)registrations[_i].code);
 	ck_assert_str_eq(tf_calls(), registrations[_i].calls);
-	epp_status_release(status);
+	epp_status_destroy(status);
 }
 END_TEST
 
@@ -57,7 +58,7 @@ START_TEST(a_plugin_is_registered_and_destroyed_once)
 	check_ok(epp_plugin_unload(first));
 	check_fails(EPP_BUSY, epp_plugin_unload(second));
 	/* A profiler that is never started costs the plugin nothing. */
-	epp_plugin_profiler_release(profiler);
+	epp_plugin_profiler_destroy(profiler);
 	ck_assert_str_eq(tf_calls(), "i");
 	check_ok(epp_plugin_unload(second));
 	ck_assert_str_eq(tf_calls(), "ipf");
@@ -70,14 +71,14 @@ START_TEST(a_plugin_that_links_tensorflow_is_refused_by_name)
 		return; /* CK_FORK=no, and another test has loaded the shim */
 	epp_status *status = epp_plugin_load(TF_PLUGIN("tf_needs"), &tf_plugin);
 	ck_assert_ptr_nonnull(strstr(epp_status_message(status), "libtensorflow_framework.so.2"));
-	epp_status_release(status);
+	epp_status_destroy(status);
 	check_fails(EPP_NOT_FOUND, epp_tf_shim_load("/nowhere/libepprof_tf_shim.so"));
 	/* The shim is what it looks for. */
 	check_ok(tf_load(TF_PLUGIN("tf_needs"), NULL));
 	epp_session *session = tf_session(tf_plugin);
 	check_ok(epp_session_start(session));
 	ck_assert_ptr_nonnull(strstr(tf_end(session), "xpu: StartProfiling: start: code 14: always"));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(tf_plugin));
 	check_ok(epp_tf_shim_load(NULL));
 }
@@ -92,7 +93,7 @@ START_TEST(without_status_functions_all_is_well)
 	epp_session *session = tf_session(tf_plugin);
 	check_ok(epp_session_start(session));
 	ck_assert_str_eq(tf_end(session), "");
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(tf_plugin));
 }
 END_TEST
@@ -113,21 +114,21 @@ static const struct {
 	{ "stop", "ise", "xpu: EndProfiling: stop: code 13: the \"device\" is\tgone", 0, 0, EPP_LOSS_PLUGIN },
 	{ "size", "isen", "collect_data_xspace: code 13", 0, 0, EPP_LOSS_PLUGIN },
 	{ "bytes", "isenc", "collect_data_xspace: code 13", 1, 0, EPP_LOSS_PLUGIN },
-	{ "huge", "isen", "it says that it has 4294967296 bytes, more than any message", 0, 0, EPP_LOSS_PLUGIN },
-	{ "largest", "isen", "it says that it has 18446744073709551615 bytes", 0, 0, EPP_LOSS_PLUGIN },
+	{ "huge", "isen", "it reported 4294967296 bytes, more than a protobuf message", 0, 0, EPP_LOSS_PLUGIN },
+	{ "largest", "isen", "it reported 18446744073709551615 bytes", 0, 0, EPP_LOSS_PLUGIN },
 	{ "empty", "isen", "", 0, 0, EPP_LOSS_PLUGIN },
 	{ "grow", "isenc", "between the two calls", 1, 0, EPP_LOSS_PLUGIN },
 	{ "grow far", "isenc", "its data grew from 1 to 1099511627776 bytes", 0, 0, EPP_LOSS_PLUGIN },
 	{ "overrun", "isenc", "it wrote 100 bytes past the ", 1, 0, EPP_LOSS_PLUGIN },
-	{ "short", "isenc", "XSpace: 1 of its messages end early; 0 events were read", 0, 0, EPP_LOSS_PLUGIN },
+	{ "short", "isenc", "XSpace: truncated messages: 1; 0 events were read", 0, 0, EPP_LOSS_PLUGIN },
 	{ "zero tail", "isenc", "", 1, 0, EPP_LOSS_PLUGIN },
-	{ "garbage", "isenc", "XSpace: 1 of its messages end early; 0 events", 0, 0, EPP_LOSS_PLUGIN },
+	{ "garbage", "isenc", "XSpace: truncated messages: 1; 0 events", 0, 0, EPP_LOSS_PLUGIN },
 	{ "backwards", "isenc",
-	  "xpu: EndProfiling: events are lost for their times: 0 before start, 0 after end, 1 negative", 0, 1,
+	  "xpu: EndProfiling: events are lost because of their times: 0 before start, 0 after end, 1 negative", 0, 1,
 	  EPP_LOSS_NEGATIVE },
 	{ "epoch", "isenc", "1 before start, 0 after end, 0 negative duration", 0, 1, EPP_LOSS_BEFORE_START },
 	{ "future", "isenc", "0 before start, 1 after end, 0 negative duration", 0, 1, EPP_LOSS_AFTER_END },
-	{ "messages", "isenc", "it says in its XSpace: counters are missing", 3, 0, EPP_LOSS_PLUGIN },
+	{ "messages", "isenc", "error in its XSpace: counters are missing", 3, 0, EPP_LOSS_PLUGIN },
 };
 
 START_TEST(a_fault_costs_what_it_must_and_is_told)
@@ -146,7 +147,7 @@ START_TEST(a_fault_costs_what_it_must_and_is_told)
 	ck_assert_uint_eq(scan->producers[0].emitted, runs[_i].events_count + runs[_i].lost_count);
 	ck_assert_uint_eq(scan->producers[0].errors, *runs[_i].message ? 1 : 0);
 	trace_scan_free(scan);
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(tf_plugin));
 }
 END_TEST
@@ -172,7 +173,7 @@ START_TEST(it_costs_nothing_but_its_runs)
 		ck_assert_str_eq(tf_end(session), "");
 		ck_assert_str_eq(tf_calls(), run ? "isencsenc" : "isenc");
 	}
-	epp_session_release(session);
+	epp_session_destroy(session);
 	check_ok(epp_plugin_unload(tf_plugin));
 }
 END_TEST
@@ -191,7 +192,8 @@ START_TEST(an_event_is_where_and_when_it_was)
 	ck_assert_str_eq(track->group, "/device:XPU:3");
 	ck_assert_int_eq(track->definition.device, 3);
 	ck_assert_int_eq(track->definition.stream, 5);
-	/* In the ticks of UNIX time, with a pair before it and one behind; two threads recorded them, in regions of their own. */
+	/* In the ticks of UNIX time, with a pair before it and one behind; two threads recorded them, in regions of
+	 * their own. */
 	size_t from = 0;
 	const struct scan_record *before = scan_next(scan, EPF_CLOCK_PAIR, 0, &from);
 	const struct scan_record *behind = scan_next(scan, EPF_CLOCK_PAIR, 0, &from);
@@ -216,7 +218,7 @@ START_TEST(run_metadata_is_read_where_there_is_no_xspace)
 		const char *message;
 	} cases[] = { { NULL, 1, 0, "" },
 		      { "old", 0, 1, "1 before start" },
-		      { "cut", 0, 0, "RunMetadata: 1 of its messages end early" } };
+		      { "cut", 0, 0, "RunMetadata: truncated messages: 1" } };
 	for (int i = 0; i < 3; i++) {
 		check_ok(tf_load(TF_PLUGIN("tf_run_metadata"), cases[i].fault));
 		epp_session *session = tf_session(tf_plugin);
@@ -235,7 +237,7 @@ START_TEST(run_metadata_is_read_where_there_is_no_xspace)
 			ck_assert_mem_eq(label->text, "[XPU] MatMul(\"a\")", 17);
 		}
 		trace_scan_free(scan);
-		epp_session_release(session);
+		epp_session_destroy(session);
 		check_ok(epp_plugin_unload(tf_plugin));
 	}
 }
@@ -254,11 +256,11 @@ START_TEST(options_select_pluggable_devices)
 	check_ok(epp_plugin_load(CHECK_BUILD "/libsample_ort_ep.so", &provider));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		epp_profile_options options = { sizeof(options), cases[i].level, cases[i].type };
-		ck_assert_uint_eq(epp_plugin_selected(tf_plugin, &options), cases[i].selected);
-		ck_assert_uint_eq(epp_plugin_selected(provider, &options), 1);
+		ck_assert_uint_eq(epp_plugin_is_selected(tf_plugin, &options), cases[i].selected);
+		ck_assert_uint_eq(epp_plugin_is_selected(provider, &options), 1);
 	}
-	ck_assert_uint_eq(epp_plugin_selected(tf_plugin, NULL), 1);
-	ck_assert_uint_eq(epp_plugin_selected(NULL, NULL), 0);
+	ck_assert_uint_eq(epp_plugin_is_selected(tf_plugin, NULL), 1);
+	ck_assert_uint_eq(epp_plugin_is_selected(NULL, NULL), 0);
 	check_ok(epp_plugin_unload(provider));
 	check_ok(epp_plugin_unload(tf_plugin));
 }

@@ -1,5 +1,5 @@
-/* Packed files that are damaged, cut, or lie: what is damaged is told and loses itself alone, and nothing breaks; and those
- * that lie beyond 4 GiB. */
+/* Packed files that are damaged, cut, or lie: what is damaged is told and loses itself alone, and nothing breaks; and
+ * those that lie beyond 4 GiB. */
 #include "codec/checksum.h"
 #include "tests/support/packing.h"
 #include "tests/support/recording.h"
@@ -64,7 +64,7 @@ START_TEST(a_damaged_index_is_not_needed)
 			sample.image[at] ^= (uint8_t)(1u << random_below(8));
 			epp_trace *trace = open_image(sample.image, sample.bytes);
 			MUST(!trace->reader->summaries);
-			MUST(has_finding_of(trace, EPP_WARNING, "the index is of no use"));
+			MUST(has_finding_of(trace, EPP_WARNING, "the index cannot be used"));
 			MUST(trace->reader->info.records_count == whole->reader->info.records_count);
 			must_be_same(see(trace->reader, 0, 0), keep(all), "without the index");
 			epp_trace_close(trace);
@@ -84,7 +84,8 @@ START_TEST(a_damaged_index_is_not_needed)
 }
 END_TEST
 
-/* An index whose checksum is right, and which lies: nothing breaks, and validate finds it if anything is shown otherwise. */
+/* An index whose checksum is right, and which lies: nothing breaks, and validate finds it if anything is shown
+ * otherwise. */
 START_TEST(an_index_that_lies)
 {
 	struct sample sample = packed_sample(60);
@@ -129,7 +130,7 @@ START_TEST(cut_anywhere)
 	for (size_t bytes = 0; bytes < sample.bytes; bytes += bytes < EPF_PAGE_BYTES ? 97 : 1 + random_below(60)) {
 		epp_status *status = builder_open_image(sample.image, bytes, &trace);
 		MUST(bytes >= EPF_PAGE_BYTES || status);
-		epp_status_release(status);
+		epp_status_destroy(status);
 		if (status)
 			continue;
 		MUST(trace->reader->info.records_count <= records_count);
@@ -153,10 +154,10 @@ START_TEST(changed_anywhere)
 		uint64_t errors;
 		sample.image[at] ^= (uint8_t)(1 + random_below(255));
 		epp_status *status = builder_open_image(sample.image, sample.bytes, &trace);
-		epp_status_release(status);
+		epp_status_destroy(status);
 		if (!status) {
 			status = epp_trace_validate(trace, NULL, NULL, &errors);
-			epp_status_release(status);
+			epp_status_destroy(status);
 			MUST(!status);
 			free(try_to_see(trace->reader, 1000, 3000));
 			epp_trace_close(trace);

@@ -1,5 +1,5 @@
-/* More new names than the log has room for: the helper empties it, and if the process is killed before that, the events are
- * all there, some of them under "(name lost)": runtime/trace/reader_names_lost.c, runtime/record/tracks.c. */
+/* More new names than the log has room for: the helper empties it, and if the process is killed before that, the events
+ * are all there, some of them under "(name lost)": runtime/trace/reader.c, runtime/storage/definitions.c. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ static epp_name nth_name(unsigned number)
 static void record(const char *path, bool helped)
 {
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	/* A thread's first event, and its track, before the log is full. */
 	uint64_t outer = epp_event_begin(session, EPP_NODE, epp_name_intern("outer"));
 	if (!helped)
@@ -112,7 +112,7 @@ START_TEST(without_a_kill)
 {
 	char *path = check_path("whole.epp");
 	epp_session *session = recording_start(path);
-	struct session *inside = recording_inside(session);
+	struct storage *inside = recording_storage(session);
 	pthread_mutex_lock(&inside->drain_lock);
 	for (unsigned i = 0; i < NAMES; i++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, nth_name(i)), NULL, 0);
@@ -120,7 +120,7 @@ START_TEST(without_a_kill)
 	pthread_mutex_unlock(&inside->drain_lock);
 	recording_end(session);
 	ck_assert(!(LOAD_RELAXED(&inside->window.live->flags) & EPF_LIVE_LOG_FULL));
-	epp_session_release(session);
+	epp_session_destroy(session);
 	epp_trace *trace;
 	check_ok(epp_trace_open(path, &trace));
 	ck_assert_uint_eq(check_names(trace), 0);

@@ -20,8 +20,9 @@ def _find():
     if named:
         return Path(named).resolve()
     for folder in list(Path(__file__).absolute().parents)[:FOLDERS_MAX]:
-        if (folder / LIBRARY).is_file():
-            return (folder / LIBRARY).resolve()  # what it needs lies beside the file, not beside a link to it
+        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second: a wheel's
+            if path.is_file():
+                return path.resolve()  # what it needs lies beside the file, not beside a link to it
     raise FileNotFoundError(f"no {LIBRARY} beside {Path(__file__).parent} or above; EPPROF_PJRT_LIBRARY can name it")
 
 

@@ -77,7 +77,7 @@ async function readData(text) {
 		count, start, end,
 		row: column(2, Uint32Array), depth: column(3, Uint16Array), name: column(4, Uint32Array),
 		what: column(5, Uint16Array), startError: column(6, Float64Array), endError: column(7, Float64Array),
-		args: column(8, Uint32Array),
+		args: column(8, Uint32Array), launch: column(14, Float64Array),
 	};
 	const nameTexts = new Texts(sections[1]);
 	const names = [];

@@ -21,8 +21,11 @@ class Painter {
 		}
 		if (width <= room)
 			return text;
-		const letters = Math.floor(text.length * (room - 7) / width);
-		return letters < 2 ? "" : `${text.slice(0, letters)}\u2026`;
+		const short = (letters) => `${text.slice(0, letters)}\u2026`;
+		let letters = room > 14 ? Math.floor(text.length * room / width) : 0;
+		while (letters > 1 && context.measureText(short(letters)).width > room)
+			letters--;
+		return letters < 2 ? "" : short(letters);
 	}
 
 	hatching(context) {
@@ -68,29 +71,38 @@ class Painter {
 		context.font = this.font(11);
 		context.textBaseline = "middle";
 		this.drawGrid(context);
+		this.drawRows(context, AXIS, view.edge, true);
+		this.drawRows(context, AXIS + view.edge, view.height - AXIS - view.edge, false);
+		if (view.edge) {
+			context.fillStyle = colours.faint;
+			context.fillRect(0, AXIS + view.edge - 1, view.width, 1);
+		}
+		this.drawAxis(context);
+	}
+
+	/* Draws the pinned rows, or those that scroll, between `top` and `top + height`. */
+	drawRows(context, top, height, fixed) {
+		const { view } = this;
+		const rows = view.places.map((place) => place.track ?? place.group).filter((row) => {
+			const y = view.top(row);
+			return row.fixed === fixed && y < top + height && y + (row.height ?? GROUP_HEAD) + TRACK_GAP > top;
+		});
 		context.save();
 		context.beginPath();
-		context.rect(0, AXIS, view.width, view.height - AXIS);
+		context.rect(0, top, view.width, height);
 		context.clip();
-		for (const place of view.places) {
-			const y = AXIS + place.y - view.scroll;
-			if (y > view.height || y + place.height < AXIS)
-				continue;
-			if (place.track)
-				this.drawTrack(context, place.track, y);
+		for (const row of rows) {
+			if (row.levels)
+				this.drawTrack(context, row, view.top(row));
 		}
 		this.strips.draw(context);
-		for (const place of view.places) {
-			const y = AXIS + place.y - view.scroll;
-			if (y > view.height || y + place.height + TRACK_GAP < AXIS)
-				continue;
-			if (place.track)
-				this.drawLabel(context, place.track, y);
+		for (const row of rows) {
+			if (row.levels)
+				this.drawLabel(context, row, view.top(row));
 			else
-				this.drawHead(context, place, y);
+				this.drawHead(context, row, view.top(row));
 		}
 		context.restore();
-		this.drawAxis(context);
 	}
 
 	font(size, weight = 400) {
@@ -145,19 +157,23 @@ class Painter {
 
 	/* ---- labels ---- */
 
-	drawHead(context, place, y) {
-		const { view, colours } = this, closed = view.collapsed.has(place.index);
+	foldMark(row) {
+		return this.view.folded.has(row) ? "\u25b8" : "\u25be";
+	}
+
+	drawHead(context, group, y) {
+		const { view, colours } = this;
 		context.fillStyle = colours.band;
 		context.fillRect(0, y + 8, view.width, GROUP_HEAD - 13);
 		context.fillStyle = colours.ink;
 		context.font = this.font(12, 600);
 		context.textAlign = "left";
-		const { head } = place, middle = y + 8 + (GROUP_HEAD - 13) / 2;
-		context.fillText(`${closed ? "\u25b8" : "\u25be"} ${head.name || "(no name)"}`, 12, middle);
-		const width = context.measureText(`${head.name || "(no name)"}    `).width;
+		const middle = y + 8 + (GROUP_HEAD - 13) / 2;
+		context.fillText(`${this.foldMark(group)} ${group.name}`, 12, middle);
+		const width = context.measureText(`${group.name}    `).width;
 		context.font = this.font(11);
 		context.fillStyle = colours.soft;
-		context.fillText(head.device ? "device" : head.pid ? `process ${head.pid}` : "process", 24 + width, middle);
+		context.fillText(group.kind, 24 + width, middle);
 	}
 
 	drawLabel(context, track, y) {
@@ -178,11 +194,13 @@ class Painter {
 			context.fillStyle = colours.ink;
 			room -= width + 8;
 		}
-		context.fillText(this.cut(context, track.title || "(no name)", room), 24, middle);
-		if (track.kind === "slices" && track.levels.length > 1 && view.collapsed.has(track)) {
-			context.fillStyle = colours.soft;
-			context.fillText("\u25b8", 12, middle);
-		}
+		const title = this.cut(context, track.title, room);
+		context.fillText(title, 24, middle);
+		const used = context.measureText(title).width + 9;
+		context.fillStyle = colours.soft;
+		context.fillText(this.cut(context, track.place, room - used), 24 + used, middle);
+		if (view.canFold(track))
+			context.fillText(this.foldMark(track), 12, middle);
 		context.fillStyle = colours.line;
 		context.fillRect(view.gutter - 1, y - TRACK_GAP / 2, 1, track.height + TRACK_GAP);
 	}
@@ -410,8 +428,21 @@ class Painter {
 		}
 		context.restore();
 		this.drawPointer(context);
+		if (state.drop)
+			this.drawDrop(context, state.drop);
 		if (state.range)
 			this.drawRangeText(context, model);
+	}
+
+	/* Draws a line where a dragged row will be put. */
+	drawDrop(context, { row, before }) {
+		const { view } = this, last = view.peers(row).at(-1), end = last.tracks && !view.folded.has(last) ? last.tracks.at(-1) : last;
+		const y = before ? view.top(before) : view.top(end) + (end.height ?? GROUP_HEAD) + TRACK_GAP;
+		context.fillStyle = this.colours.accent;
+		context.fillRect(0, Math.round(y - TRACK_GAP / 2) - 1, view.width, 2);
+		context.globalAlpha = 0.13;
+		context.fillRect(0, view.top(row), view.width, row.height ?? GROUP_HEAD);
+		context.globalAlpha = 1;
 	}
 
 	drawPointer(context) {
@@ -449,12 +480,14 @@ class Painter {
 			return undefined;
 		const x = view.x(model.events.start[event]), end = view.x(model.events.end[event]);
 		const level = model.levelOf(event, track);
-		return { x, y: view.y(track, level), width: Math.max(3, end - x), height: track.kind === "counter" ? COUNTER_HEIGHT : BAR };
+		return { x, y: view.y(track, level), top: view.topOf(track), width: Math.max(3, end - x), height: track.kind === "counter" ? COUNTER_HEIGHT : BAR };
 	}
 
 	outline(context, event, colour, width) {
 		const box = this.boxOf(event);
 		if (!box)
+			return;
+		if (box.y < box.top - BAR / 2)
 			return;
 		const left = Math.max(box.x, this.view.gutter - 8), right = Math.min(box.x + box.width, this.view.width + 8);
 		context.strokeStyle = colour;
@@ -464,7 +497,8 @@ class Painter {
 		context.stroke();
 	}
 
-	/* Draws arrows from causes to effects; at most 400 that are in the view. */
+	/* Draws arrows from causes to effects; at most 400 that are in the view.  An arrow from or to an event that is scrolled
+	 * out of sight above begins or ends at the border. */
 	drawFlows(context) {
 		const { view, state } = this, { events } = this.model;
 		let drawn = 0;
@@ -482,6 +516,8 @@ class Painter {
 	drawArrow(context, from, to) {
 		if (!from || !to)
 			return;
+		for (const box of [from, to])
+			box.y = Math.max(box.y, box.top - box.height);
 		const down = to.y > from.y, x1 = from.x, x2 = to.x;
 		const y1 = down ? from.y + from.height : from.y, y2 = down ? to.y : to.y + to.height;
 		const head = down ? -5 : 5, bend = (y2 + head - y1) * 0.5;

@@ -1,16 +1,18 @@
 /* Handles pointer, wheel, touch and keys.  KEYS describes each key. */
 
 const KEYS = [
-	["W S", "zoom in, out"], ["A D", "to the left, to the right"], ["\u2190 \u2192", "the event before, behind on its track"],
-	["\u2191 \u2193", "the event around, the first one inside"], ["F", "zoom to the selection"], ["0", "show all"],
-	["P", "to what caused it"], ["C", "to the first one it caused"], ["/", "search; Enter: the next match"],
-	["N \u21e7N", "the next match, the one before"], ["R", "sum up a range: the selection, or what is seen"],
-	["T", "light or dark"], ["Esc", "select nothing"], ["?", "these keys"],
+	["W S", "zoom in, out"], ["A D", "pan left, right"], ["\u2190 \u2192", "previous, next event on the track"],
+	["\u2191 \u2193", "enclosing event, first nested event"], ["F", "zoom to the selection"], ["0", "show all"],
+	["J K", "event on the track below, above"], ["E \u21e7E", "fold the track of the selection, all tracks"],
+	["\u21e7\u2191 \u21e7\u2193", "move the track of the selection up, down"], ["P", "go to the cause"], ["C", "go to the first effect"], ["/", "search; Enter: the next match"],
+	["N \u21e7N", "next, previous match"], ["R", "sum up a range: the selection, or the visible part"],
+	["T", "light or dark"], ["Esc", "clear the selection"], ["?", "show these keys"],
 ];
 const HANDS = [
 	["drag", "pan"], ["wheel", "scroll the tracks; sideways: pan"], ["Ctrl wheel, pinch", "zoom"],
-	["click", "select: args, cause, what it caused"], ["double click", "zoom to an event"],
-	["\u21e7 drag, drag in the axis", "sum up a range"], ["click on a name at the left", "fold a track or a process"],
+	["click", "select: shows args, cause and effects"], ["double click", "zoom to an event"],
+	["\u21e7 drag, drag in the axis", "sum up a range"], ["click on a name at the left", "fold a track, a process or a device"],
+	["drag a name at the left", "move it (also in the tab \u201cRows\u201d)"],
 ];
 
 class Input {
@@ -46,8 +48,9 @@ class Input {
 			this.pinch = this.spread();
 			return;
 		}
-		const ranging = event.shiftKey || y < AXIS;
-		this.drag = { x, y, lastX: x, lastY: y, moved: false, ranging: ranging && x >= view.gutter, from: view.ns(x) };
+		const ranging = event.shiftKey || y < AXIS, label = x < view.gutter && view.placeAt(y);
+		this.drag = { x, y, lastX: x, lastY: y, moved: false, ranging: ranging && x >= view.gutter, from: view.ns(x),
+			row: label ? label.track ?? label.group : undefined };
 	}
 
 	spread() {
@@ -78,6 +81,9 @@ class Input {
 			return;
 		if (drag.ranging) {
 			app.setRange(drag.from, view.ns(Math.max(x, view.gutter)));
+		} else if (drag.row) {
+			app.state.drop = { row: drag.row, before: view.peerAt(drag.row, y) };
+			app.point(undefined);
 		} else {
 			view.pan((drag.lastX - x) / view.pixelsPerNs);
 			view.jump();
@@ -94,18 +100,22 @@ class Input {
 		this.fingers.delete(event.pointerId);
 		this.pinch = undefined;
 		this.drag = undefined;
+		const { drop } = app.state;
+		app.state.drop = undefined;
 		app.lanes.classList.remove("grabbing");
+		app.repaint();
 		if (!drag || event.type === "pointercancel")
 			return;
 		if (drag.moved) {
 			if (drag.ranging)
 				app.showRange();
+			if (drop)
+				app.rows(() => app.view.moveBefore(drop.row, drop.before));
 			return;
 		}
 		const place = app.view.placeAt(y);
-		if (place && (place.head || x < app.view.gutter)) {
-			app.view.toggle(place.head ? place.index : place.track);
-			app.repaint();
+		if (place && (place.group || x < app.view.gutter)) {
+			app.rows(() => app.view.fold(place.group ?? place.track));
 			return;
 		}
 		app.select(app.view.eventAt(x, y));
@@ -169,7 +179,10 @@ class Input {
 			a: () => view.pan(-span * 0.25), d: () => view.pan(span * 0.25),
 			0: () => view.fit(), Home: () => view.fit(), f: () => app.zoomToSelection(),
 			ArrowLeft: () => app.step(-1), ArrowRight: () => app.step(1),
-			ArrowUp: () => app.stepOut(), ArrowDown: () => app.stepIn(),
+			ArrowUp: (event) => event.shiftKey ? app.moveTrack(-1) : app.stepOut(),
+			ArrowDown: (event) => event.shiftKey ? app.moveTrack(1) : app.stepIn(),
+			j: () => app.stepTrack(1), k: () => app.stepTrack(-1),
+			e: (event) => app.foldTrack(event.shiftKey),
 			PageUp: () => view.scrollTo(view.scroll - view.height * 0.8),
 			PageDown: () => view.scrollTo(view.scroll + view.height * 0.8),
 			p: () => app.toCause(), c: () => app.toCaused(), r: () => app.rangeOfSelection(),

@@ -81,7 +81,7 @@ class Find {
 class App {
 	constructor(model) {
 		this.model = model;
-		for (const name of ["lanes", "map", "bars", "marks", "help", "spoken"])
+		for (const name of ["lanes", "whole", "map", "bars", "marks", "help", "spoken"])
 			this[name] = document.getElementById(name);
 		this.lost = model.facts.lost;
 		this.state = {
@@ -90,11 +90,14 @@ class App {
 			isDim: (event) => Boolean(this.find.text) && !this.find.has(event),
 		};
 		this.view = new View(model);
+		this.savedRows = new SavedRows(model);
+		this.savedRows.restore(this.view);
 		this.painter = new Painter(model, this.view, this.state);
 		this.details = new Details(this);
 		this.find = new Find(this);
 		this.panels = new Panels(this);
 		this.input = new Input(this);
+		this.whole.hidden = !model.facts.whole;
 		this.fillHead();
 		this.fillHelp();
 		document.getElementById("fit").addEventListener("click", () => { this.view.fit(); this.repaint(); });
@@ -126,6 +129,8 @@ class App {
 		this.painter.draw(this.bars.getContext("2d", { alpha: false }));
 		this.painter.drawMarks(this.marks.getContext("2d"));
 		this.drawMap();
+		if (this.model.facts.whole)
+			this.drawWhole();
 		this.paintMs = performance.now() - begin;
 		if (moving)
 			this.repaint();
@@ -147,16 +152,17 @@ class App {
 
 	measure() {
 		const scale = devicePixelRatio || 1;
-		for (const [canvas, box] of [[this.bars, this.lanes], [this.marks, this.lanes], [this.map, this.map.parentElement]]) {
-			const width = box.clientWidth, height = canvas === this.map ? this.map.clientHeight : box.clientHeight;
+		const strips = [this.whole, this.map];
+		for (const canvas of [this.bars, this.marks, ...strips]) {
+			const box = canvas.parentElement, width = box.clientWidth, height = strips.includes(canvas) ? canvas.clientHeight : box.clientHeight;
 			canvas.width = Math.round(width * scale);
 			canvas.height = Math.round(height * scale);
 			canvas.getContext("2d", { alpha: canvas !== this.bars }).setTransform(scale, 0, 0, scale, 0, 0);
 		}
 		this.view.width = this.lanes.clientWidth;
 		this.view.height = this.lanes.clientHeight;
-		this.view.scrollTo(this.view.scroll);
-		this.mapShape = undefined;
+		this.view.measure();
+		this.mapShape = this.wholeShape = undefined;
 	}
 
 	/* The busy share of hosts (above) and devices (below) over the whole time; the view is marked on it. */
@@ -169,48 +175,49 @@ class App {
 			const shape = shapes[Number(track.device)];
 			tracks[Number(track.device)]++;
 			const { list, before } = track.levels[0];
-			let from = 0;
-			for (let x = 0; x < width && from < list.length; x++) {
-				const end = model.first + (x + 1) / scale;
-				const to = lowerBound(list, events.start, end, from);
-				shape[x] += (before[to] - before[from]) * scale;
+			let from = 0, rest = 0;
+			for (let x = 0; x < width && (from < list.length || rest > 0); x++) {
+				const to = lowerBound(list, events.start, model.first + (x + 1) / scale, from);
+				/* Busy time beyond one pixel carries over to the next pixels. */
+				const busy = rest + (before[to] - before[from]) * scale, here = Math.min(1, busy);
+				shape[x] += here;
+				rest = busy - here;
 				from = to;
 			}
 		}
-		/* Busy time beyond one pixel carries over to the next pixels. */
-		shapes.forEach((shape, i) => {
-			let rest = 0;
-			for (let x = 0; x < width; x++) {
-				const here = Math.min(tracks[i], shape[x] + rest);
-				rest = shape[x] + rest - here;
-				shape[x] = here / (tracks[i] || 1);
-			}
-		});
-		return shapes;
+		return shapes.map((shape, i) => shape.map((busy) => busy / (tracks[i] || 1)));
 	}
 
-	/* The picture is cached for one width. */
-	pictureOfMap(width, height) {
+	/* The same of the whole trace, of which the page shows a part. */
+	shapeOfWhole(width) {
+		const { threads, devices } = this.model.facts.whole;
+		return [threads, devices].map((parts) => {
+			const most = Math.max(...parts) || 1;
+			return Float64Array.from({ length: width }, (_, x) => parts[Math.floor(x * parts.length / width)] / most);
+		});
+	}
+
+	/* Draws the shapes of hosts and devices. The picture is cached for one width. */
+	pictureOf(shapes, width, height) {
 		const canvas = new OffscreenCanvas(width, height), context = canvas.getContext("2d"), half = height / 2;
-		this.shapeOfMap(width).forEach((shape, below) => {
+		shapes.forEach((shape, below) => {
 			context.fillStyle = this.painter.colours.edges[below];
 			context.globalAlpha = below ? 1 : 0.8;
 			for (let x = 0; x < width; x++) {
-				const tall = shape[x] * (half - 4);
+				const tall = shape[x] * (half - Math.min(4, height / 12));
 				context.fillRect(x, below ? half + 1 : half - 1 - tall, 1, tall);
 			}
 		});
 		return canvas;
 	}
 
-	drawMap() {
-		const context = this.map.getContext("2d"), { view, model } = this, { colours } = this.painter;
-		const left = view.gutter, width = Math.max(1, Math.floor(view.width - left)), height = this.map.clientHeight, half = height / 2;
-		this.mapShape ??= this.pictureOfMap(width, height);
+	/* Draws a picture from the time `first` to `last`; a frame surrounds the time from `begin` to `end`. */
+	drawFramed(context, picture, first, last, begin, end) {
+		const { view } = this, { colours } = this.painter, left = view.gutter, { width, height } = picture;
 		context.clearRect(0, 0, view.width, height);
-		context.drawImage(this.mapShape, left, 0);
-		const scale = width / (model.last - model.first);
-		const from = Math.max(0, (view.from - model.first) * scale), to = Math.min(width, (view.to - model.first) * scale);
+		context.drawImage(picture, left, 0);
+		const scale = width / (last - first);
+		const from = Math.max(0, (begin - first) * scale), to = Math.min(width, (end - first) * scale);
 		context.fillStyle = colours.paper;
 		context.globalAlpha = 0.72;
 		context.fillRect(left, 0, from, height);
@@ -221,9 +228,25 @@ class App {
 		context.fillStyle = colours.soft;
 		context.font = this.painter.font(10.5);
 		context.textBaseline = "middle";
+	}
+
+	widthOfMap() {
+		return Math.max(1, Math.floor(this.view.width - this.view.gutter));
+	}
+	drawMap() {
+		const context = this.map.getContext("2d"), { view, model } = this, width = this.widthOfMap(), height = this.map.clientHeight, half = height / 2;
+		this.mapShape ??= this.pictureOf(this.shapeOfMap(width), width, height);
+		this.drawFramed(context, this.mapShape, model.first, model.last, view.from, view.to);
 		context.fillText("host", 14, half / 2 + 1);
 		if (model.facts.device_events)
 			context.fillText("devices", 14, half * 1.5 - 1);
+	}
+	/* A narrow strip: the whole trace, with a frame around the part that the page shows. */
+	drawWhole() {
+		const context = this.whole.getContext("2d"), { facts } = this.model, width = this.widthOfMap(), height = this.whole.clientHeight;
+		this.wholeShape ??= this.pictureOf(this.shapeOfWhole(width), width, height);
+		this.drawFramed(context, this.wholeShape, facts.whole.from, facts.whole.to, facts.part.from, facts.part.to);
+		context.fillText("whole trace", 14, height / 2 + 1);
 	}
 
 	/* ---- pointer, selection, search ---- */
@@ -232,7 +255,12 @@ class App {
 		const { state } = this;
 		state.pointer = at?.x;
 		state.hover = at ? this.view.eventAt(at.x, at.y) : -1;
-		this.details.point(state.hover, at?.clientX, at?.clientY);
+		const row = at && at.x < this.view.gutter ? this.view.placeAt(at.y) : undefined;
+		this.lanes.classList.toggle("label", Boolean(row));
+		if (row)
+			this.details.pointRow(row.track ?? row.group, at.clientX, at.clientY);
+		else
+			this.details.point(state.hover, at?.clientX, at?.clientY);
 		if (!this.waiting)
 			this.waiting = requestAnimationFrame(() => {
 				this.waiting = undefined;
@@ -299,7 +327,7 @@ class App {
 	/* Moves along the track of the selection; without a selection, to the first visible event. */
 	step(way) {
 		const { model, view } = this, { selected } = this.state, { events } = model;
-		const track = selected >= 0 ? model.trackOf(selected) : model.tracks.find((one) => view.isShown(one));
+		const track = selected >= 0 ? model.trackOf(selected) : view.places.find((place) => place.track)?.track;
 		if (!track)
 			return;
 		const { list } = track.levels[selected >= 0 ? model.levelOf(selected, track) : 0];
@@ -310,6 +338,16 @@ class App {
 		place += selected < 0 ? 0 : way;
 		if (place >= 0 && place < list.length)
 			this.select(list[place], true);
+	}
+	/* To the event on the next or previous track that starts next to the selection. */
+	stepTrack(way) {
+		const { model, view } = this, { selected } = this.state;
+		const tracks = view.places.filter((place) => place.track).map((place) => place.track);
+		const track = selected >= 0 ? tracks[tracks.indexOf(model.trackOf(selected)) + way] : tracks[0];
+		if (!track)
+			return;
+		const { list } = track.levels[0], start = selected >= 0 ? model.events.start[selected] : view.wantedFrom;
+		this.select(list[Math.min(lowerBound(list, model.events.start, start), list.length - 1)], true);
 	}
 	stepOut() {
 		const around = this.state.selected >= 0 ? this.model.enclosing(this.state.selected) : -1;
@@ -331,9 +369,32 @@ class App {
 			this.select(cause, true);
 	}
 	toCaused() {
-		const children = this.state.selected >= 0 ? this.model.causedBy(this.state.selected) : [];
-		if (children.length)
-			this.select(children[0], true);
+		const caused = this.state.selected >= 0 ? this.model.deviceEventsOf(this.state.selected) : [];
+		if (caused.length)
+			this.select(caused[0], true);
+	}
+
+	/* ---- order and folding of the rows ---- */
+
+	/* Changes the rows and saves them; the table of rows follows. */
+	rows(change) {
+		change();
+		this.savedRows.save(this.view);
+		if (this.panels.title === "Rows")
+			this.panels.open("Rows");
+		this.repaint();
+	}
+	foldTrack(all) {
+		const track = this.state.selected >= 0 ? this.model.trackOf(this.state.selected) : undefined;
+		if (all)
+			this.rows(() => this.view.foldAll());
+		else if (track)
+			this.rows(() => this.view.fold(track));
+	}
+	moveTrack(way) {
+		const track = this.state.selected >= 0 ? this.model.trackOf(this.state.selected) : undefined;
+		if (track)
+			this.rows(() => this.view.move(track, way) && this.view.reveal(this.state.selected));
 	}
 
 	/* ---- light and dark ---- */
@@ -349,7 +410,7 @@ class App {
 		document.documentElement.dataset.theme = this.chosen ?? (this.prefersDark.matches ? "dark" : "light");
 		document.getElementById("theme").textContent = this.dark ? "\u263c" : "\u263e";
 		this.painter.useColours(this.dark);
-		this.mapShape = undefined;
+		this.mapShape = this.wholeShape = undefined;
 		this.repaint();
 	}
 
@@ -369,10 +430,14 @@ class App {
 			...facts.balanced ? [] : [chip("ledger", "does not balance", "bad")],
 			...facts.device_events ? [chip(`\u00b1 ${durationText(error)}`, "on devices")] : []);
 		const notes = [];
-		if (facts.part)
-			notes.push(`The timeline shows ${countText(facts.shown)} of ${countText(facts.events)} events: those from ${timeText(facts.part.from - facts.base_ns - this.model.zero, 1e3)} to ${timeText(facts.part.to - facts.base_ns - this.model.zero, 1e3)}, the stretch in which ${facts.device_events ? "devices" : "threads"} were busiest among those that fit${facts.part.cut ? `, less ${countText(facts.part.cut)} at its end` : ""}. The tables are of all events.`);
+		if (facts.part) {
+			const [from, to] = [facts.part.from, facts.part.to].map((ns) => timeText(ns, 1e3));
+			const why = facts.part.chosen ? "the range that was chosen, as far as it fits" : `the range in which ${facts.device_events ? "devices" : "threads"} were busiest among those that fit`;
+			const cut = facts.part.cut ? `, less ${countText(facts.part.cut)} at its end` : "";
+			notes.push(`The timeline shows ${countText(facts.shown)} of ${countText(facts.events)} events: those from ${from} to ${to}, ${why}${cut}. The tables include all events. The strip above the timeline is the whole trace, with a frame around this part. Another range: epprof report --show-from TIME --show-to TIME.`);
+		}
 		if (facts.filtered)
-			notes.push(`${countText(facts.filtered)} events were filtered out, and are in no table.`);
+			notes.push(`${countText(facts.filtered)} events were filtered out and are not in the tables.`);
 		if (facts.args_left_out)
 			notes.push(`The args of ${countText(facts.args_left_out)} events are left out: too many for one page.`);
 		const notice = document.getElementById("notice");
@@ -385,7 +450,7 @@ class App {
 			[make("dt", {}, ...wrap(keys)), make("dd", {}, text)]));
 		this.help.append(make("h2", {}, "Keys"), list(KEYS, (keys) => keys.split(" ").map((key) => make("kbd", {}, key))),
 			make("h2", {}, "Hands"), list(HANDS, (hands) => [hands]),
-			make("p", { class: "note" }, "Bars with a torn end were never seen to end; a dashed frame has no known host event; whiskers show how far a start or end may be off; hatching shows where events were lost."),
+			make("p", { class: "note" }, "Torn end: no end was recorded. Dashed frame: the host event is unknown. Whiskers: error bound of a start or end. Hatching: events were lost here."),
 			make("form", { method: "dialog" }, make("button", {}, "Close")));
 	}
 	showHelp() {

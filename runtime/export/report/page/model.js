@@ -1,19 +1,21 @@
-/* The layout of the events: tracks from top to bottom, each with levels of events that do not overlap; and the links
- * between causes and effects. */
+/* The layout of the events: groups of tracks from top to bottom, devices first, each with levels of events that do not
+ * overlap; and the links between causes and effects. */
 
 const SLICE = 1, INSTANT = 2, COUNTER = 3, ASYNC = 5;
 const UNENDED = 1, OPEN = 2, ARGS_CUT = 4, ELSEWHERE = 8, UNCORRELATED = 32, OUTSIDE = 64;
 const CATEGORIES = ["Session", "Node", "Kernel", "Api"];
 const PLACEMENTS = [
-	"read from the host's own clock", "placed by a fit over clock pairs", "placed by ONNX Runtime's formula",
-	"placed by its clock; its host event was found by containment",
-	"put inside its host event: only its duration is known", "moved into its host event on request",
+	"read from the host\u2019s clock", "converted by a fit over many comparisons of the two clocks",
+	"converted by one comparison of the two clocks",
+	"converted by one comparison of the two clocks; its cause is the host event that contains it in time",
+	"moved inside its host event: only its duration is known", "moved into its host event on request",
+	"converted by one comparison of the two clocks; several host events could be its cause",
 ];
 const FLAG_WORDS = [
-	[UNENDED, "never ended: it lasted at least this long"], [OPEN, "still open when the trace was read or cut off"],
+	[UNENDED, "no end was recorded: it lasted at least this long"], [OPEN, "still open at the end of the trace"],
 	[ARGS_CUT, "its args were cut"], [ELSEWHERE, "ended on another thread"],
-	[UNCORRELATED, "no host event is known that caused it"],
-	[OUTSIDE, "lies outside its host event by more than the error bound"],
+	[UNCORRELATED, "the host event that caused it is unknown"],
+	[OUTSIDE, "outside its host event by more than the error bound"],
 ];
 
 const kindOf = (what) => what & 7, categoryOf = (what) => what >> 3 & 3;
@@ -73,6 +75,12 @@ function packed(list, events) {
 	return levels.map((one) => Uint32Array.from(one));
 }
 
+/* "device 0, stream 2": the numbers of a device's row that its name does not contain. */
+function placeText(row) {
+	const parts = [["device", row.device], ["stream", Number(row.stream)]];
+	return parts.filter(([word, number]) => number >= 0 && row.name !== `${word} ${number}`).map((part) => part.join(" ")).join(", ");
+}
+
 class Model {
 	constructor(data) {
 		Object.assign(this, data);
@@ -82,7 +90,7 @@ class Model {
 		this.last = Math.max(facts.last - facts.base_ns, this.first + 1);
 		if (facts.part) {
 			this.first = facts.part.from - facts.base_ns;
-			this.last = facts.part.to - facts.base_ns;
+			this.last = Math.max(facts.part.to - facts.base_ns, this.first + 1);
 		}
 		this.findValues();
 		this.makeTracks();
@@ -124,20 +132,45 @@ class Model {
 	makeTracks() {
 		const { events, facts } = this;
 		const byRow = groupBy(events.count, facts.rows.length, (i) => events.row[i]);
-		const rank = (row) => (facts.processes[row.process].device ? 1e6 : 0) + row.process;
+		const rank = (row) => (facts.processes[row.process].device ? 0 : 1e6) + row.process;
 		const order = facts.rows.map((row, index) => ({ row, index }));
-		order.sort((a, b) => rank(a.row) - rank(b.row) || a.row.sort - b.row.sort || a.index - b.index);
+		order.sort((a, b) => rank(a.row) - rank(b.row) || (a.row.device ?? 0) - (b.row.device ?? 0) || a.row.sort - b.row.sort || a.index - b.index);
 		this.tracks = [];
 		for (const { row, index } of order)
 			this.makeTracksOf(row, index, byRow[index]);
+		for (const track of this.tracks) {
+			if (track.kind === "counter")
+				this.fillCounter(track);
+		}
+		this.makeGroups();
+		this.tracks = this.groups.flatMap((group) => group.tracks);
+	}
+
+	/* A group: the tracks of a process, or of a device.  Devices may have the same name. */
+	makeGroups() {
+		this.groups = [];
+		for (const track of this.tracks) {
+			const { process, device, row } = track, last = this.groups.at(-1);
+			if (last?.process !== process || last.number !== row.device) {
+				const [word, number] = device ? ["device", row.device] : ["process", process.pid || -1];
+				this.groups.push({ process, device, number: row.device, name: process.name || "(no name)",
+					kind: number >= 0 ? `${word} ${number}` : word, tracks: [] });
+			}
+			track.group = this.groups.at(-1);
+			track.group.tracks.push(track);
+		}
+		/* The counters of a process are above its threads. */
+		for (const group of this.groups.filter(({ device }) => !device))
+			group.tracks.sort((a, b) => (b.kind === "counter") - (a.kind === "counter"));
+		this.rows = this.groups.flatMap((group) => [group, ...group.tracks]);
 	}
 
 	makeTracksOf(row, index, list) {
 		const { events, facts } = this;
 		const process = facts.processes[row.process];
 		const lost = facts.losses.find((loss) => loss.track === row.track);
-		const base = { row, index, process, processIndex: row.process, device: process.device, lost: row.lane ? undefined : lost };
 		const title = (row.name || (row.tid ? `thread ${row.tid}` : "(no name)")) + row.lane;
+		const base = { row, indexes: [index], process, device: process.device, place: placeText(row), lost: row.lane ? undefined : lost };
 		const asyncs = [], counters = new Map();
 		let depth = -1;
 		for (const event of list) {
@@ -162,10 +195,23 @@ class Model {
 			this.tracks.push({ ...base, title: `${title} (asynchronous)`, kind: "async", levels });
 		}
 		for (const [name, one] of counters)
-			this.tracks.push(this.counterTrack(base, this.names[name], Uint32Array.from(one)));
+			this.addCounter(base, this.names[name], index, one);
 	}
 
-	counterTrack(base, title, list) {
+	/* A counter that threads record belongs to their process: one track, whichever thread recorded a value. */
+	addCounter(base, title, index, list) {
+		const { process, device } = base;
+		const own = device ? undefined : this.tracks.find((track) => track.kind === "counter" && track.process === process && track.title === title);
+		if (own) {
+			own.indexes.push(index);
+			own.lists.push(list);
+		} else {
+			this.tracks.push({ ...base, indexes: [index], title, kind: "counter", lists: [list], lost: device ? base.lost : undefined });
+		}
+	}
+
+	fillCounter(track) {
+		const list = Uint32Array.from(track.lists.flat()).sort();
 		const values = Float64Array.from(list, (event) => this.valueAt[event]);
 		let low = 0, high = 0;
 		for (const value of values) {
@@ -176,7 +222,7 @@ class Model {
 		 * each. */
 		const blocks = new Float64Array(Math.ceil(values.length / 256)).fill(-Infinity);
 		values.forEach((value, i) => { blocks[i >> 8] = Math.max(blocks[i >> 8], value); });
-		return { ...base, title, kind: "counter", levels: [new Level(list, this.events)], values, blocks, low, high };
+		Object.assign(track, { levels: [new Level(list, this.events)], values, blocks, low, high });
 	}
 
 	largest(track, from, to) {
@@ -220,10 +266,35 @@ class Model {
 		return place >= 0 && this.events.end[list[place]] >= this.events.end[event] ? list[place] : -1;
 	}
 
+	/* The nested events of a track: those at the next depth, or at all depths. */
+	nested(event, all = false) {
+		const { events } = this, track = this.trackOf(event), found = [];
+		if (!track || track.kind !== "slices" || kindOf(events.what[event]) !== SLICE)
+			return found;
+		const depth = events.depth[event] + 1;
+		for (const { list } of track.levels.slice(depth, all ? undefined : depth + 1)) {
+			for (let i = lowerBound(list, events.start, events.start[event]); i < list.length && events.start[list[i]] <= events.end[event]; i++) {
+				if (events.end[list[i]] <= events.end[event])
+					found.push(list[i]);
+			}
+		}
+		return found;
+	}
+
+	/* The device events that an event, or one nested in it, caused, in order of their start. */
+	deviceEventsOf(event) {
+		const found = [];
+		for (const cause of [event, ...this.nested(event, true)]) {
+			for (const child of this.causedBy(cause))
+				found.push(child);
+		}
+		return Uint32Array.from(found).sort();
+	}
+
 	trackOf(event) {
 		const { events } = this, kind = kindOf(events.what[event]);
 		const wanted = kind === ASYNC ? "async" : kind === COUNTER ? "counter" : "slices";
-		return this.tracks.find((track) => track.index === events.row[event] && track.kind === wanted &&
+		return this.tracks.find((track) => track.kind === wanted && track.indexes.includes(events.row[event]) &&
 			(kind !== COUNTER || track.title === this.names[events.name[event]]));
 	}
 

@@ -4,6 +4,9 @@
 const IDLE_WORDS = ["nothing launched", "waiting for a copy", "launched, not started", "cause unknown"];
 const IDLE_CLASSES = ["unlaunched", "copy", "late", "unknown"];
 
+const IDLE_NOTE = "Nothing launched: the host had not started the event that launched the next work. Waiting for a copy: it was launched, and a copy ran on the device. " +
+	"Launched, not started: the rest. Cause unknown: the work has no host event.";
+
 const idleOf = (line) => line.idle.reduce((sum, part) => sum + part, 0);
 const rateOf = (line) => line.bytes_ns ? line.bytes * 1e9 / line.bytes_ns : undefined;
 const timed = (title, of, hint) => ({ title, of, hint, show: (line) => of(line) === undefined ? "\u2013" : durationText(of(line)) });
@@ -13,8 +16,8 @@ function timeColumns(lines, wall) {
 	const all = lines.reduce((sum, line) => sum + line.total, 0) || 1;
 	return [
 		{ title: "count", of: (line) => line.durations?.count ?? 0, show: (line) => countText(line.durations?.count ?? 0) },
-		{ ...timed("total", (line) => line.total, "the sum of the durations"), bar: (line) => line.total / (wall ?? all) },
-		timed("self", (line) => line.self, "without the events inside"),
+		{ ...timed("total", (line) => line.total, "sum of the durations"), bar: (line) => line.total / (wall ?? all) },
+		timed("self", (line) => line.self, "without nested events"),
 		timed("mean", (line) => line.durations ? line.total / line.durations.count : undefined),
 		quantile("p50", 5), quantile("p90", 7), quantile("p99", 9), quantile("max", 10),
 		spreadColumn(lines, "durations"),
@@ -34,6 +37,7 @@ class Panels {
 			["Streams", () => this.streams(), tables.streams.all],
 			["Threads", () => this.threads(), tables.threads.all],
 			["Phases", () => this.phases(), tables.phases.all],
+			["Rows", () => this.rows()],
 			["Losses and clocks", () => this.trust()],
 		].filter(([, , count]) => count !== 0);
 		this.content = document.getElementById("content");
@@ -79,15 +83,15 @@ class Panels {
 				hint: key === "ops" ? "the node's operator type" : "the operator type of the node that caused it" });
 		if (lines.some((line) => line.copy))
 			columns.push({ title: "kind", left: true, of: (line) => line.work ?? "", show: (line) => line.work ?? "",
-				hint: "as the profiler stated it, or else as the name says" });
+				hint: "from the profiler's args, otherwise from the name" });
 		if (key === "ops")
 			columns.push({ title: "category", left: true, of: (line) => line.category, show: (line) => line.category });
 		else
 			columns.push(quantile("queue p50", 5, "launches"), quantile("queue p99", 9, "launches"));
 		columns.unshift(this.nameColumn(title));
 		const table = new Table(columns, lines, { sorted: 2, pick: (line) => this.app.highlight(line.name) });
-		const note = all > lines.length ? `The ${countText(lines.length)} that took most time, of ${countText(all)}. ` : "";
-		return make("div", {}, table.element, make("p", { class: "note" }, `${note}A click on a line shows its events above.`));
+		const note = all > lines.length ? `The ${countText(lines.length)} with the most time, of ${countText(all)}. ` : "";
+		return make("div", {}, table.element, make("p", { class: "note" }, `${note}Click a row to show its events above.`));
 	}
 
 	types() {
@@ -97,7 +101,7 @@ class Panels {
 		columns.unshift(this.nameColumn("operator type"),
 			{ title: "provider", left: true, of: (line) => line.provider ?? "", show: (line) => line.provider ?? "" },
 			{ title: "of nodes", of: (line) => line.self, show: (line) => partText(line.self / all), bar: (line) => line.self / all,
-				hint: "self time, as a part of that of all nodes" });
+				hint: "self time relative to that of all nodes" });
 		if (lines.some((line) => line.kernels))
 			columns.push({ title: "kernels", of: (line) => line.kernels, show: (line) => countText(line.kernels) },
 				timed("on devices", (line) => line.device, "the sum of the device events that these nodes caused"));
@@ -107,7 +111,7 @@ class Panels {
 	placed(key, title, group) {
 		const { facts } = this.app.model, { lines } = facts.tables[key], wall = facts.last - facts.first || 1;
 		const columns = timeColumns(lines, wall).filter((column) => column.title !== "self");
-		columns.splice(2, 0, { ...timed("busy", (line) => line.busy, "the time that any event covers"), bar: (line) => line.busy / wall },
+		columns.splice(2, 0, { ...timed("busy", (line) => line.busy, "time that is covered by events"), bar: (line) => line.busy / wall },
 			{ title: "of wall", of: (line) => line.busy, show: (line) => partText(line.busy / wall) });
 		columns.unshift(this.nameColumn(title), { title: group, left: true, of: (line) => line.group, show: (line) => line.group });
 		return { columns, lines, wall };
@@ -125,7 +129,7 @@ class Panels {
 			quantile("max", 10, "launches"), spreadColumn(lines, "launches")];
 		return make("div", {}, new Table(columns, lines, { sorted: 3 }).element,
 			make("h2", {}, "Idle, by cause"), new Table(idle, lines, { sorted: 2 }).element,
-			make("p", { class: "note" }, "A gap is time in which a stream did nothing before its next event. Until the host event began that caused this one, nothing was launched; after that, as long as a copy ran on another stream of the device, it waited for a copy; the rest until its start it was launched and had not started. What lies behind the last event counts as nothing launched."),
+			make("p", { class: "note" }, "A gap is the time without work before an event of a stream. It is divided into: nothing launched, until the start of the host event that caused the event; waiting for a copy, while a copy ran on another stream of the device; launched, not started, for the rest. Time after the last event counts as nothing launched."),
 			make("h2", {}, "Queue: from the start of the host event to the start on the device"), new Table(queue, lines, { sorted: 3 }).element);
 	}
 
@@ -142,7 +146,35 @@ class Panels {
 			columns.push({ title: "bytes", of: (line) => line.bytes, show: (line) => line.bytes === undefined ? "" : bytesText(line.bytes) },
 				{ title: "rate", of: rateOf, show: (line) => line.bytes_ns ? `${bytesText(rateOf(line))}/s` : "", hint: "bytes by the time of the copies that state them" });
 		return make("div", {}, new Table(columns, lines, { sorted: 2 }).element,
-			make("p", { class: "note" }, "Submit: API calls of the host that something else names as its cause. Queue: from the start of the cause to the start on the device. Copies and fills (striped in the timeline) are what the profiler states to be such, or else known by their names: \u201ccopy in\u201d, \u201cupload\u201d, \u201ch2d\u201d, \u201chtod\u201d; \u201ccopy out\u201d, \u201cdownload\u201d, \u201cd2h\u201d, \u201cdtoh\u201d; \u201ccopy\u201d, \u201cmemcpy\u201d, \u201ctransfer\u201d; fill: \u201cmemset\u201d. All else that a device did is compute."));
+			make("p", { class: "note" }, "Submit: API calls of the host that caused another event. Queue: from the start of the cause to the start on the device. Copies and fills (striped in the timeline) are recognised by the profiler's args, otherwise by their names: \u201ccopy in\u201d, \u201cupload\u201d, \u201ch2d\u201d, \u201chtod\u201d; \u201ccopy out\u201d, \u201cdownload\u201d, \u201cd2h\u201d, \u201cdtoh\u201d; \u201ccopy\u201d, \u201cmemcpy\u201d, \u201ctransfer\u201d; fill: \u201cmemset\u201d. All other device events are compute."));
+	}
+
+	/* ---- the rows of the timeline ---- */
+
+	/* Every row with buttons that move, fold or pin it; after a click the button of the same row and action has the
+	 * focus. */
+	rows() {
+		const { app } = this, { view } = app, list = make("ul", { class: "rows" });
+		const add = (row) => {
+			const title = row.title ?? row.name;
+			const button = (text, action, label, change, shown = true) => shown ? make("button", {
+				type: "button", title: label, "aria-label": `${label}: ${title}`, "data-row": view.model.rows.indexOf(row), "data-action": action,
+				onclick: () => {
+					app.rows(change);
+					this.content.querySelector(`[data-row="${view.model.rows.indexOf(row)}"][data-action="${action}"]`).focus();
+				},
+			}, text) : make("span");
+			const folded = view.folded.has(row), pinned = view.pinned.has(row);
+			list.append(make("li", { class: row.tracks ? "group" : "" },
+				button("\u2191", "up", "Move up", () => view.move(row, -1)), button("\u2193", "down", "Move down", () => view.move(row, 1)),
+				button(folded ? "\u25b8" : "\u25be", "fold", folded ? "Unfold" : "Fold", () => view.fold(row), view.canFold(row)),
+				make("span", { class: "name" }, title), make("span", { class: "of" }, row.tracks ? row.kind : row.place),
+				button(pinned ? "Unpin" : "Pin", "pin", pinned ? "Let it scroll" : "Keep it in sight", () => view.pin(row), Boolean(row.tracks))));
+		};
+		for (const group of [...view.groups].sort((a, b) => view.pinned.has(b) - view.pinned.has(a)))
+			[group, ...group.tracks].forEach(add);
+		const all = (text, change) => make("button", { type: "button", onclick: () => app.rows(change) }, text);
+		return make("div", {}, make("p", { class: "go" }, all("Fold or unfold all tracks", () => view.foldAll()), all("Original order", () => view.resetRows())), list);
 	}
 
 	/* ---- overview ---- */
@@ -177,15 +209,15 @@ class Panels {
 		const lost = this.app.lost;
 		if (!lost)
 			return "Nothing was lost: every event that was emitted is in the trace.";
-		return `${plural(lost, "event")} ${lost === 1 ? "was" : "were"} lost; \u201cLosses and clocks\u201d tells whose and why.`;
+		return `${plural(lost, "event")} ${lost === 1 ? "was" : "were"} lost; \u201cLosses and clocks\u201d lists producers and reasons.`;
 	}
 
 	clockText() {
 		const { trace } = this.app.model.facts;
 		const joined = Number(trace.correlated) + Number(trace.inferred), error = Number(trace.largest_error_ns);
-		const inferred = Number(trace.inferred) ? ` (${countText(trace.inferred)} by containment)` : "";
-		const outside = Number(trace.outside_parent) ? ` ${plural(Number(trace.outside_parent), "event lies", "events lie")} outside the host event by more than that.` : "";
-		const ambiguous = Number(trace.ambiguous) ? ` Of ${plural(Number(trace.ambiguous), "device event")} several host events could be the cause: ${Number(trace.ambiguous) === 1 ? "it is" : "they are"} joined to none.` : "";
+		const inferred = Number(trace.inferred) ? ` (${countText(trace.inferred)} of them to the one that contains it in time)` : "";
+		const outside = Number(trace.outside_parent) ? ` ${plural(Number(trace.outside_parent), "event is", "events are")} outside the host event by more than that.` : "";
+		const ambiguous = Number(trace.ambiguous) ? ` Of ${plural(Number(trace.ambiguous), "device event")} several host events could be the cause: ${Number(trace.ambiguous) === 1 ? "it has" : "they have"} no parent.` : "";
 		const none = Number(trace.uncorrelated) ? ` ${plural(Number(trace.uncorrelated), "device event has", "device events have")} no host event.` : "";
 		return `Device times are within \u00b1 ${durationText(error)} of the host\u2019s clock; ${plural(joined, "device event")}${inferred} joined to the host event that caused ${joined === 1 ? "it" : "them"}.${ambiguous}${none}${outside}`;
 	}
@@ -203,8 +235,9 @@ class Panels {
 			[["busy", line.busy, "busy"], ...line.idle.map((ns, i) => [IDLE_CLASSES[i], ns, IDLE_WORDS[i]])]));
 		const threads = tables.threads.lines.slice(0, 12).map((line) => bar(line, [["busy host", line.busy, "busy"], ["rest", wall - line.busy, "no event"]]));
 		const key = streams.length ? [["busy", "busy"], ...IDLE_CLASSES.map((name, i) => [name, IDLE_WORDS[i]])] : [["busy host", "busy"]];
-		return make("section", { class: "shares" }, make("h2", {}, "Busy, and why not"), ...streams, ...threads,
-			make("p", { class: "legend" }, ...key.map(([name, word]) => make("span", {}, make("i", { class: name }), word))));
+		return make("section", { class: "shares" }, make("h2", {}, "Busy and idle time by cause"), ...streams, ...threads,
+			make("p", { class: "legend" }, ...key.map(([name, word]) => make("span", {}, make("i", { class: name }), word))),
+			streams.length ? make("p", { class: "note" }, IDLE_NOTE) : "");
 	}
 
 	longest(title, lines) {
@@ -229,7 +262,7 @@ class Panels {
 			return app.details.element(app.state.selected);
 		if (app.state.range)
 			return this.range(...app.state.range);
-		return make("p", { class: "note" }, "A click on an event shows what is known of it. Drag with \u21e7, or in the axis, to sum up a range of time.");
+		return make("p", { class: "note" }, "Click an event for its details. Drag with \u21e7, or in the axis, to sum up a range of time.");
 	}
 
 	/* The events in a time range, by name; of each duration, only the part inside the range counts. */
@@ -282,10 +315,10 @@ class Panels {
 	clockSentences(trace) {
 		const texts = [];
 		const rate = Number(trace.rate_error_ppb);
-		texts.push(`The host\u2019s clock is \u201c${trace.clock}\u201d at ${(Number(trace.ticks_per_second) / 1e6).toFixed(2)} MHz, compared ${plural(Number(trace.clock_readings), "time")} with the system\u2019s clocks; the least certain reading is good to \u00b1 ${durationText(Number(trace.largest_half_width_ns))}.`);
-		texts.push(rate ? `Against CLOCK_MONOTONIC it ran ${Math.abs(rate / 1000).toFixed(2)} parts in a million too ${rate > 0 ? "fast" : "slow"}.` : "The trace is too short to tell how its rate differs from CLOCK_MONOTONIC.");
+		texts.push(`The host\u2019s clock is \u201c${trace.clock}\u201d at ${(Number(trace.ticks_per_second) / 1e6).toFixed(2)} MHz, compared ${plural(Number(trace.clock_readings), "time")} with the system\u2019s clocks; the largest uncertainty of a reading is \u00b1 ${durationText(Number(trace.largest_half_width_ns))}.`);
+		texts.push(rate ? `Relative to CLOCK_MONOTONIC it ran ${Math.abs(rate / 1000).toFixed(2)} parts in a million too ${rate > 0 ? "fast" : "slow"}.` : "The trace is too short to measure its rate against CLOCK_MONOTONIC.");
 		if (Number(trace.largest_step_ns) > 1e6)
-			texts.push(`The wall clock was set while this was recorded: by ${durationText(Number(trace.largest_step_ns))} at most.`);
+			texts.push(`The wall clock was set during the recording, by at most ${durationText(Number(trace.largest_step_ns))}.`);
 		if (this.app.model.facts.device_events)
 			texts.push(this.clockText());
 		return texts;

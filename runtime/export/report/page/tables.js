@@ -107,7 +107,7 @@ function spreadColumn(lines, key, title = "spread") {
 	};
 	return {
 		title, left: true, of: (line) => line[key]?.q[5] ?? -1,
-		hint: "thin: shortest to longest; thick: 10 to 90 in a hundred; stroke: half are shorter (powers of ten)",
+		hint: "thin: minimum to maximum; thick: p10 to p90; mark: median (logarithmic scale)",
 		show: (line) => {
 			const { q } = line[key] ?? {};
 			if (!q)

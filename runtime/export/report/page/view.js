@@ -51,9 +51,8 @@ class View {
 		this.to = this.wantedTo = model.last;
 		this.scroll = 0;
 		this.width = this.height = 0;
-		this.collapsed = new Set();
 		this.fit();
-		this.measure();
+		this.resetRows();
 	}
 
 	/* Shows the whole trace, with a small margin. */
@@ -63,7 +62,7 @@ class View {
 	}
 
 	get gutter() {
-		return this.width < 640 ? 96 : 196;
+		return this.width < 640 ? 96 : 224;
 	}
 	get pixelsPerNs() {
 		return (this.width - this.gutter) / (this.to - this.from);
@@ -108,45 +107,118 @@ class View {
 		return true;
 	}
 
-	/* Computes the vertical positions of the tracks: `places` has them and the headings of their processes. */
+	/* Computes the vertical positions of the groups and their tracks.  Pinned groups come first and do not scroll, unless
+	 * they fill more than two thirds of the height. */
 	measure() {
-		let y = 0, process = -1;
+		const pinned = this.groups.filter((group) => this.pinned.has(group));
 		this.places = [];
-		for (const track of this.model.tracks) {
-			if (track.processIndex !== process) {
-				process = track.processIndex;
-				this.places.push({ head: track.process, index: process, y, height: GROUP_HEAD });
-				y += GROUP_HEAD;
-			}
-			if (this.collapsed.has(process))
-				continue;
-			track.y = y;
-			track.levelsShown = this.collapsed.has(track) ? 1 : track.levels.length;
-			track.height = track.kind === "counter" ? COUNTER_HEIGHT : track.levelsShown * STEP;
-			this.places.push({ track, y, height: track.height });
-			y += track.height + TRACK_GAP;
-		}
-		this.total = y + ROOM_BELOW;
+		const height = this.placeGroups(pinned, 0);
+		this.edge = height <= (this.height - AXIS) * 2 / 3 ? height : 0;
+		for (const { group, track } of this.places)
+			(track ?? group).fixed = this.edge > 0;
+		this.total = this.placeGroups(this.groups.filter((group) => !this.pinned.has(group)), height) + ROOM_BELOW;
 		this.scrollTo(this.scroll);
 	}
-	isShown(track) {
-		return Boolean(track) && !this.collapsed.has(track.processIndex);
+	placeGroups(groups, y) {
+		for (const group of groups) {
+			this.places.push({ group, y, height: GROUP_HEAD });
+			[group.y, group.fixed] = [y, false];
+			y += GROUP_HEAD;
+			for (const track of this.folded.has(group) ? [] : group.tracks) {
+				[track.y, track.fixed] = [y, false];
+				track.levelsShown = this.folded.has(track) ? 1 : track.levels.length;
+				track.height = track.kind === "counter" ? COUNTER_HEIGHT : track.levelsShown * STEP;
+				this.places.push({ track, y, height: track.height });
+				y += track.height + TRACK_GAP;
+			}
+		}
+		return y;
 	}
-	toggle(what) {
-		if (!this.collapsed.delete(what))
-			this.collapsed.add(what);
+	isShown(track) {
+		return Boolean(track) && !this.folded.has(track.group);
+	}
+
+	/* ---- order and folding of the rows: groups and tracks ---- */
+
+	/* As at first: devices first and pinned, every row unfolded. */
+	resetRows() {
+		const { tracks, groups } = this.model;
+		this.groups = [...groups];
+		for (const group of groups)
+			group.tracks = tracks.filter((track) => track.group === group);
+		this.pinned = new Set(groups.filter((group) => group.device));
+		this.folded = new Set();
 		this.measure();
+	}
+	/* A group folds to its heading, a track to its first level. */
+	canFold(row) {
+		return Boolean(row.tracks) || row.levels.length > 1;
+	}
+	fold(row, folded = !this.folded.has(row)) {
+		if (folded && this.canFold(row))
+			this.folded.add(row);
+		else
+			this.folded.delete(row);
+		this.measure();
+	}
+	/* Folds all tracks; unfolds them if all are folded. */
+	foldAll() {
+		const rows = this.model.tracks.filter((track) => this.canFold(track));
+		const folded = rows.some((row) => !this.folded.has(row));
+		rows.forEach((row) => this.fold(row, folded));
+	}
+	pin(group) {
+		if (!this.pinned.delete(group))
+			this.pinned.add(group);
+		this.measure();
+	}
+	/* The rows that can change places with this one, in their order. */
+	peers(row) {
+		return row.tracks ? this.groups.filter((group) => this.pinned.has(group) === this.pinned.has(row)) : row.group.tracks;
+	}
+	/* Moves a row before one of its peers; undefined: behind the last. */
+	moveBefore(row, peer) {
+		const list = row.tracks ? this.groups : row.group.tracks;
+		if (peer === row)
+			return;
+		list.splice(list.indexOf(row), 1);
+		list.splice(peer ? list.indexOf(peer) : list.length, 0, row);
+		this.measure();
+	}
+	/* Moves a row up (-1) or down (1) by one; false: it is the first, or the last. */
+	move(row, way) {
+		const peers = this.peers(row), at = peers.indexOf(row);
+		if (!peers[at + way])
+			return false;
+		this.moveBefore(row, peers[way < 0 ? at - 1 : at + 2]);
+		return true;
+	}
+	/* The peer before which a row would be put at a height of the canvas. */
+	peerAt(row, y) {
+		const end = (peer) => {
+			const last = peer.tracks && !this.folded.has(peer) ? peer.tracks.at(-1) : peer;
+			return this.top(last) + (last.height ?? GROUP_HEAD);
+		};
+		return this.peers(row).find((peer) => y < (this.top(peer) + end(peer)) / 2);
 	}
 	scrollTo(y) {
 		this.scroll = Math.max(0, Math.min(y, this.total - (this.height - AXIS)));
 	}
 	placeAt(y) {
-		const at = y - AXIS + this.scroll;
+		const at = y - AXIS < this.edge ? y - AXIS : y - AXIS + this.scroll;
 		return y < AXIS ? undefined : this.places.find((place) => at >= place.y && at < place.y + place.height);
+	}
+	/* The top of a group or a track on the canvas. */
+	top(row) {
+		return AXIS + row.y - (row.fixed ? 0 : this.scroll);
 	}
 	/* The top of a level on the canvas. */
 	y(track, level = 0) {
-		return AXIS + track.y - this.scroll + Math.min(level, track.levelsShown - 1) * STEP;
+		return this.top(track) + Math.min(level, track.levelsShown - 1) * STEP;
+	}
+	/* The first visible line of the rows that scroll, or of the pinned ones. */
+	topOf(row) {
+		return AXIS + (row.fixed ? 0 : this.edge);
 	}
 
 	/* The event at a point, or -1.  Narrow events are found up to two pixels away. */
@@ -155,7 +227,7 @@ class View {
 		if (!track || x < this.gutter)
 			return -1;
 		const { events } = this.model;
-		const level = track.kind === "counter" ? 0 : Math.floor((y - AXIS + this.scroll - track.y) / STEP);
+		const level = track.kind === "counter" ? 0 : Math.floor((y - this.top(track)) / STEP);
 		const list = track.levels[level]?.list;
 		if (!list || level >= track.levelsShown)
 			return -1;
@@ -181,11 +253,8 @@ class View {
 		const track = model.trackOf(event), length = Math.max(end - start, 1);
 		if (!track)
 			return;
-		if (this.collapsed.has(track.processIndex) || this.collapsed.has(track)) {
-			this.collapsed.delete(track.processIndex);
-			this.collapsed.delete(track);
-			this.measure();
-		}
+		this.fold(track.group, false);
+		this.fold(track, false);
 		const span = this.wantedTo - this.wantedFrom;
 		if (close)
 			this.show(start - length * 0.6, end + length * 0.6);
@@ -193,9 +262,11 @@ class View {
 			const wide = Math.max(span, length * 1.4);
 			this.show((start + end - wide) / 2, (start + end + wide) / 2);
 		}
-		const top = this.y(track, model.levelOf(event, track));
-		if (top < AXIS + 8)
-			this.scrollTo(this.scroll + top - AXIS - 40);
+		const top = this.y(track, model.levelOf(event, track)), first = this.topOf(track);
+		if (track.fixed)
+			return;
+		if (top < first + 8)
+			this.scrollTo(this.scroll + top - first - 40);
 		else if (top > this.height - 3 * STEP)
 			this.scrollTo(this.scroll + top - this.height + 4 * STEP);
 	}

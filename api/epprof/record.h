@@ -1,0 +1,158 @@
+/* epprof: records events on the threads of the host program.
+ *
+ *   static epp_name step;
+ *   step = epp_name_intern("step");                             once
+ *   uint64_t id = epp_event_begin(NULL, EPP_NODE, step);        in the session of EPPROF_OUTPUT; or in a session of
+ *   ...                                                         epp_session_create
+ *   epp_event_end(NULL, id, NULL, 0);
+ *
+ * This is all that a library needs that records its own work: the program, or EPPROF_OUTPUT, decides about sessions.
+ * Without a session that records, each call costs one load and a branch. */
+#ifndef EPPROF_RECORD_H
+#define EPPROF_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "epprof/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A session, of session.h.  Functions that record accept NULL for the process's default session, and a destroyed
+ * session, for which they do nothing. */
+typedef struct epp_session epp_session;
+
+/* ---- names ---- */
+
+/* An interned string.  Valid for the life of the process; 0 is never a name. */
+typedef uint32_t epp_name;
+
+/* Interns a name, a category or an arg key.  The same bytes give the same number for the life of the process.
+ * At most 65,536 bytes are kept (longer text is cut and "..." appended).  If the table is full (1 Mi names, 256 MiB of
+ * text) or there is no memory, the result is the reserved name "(name lost)".  For a new text it takes a lock, and
+ * while 8 MiB of new texts are not yet written to the file it waits for the write, at most a tenth of a second: intern
+ * once, not per event.
+ * Thread: [any-thread].  Ownership: the text is copied. */
+EPP_EXPORT epp_name epp_name_intern(const char *text);
+
+/* As epp_name_intern, for `bytes` bytes with any values, including zeros.
+ * Thread: [any-thread].  Ownership: the text is copied. */
+EPP_EXPORT epp_name epp_name_intern_bytes(const char *text, size_t bytes);
+
+/* The text of a name; "(unknown)" for a number that is not a name.
+ * Thread: [any-thread].  Ownership: valid until the process ends. */
+EPP_EXPORT const char *epp_name_text(epp_name name);
+
+/* ---- args ---- */
+
+typedef enum epp_arg_type { EPP_ARG_I64 = 0, EPP_ARG_U64 = 1, EPP_ARG_F64 = 2, EPP_ARG_TEXT = 3 } epp_arg_type;
+
+/* A key and a value.  A record keeps at most 255 arg slots and 32 KiB of text; cuts are counted
+ * (EPP_LOSS_TOO_LARGE). */
+typedef struct epp_arg {
+	epp_name key;
+	uint32_t type; /* epp_arg_type */
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double f64;
+		const char *text; /* any bytes; borrowed for the call, stored inline in the record, never interned */
+	} value;
+	size_t text_bytes; /* EPP_ARG_TEXT only */
+} epp_arg;
+
+/* Interns args that many events have in common as one number; the same args in the same order give the same number.  An
+ * event whose args include EPP_ARGS_OF(number) has all of them in that place, for 16 bytes in its record.  For an event
+ * with many args, most of which seldom change, this saves most of the cost of recording it.  At most two such args an
+ * event; readers see the single args.
+ * Returns 0 if an arg's text is NULL, if the args with their texts take more than 384 bytes in 16-byte slots, if
+ * EPP_ARGS_OF is among them, or if there is no more room for names: then pass the args individually.
+ * They are kept for the life of the process, and in each trace: intern only args that recur.  Takes a lock and waits as
+ * epp_name_intern does.
+ * Thread: [any-thread].  Ownership: the args are copied. */
+EPP_EXPORT epp_name epp_args_intern(const epp_arg *args, size_t args_count);
+
+/* The arg that refers to interned args; `number` must not be 0. */
+enum { EPP_ARGS_KEY = 10 };
+#ifdef __cplusplus
+#define EPP_ARGS_OF(number) (epp_arg{ EPP_ARGS_KEY, EPP_ARG_U64, { static_cast<int64_t>(number) }, 0 })
+#else
+#define EPP_ARGS_OF(number) ((epp_arg){ EPP_ARGS_KEY, EPP_ARG_U64, { (int64_t)(number) }, 0 })
+#endif
+
+/* ---- events ---- */
+
+/* Events have one of four categories, ONNX Runtime's. */
+typedef enum epp_category { EPP_SESSION = 0, EPP_NODE = 1, EPP_KERNEL = 2, EPP_API = 3 } epp_category;
+
+/* The number of sessions that record now; read it through EPPROF_ENABLED(). */
+EPP_EXPORT extern uint32_t epp_recording_count;
+
+/* True while any session of the process records; costs one load and a branch.  Use it to skip the preparation of names
+ * and args. */
+#if defined(__GNUC__)
+#define EPPROF_ENABLED() (__builtin_expect(__atomic_load_n(&epp_recording_count, __ATOMIC_RELAXED) != 0, 0))
+#else
+#define EPPROF_ENABLED() (epp_recording_count != 0)
+#endif
+
+/* Begins an event on the calling thread: reads the clock, then calls StartEvent of each profiler.
+ * Returns the event's id, unique in the process, or 0 if nothing records or 64 events are open here (counted).
+ * Never blocks, locks or, after a thread's first event, allocates, unless options.lossless is set.  Makes system calls
+ * (some 10 us) only where it finds no room in the first milliseconds of a session in a file without buffer_bytes.
+ * Thread: [event-thread]; not from a profiler's callback (then 0), not from a signal handler. */
+EPP_EXPORT uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name name);
+
+/* The slow form of epp_event_begin: interns `text` at each call.
+ * Thread: as epp_event_begin.  Ownership: the text is copied. */
+EPP_EXPORT uint64_t epp_event_begin_text(epp_session *session, epp_category category, const char *text);
+
+/* Ends an event: reads the clock, stores the record (from here on a kill cannot lose it), then calls StopEvent.
+ * Ending an outer event ends the inner ones as `unended`.  The end of an event that was begun on another thread is
+ * joined with its begin when the trace is read.  0 does nothing; an id of an earlier run is counted as
+ * EPP_LOSS_AFTER_END.
+ * Thread: [event-thread].  Ownership: args are borrowed for the call. */
+EPP_EXPORT void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count);
+
+/* As epp_event_end, for an event whose name and category are known only now (ONNX Runtime's StartEvent has no name).
+ * Thread: [event-thread].  Ownership: args are borrowed for the call. */
+EPP_EXPORT void epp_event_end_named(epp_session *session, uint64_t id, epp_category category, epp_name name,
+                                    const epp_arg *args, size_t args_count);
+
+/* Records an instant on the calling thread.
+ * Thread: [any-thread], here and below as epp_event_begin.  Ownership: args are borrowed for the call. */
+EPP_EXPORT void epp_instant_record(epp_session *session, epp_category category, epp_name name, const epp_arg *args,
+                                   size_t args_count);
+
+/* Records the current value of a counter of the process: the name identifies it, independent of the thread.  Viewers
+ * show one row for each name.  A counter per thread needs a name per thread.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_counter_record_i64(epp_session *session, epp_name name, int64_t value);
+EPP_EXPORT void epp_counter_record_f64(epp_session *session, epp_name name, double value);
+
+/* Records a flow, a link from one event to another by their ids, at the current time.  A flow from an event that
+ * launched device work to an event of category EPP_API means that the latter waited for the work: the work launched
+ * before the API event began had ended when the API event ended.
+ * Thread: [any-thread]. */
+EPP_EXPORT void epp_flow_record(epp_session *session, uint64_t from_id, uint64_t to_id);
+
+/* Begins and ends an event that need not nest in other events and may end on any thread (a request, a transfer).
+ * Thread: [any-thread].  Ownership: args are borrowed for the call. */
+EPP_EXPORT uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name name);
+EPP_EXPORT void epp_async_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count);
+
+/* ---- the host's clock ---- */
+
+/* Reads the host clock that gives the times of events (TSC if it is reliable, else CLOCK_MONOTONIC).
+ * Units: ticks; nominally epp_host_ticks_per_second() of them a second (traces contain clock pairs, which give the
+ * exact rate).
+ * Thread: [any-thread], [signal-safe]. */
+EPP_EXPORT uint64_t epp_host_ticks(void);
+EPP_EXPORT uint64_t epp_host_ticks_per_second(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,32 @@
+/* Converts one event of ONNX Runtime to a record of the trace. */
+#ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_EVENT_RECORD_H
+#define EPPROF_BRIDGES_ONNXRUNTIME_ORT_EVENT_RECORD_H
+
+#include "ort.h"
+
+#define ORT_EVENT_ARGS_MAX 20u
+
+struct ort_event_args {
+	epp_category category;
+	epp_name name;
+	const char *provider;          /* of a node; NULL: none */
+	int64_t start_us, duration_us; /* by ONNX Runtime, since the start of its profile; -1: an error */
+	size_t count;
+	epp_arg args[ORT_EVENT_ARGS_MAX];
+};
+
+/* Interns the keys; call it before the first read. */
+void ort_event_args_prepare(void);
+
+/* A thread's caches for recording its next events faster. Zeroed memory, freed with free. NULL: no memory. */
+struct ort_event_memory;
+struct ort_event_memory *ort_event_memory_create(void);
+
+/* Reads name, category, times and every arg with a known key. `started_us`: the earliest time, since the start of the
+ * profile, at which profilers after this one were started; -1: not recorded with this event. On an error the rest is
+ * omitted, and the error is returned.
+ * Ownership: the texts of the args belong to the event. */
+OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
+                               int64_t started_us, struct ort_event_memory *memory, struct ort_event_args *read);
+
+#endif

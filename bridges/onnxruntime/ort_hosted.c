@@ -1,0 +1,472 @@
+/* Hosts plugin libraries. Libraries of EPs are opened as ONNX Runtime opens them, with copies of its tables
+ * (ort_copies.c); their EPs run no nodes here but create profilers (ort_profilers.c). Other libraries are opened as
+ * profiler plugins of another framework.
+ *
+ * Each library's functions are called on a thread of its own, in steps that own all their data. A library whose
+ * function does not return in time is logged and not used any more; it stays loaded with all its data. */
+#include "ort_hosted.h"
+
+#include <bsd/string.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "bridges/shared/hosted_plugins.h"
+#include "epprof/profiler.h"
+#include "ort_copies.h"
+
+#define FACTORIES_MAX 4u
+#define DEVICES_MAX 8u
+
+struct library {
+	STAILQ_ENTRY(library) link;
+	char *place;      /* the environment variable or file that names it */
+	const char *file; /* last component of its path */
+	char *path;
+	epp_plugin *plugin; /* of another framework; then the members below are unused */
+	epp_plugin_thread *thread;
+	bool is_hung;
+	char hang[80]; /* which step has not returned */
+	char *name;    /* of its factory */
+	void *handle;
+	ReleaseEpApiFactoryFn release_factory;
+	OrtEpFactory *factories[FACTORIES_MAX];
+	size_t factories_count;
+	OrtEpFactory *factory; /* the one that supports the devices */
+	OrtEpDevice *ep_devices[DEVICES_MAX];
+	const OrtHardwareDevice *devices[DEVICES_MAX];
+	const OrtKeyValuePairs *metadata[DEVICES_MAX];
+	size_t devices_count;
+};
+
+struct ort_libraries {
+	const struct ort_host *host;
+	const OrtLogger *logger;
+	STAILQ_HEAD(, library) all;
+	size_t count;
+};
+
+struct ort_eps {
+	const struct ort_libraries *libraries;
+	const OrtLogger *logger;
+	size_t count;
+	struct {
+		struct library *library;
+		OrtEp *ep; /* NULL: a plugin of another framework */
+	} all[];
+};
+
+static OrtStatus *fail(const struct ort_host *host, const struct library *library, const char *reason)
+{
+	return ort_status_of(host, epp_status_create(EPP_PLUGIN, "%s: %s: %s", library->place, library->file, reason));
+}
+
+/* ---- steps ---- */
+
+/* Arguments and results of one call into a library. */
+struct step {
+	struct library *library;
+	const OrtApiBase *base;
+	const OrtLogger *logger;
+	const OrtHardwareDevice *const *devices;
+	size_t devices_count;
+	const OrtSessionOptions *options;
+	OrtEp *ep;
+	OrtEpProfilerImpl *profiler;
+	OrtStatus *status;
+};
+
+/* Runs a step on the library's thread and copies its results to `step`. Logs it if it hangs. */
+static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger, const char *name,
+                            void (*run)(void *step), struct step *step)
+{
+	struct library *library = step->library;
+	struct step *called = library->is_hung ? NULL : malloc(sizeof(*called));
+	if (library->is_hung)
+		return NULL;
+	if (!called)
+		return ort_status_of(host, epp_status_no_memory());
+	*called = *step;
+	epp_status *failure = epp_plugin_thread_call(library->thread, name, run, free, called);
+	if (!failure) {
+		*step = *called;
+		free(called);
+		return step->status;
+	}
+	library->is_hung = true;
+	strlcpy(library->hang, epp_status_message(failure), sizeof(library->hang));
+	failure = epp_status_prefix(failure, "epprof: %s: %s", library->place, library->file);
+	ort_log(host, logger, ORT_LOGGING_LEVEL_ERROR, ort_status_of(host, failure));
+	return NULL;
+}
+
+static void create_factories(void *argument)
+{
+	struct step *step = argument;
+	struct library *library = step->library;
+	CreateEpApiFactoriesFn create;
+	*(void **)&create = dlsym(library->handle, "CreateEpFactories");
+	step->status = create(library->file, step->base, step->logger, library->factories, FACTORIES_MAX,
+	                      &library->factories_count);
+}
+
+static void get_name(void *argument)
+{
+	struct step *step = argument;
+	const char *name = step->library->factory->GetName(step->library->factory);
+	step->library->name = strdup(name ? name : step->library->file);
+}
+
+/* Uses the first factory that supports any of the devices. */
+static void get_devices(void *argument)
+{
+	struct step *step = argument;
+	struct library *library = step->library;
+	for (size_t i = 0; i < library->factories_count && !library->devices_count && !step->status; i++) {
+		library->factory = library->factories[i];
+		step->status = library->factory->GetSupportedDevices(library->factory, step->devices,
+		                                                     step->devices_count, library->ep_devices,
+		                                                     DEVICES_MAX, &library->devices_count);
+	}
+	if (!step->status && library->devices_count)
+		get_name(step);
+}
+
+static void create_ep(void *argument)
+{
+	struct step *step = argument;
+	const struct library *library = step->library;
+	step->status = library->factory->CreateEp(library->factory, library->devices, library->metadata,
+	                                          library->devices_count, step->options, step->logger, &step->ep);
+}
+
+static void release_ep(void *argument)
+{
+	const struct step *step = argument;
+	step->library->factory->ReleaseEp(step->library->factory, step->ep);
+}
+
+static void create_profiler(void *argument)
+{
+	struct step *step = argument;
+	step->status = step->ep->CreateProfiler(step->ep, &step->profiler);
+}
+
+/* Returns the last status. */
+static void release_factories(void *argument)
+{
+	struct step *step = argument;
+	const struct library *library = step->library;
+	for (size_t i = 0; i < library->factories_count && library->factories[i]; i++) {
+		OrtStatus *status = library->release_factory(library->factories[i]);
+		if (status)
+			step->status = status;
+	}
+}
+
+/* ---- libraries ---- */
+
+static OrtStatus *factory_check(const struct ort_host *host, const struct library *library, const OrtEpFactory *factory)
+{
+	bool whole = factory && factory->ort_version_supported >= EPPROF_ORT_API_VERSION_MIN && factory->GetName &&
+	             factory->GetSupportedDevices && factory->CreateEp && factory->ReleaseEp;
+	return whole ? NULL : fail(host, library, "a factory is NULL, lacks a function, or has an API version below 25");
+}
+
+/* Opens a profiler plugin of another framework. A library of no known kind fails here. */
+static OrtStatus *plugin_open(const struct ort_host *host, const OrtLogger *logger, struct library *library)
+{
+	dlclose(library->handle);
+	library->handle = NULL;
+	epp_status *status = epp_plugin_load(library->path, &library->plugin);
+	library->is_hung = epp_status_code(status) == EPP_TIMEOUT;
+	strlcpy(library->hang, library->is_hung ? epp_status_message(status) : "", sizeof(library->hang));
+	status = epp_status_prefix(status, "%s", library->place);
+	if (!library->is_hung && status)
+		return ort_status_of(host, status);
+	ort_log(host, logger, ORT_LOGGING_LEVEL_ERROR, ort_status_of(host, status));
+	return library->plugin && epp_plugin_symbol(library->plugin, BRIDGE_SYMBOL)
+	           ? fail(host, library, "is a bridge itself")
+	           : NULL;
+}
+
+static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *base, const OrtLogger *logger,
+                               struct library *library)
+{
+	library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
+	if (!library->handle)
+		return fail(host, library, dlerror());
+	*(void **)&library->release_factory = dlsym(library->handle, "ReleaseEpFactory");
+	if (!dlsym(library->handle, "CreateEpFactories"))
+		return plugin_open(host, logger, library);
+	if (!library->release_factory)
+		return fail(host, library, "no symbol 'ReleaseEpFactory'");
+	if (dlsym(library->handle, BRIDGE_SYMBOL))
+		return fail(host, library, "is a bridge itself");
+	OrtStatus *status = ort_status_of(host, epp_plugin_thread_create(&library->thread));
+	if (status)
+		return status;
+	struct step step = { .library = library, .base = base, .logger = logger };
+	status = call_step(host, logger, "CreateEpFactories", create_factories, &step);
+	if (library->is_hung)
+		return status;
+	size_t count = library->factories_count;
+	library->factories_count = status || count > FACTORIES_MAX ? 0 : count;
+	if (status)
+		return status;
+	if (!count || count > FACTORIES_MAX)
+		return fail(host, library, "CreateEpFactories: it created no factory, or more than the array holds");
+	for (size_t i = 0; i < count && !status; i++)
+		status = factory_check(host, library, library->factories[i]);
+	return status;
+}
+
+/* A hung library keeps everything that it may still use. */
+static void library_close(const struct ort_host *host, struct library *library)
+{
+	struct step step = { .library = library };
+	OrtStatus *status = NULL;
+	for (size_t i = 0; !library->is_hung && i < library->devices_count; i++)
+		host->ep->ReleaseEpDevice(library->ep_devices[i]);
+	if (!library->is_hung && library->factories_count)
+		status = call_step(host, NULL, "ReleaseEpFactory", release_factories, &step);
+	if (status)
+		host->api->ReleaseStatus(status);
+	epp_status_destroy(epp_plugin_unload(library->plugin));
+	if (library->is_hung)
+		return;
+	if (library->handle)
+		dlclose(library->handle);
+	epp_plugin_thread_destroy(library->thread);
+	free(library->name);
+	free(library->place);
+	free(library->path);
+	free(library);
+}
+
+static OrtStatus *library_add(struct ort_libraries *libraries, const OrtApiBase *base, const OrtLogger *logger,
+                              const char *place, const char *path)
+{
+	struct library *library = calloc(1, sizeof(*library));
+	if (!library)
+		return ort_status_of(libraries->host, epp_status_no_memory());
+	library->place = strdup(place);
+	library->path = strdup(path);
+	OrtStatus *status = NULL;
+	if (!library->place || !library->path) {
+		status = ort_status_of(libraries->host, epp_status_no_memory());
+	} else {
+		const char *slash = strrchr(library->path, '/');
+		library->file = slash ? slash + 1 : library->path;
+		ort_log(libraries->host, logger, ORT_LOGGING_LEVEL_WARNING,
+		        ort_status_of(libraries->host, epp_path_check(path)));
+		status = slash ? library_open(libraries->host, base, logger, library)
+		               : fail(libraries->host, library, "not a path: './' in front means the working directory");
+	}
+	if (status) {
+		library_close(libraries->host, library);
+		return status;
+	}
+	STAILQ_INSERT_TAIL(&libraries->all, library, link);
+	libraries->count++;
+	return NULL;
+}
+
+struct loading {
+	struct ort_libraries *libraries;
+	const OrtLogger *logger;
+	OrtStatus *status;
+};
+
+static void load(void *user, const char *place, const char *path)
+{
+	struct loading *loading = user;
+	const struct ort_host *host = loading->libraries->host;
+	const OrtApiBase *base = ort_copies_base(host);
+	if (loading->status)
+		return;
+	OrtStatus *status = base ? library_add(loading->libraries, base, loading->logger, place, path)
+	                         : host->api->CreateStatus(ORT_FAIL,
+	                                                   "epprof: there is a second ONNX Runtime in this process");
+	if (strcmp(place, "EPPROF_PROFILERS") != 0)
+		ort_log(host, loading->logger, ORT_LOGGING_LEVEL_WARNING, status);
+	else
+		loading->status = status;
+}
+
+OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries)
+{
+	*libraries = NULL;
+	struct ort_libraries *made = calloc(1, sizeof(*made));
+	if (!made)
+		return ort_status_of(host, epp_status_no_memory());
+	made->host = host;
+	made->logger = logger;
+	STAILQ_INIT(&made->all);
+	struct loading loading = { made, logger, NULL };
+	epp_plugin_find_hosted(load, &loading);
+	if (loading.status || !made->count)
+		ort_libraries_unload(made);
+	else
+		*libraries = made;
+	return loading.status;
+}
+
+static OrtStatus *find_devices(const struct ort_host *host, const OrtLogger *logger, struct library *library,
+                               const OrtHardwareDevice *const *devices, size_t count)
+{
+	struct step step = { .library = library, .devices = devices, .devices_count = count };
+	OrtStatus *status = call_step(host, logger, "GetSupportedDevices", get_devices, &step);
+	/* A hung call may still use the library's data. */
+	if (library->is_hung)
+		return status;
+	size_t found = library->devices_count;
+	if (status || found > DEVICES_MAX)
+		library->devices_count = 0;
+	if (status)
+		return status;
+	if (found > DEVICES_MAX)
+		return fail(host, library, "GetSupportedDevices: it returned more devices than the array holds");
+	if (!found)
+		return fail(host, library, "GetSupportedDevices: it supports none of the devices");
+	if (!library->name)
+		return ort_status_of(host, epp_status_no_memory());
+	for (size_t i = 0; i < library->devices_count; i++) {
+		library->devices[i] = host->api->EpDevice_Device(library->ep_devices[i]);
+		library->metadata[i] = host->api->EpDevice_EpMetadata(library->ep_devices[i]);
+	}
+	return NULL;
+}
+
+OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices, size_t count)
+{
+	OrtStatus *status = NULL;
+	struct library *library;
+	if (!libraries)
+		return NULL;
+	STAILQ_FOREACH(library, &libraries->all, link)
+		if (!status && !library->plugin && !library->is_hung && !library->devices_count)
+			status = find_devices(libraries->host, libraries->logger, library, devices, count);
+	return status;
+}
+
+void ort_libraries_unload(struct ort_libraries *libraries)
+{
+	while (libraries && !STAILQ_EMPTY(&libraries->all)) {
+		struct library *library = STAILQ_FIRST(&libraries->all);
+		STAILQ_REMOVE_HEAD(&libraries->all, link);
+		library_close(libraries->host, library);
+	}
+	free(libraries);
+}
+
+/* ---- EPs ---- */
+
+OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessionOptions *options,
+                          const OrtLogger *logger, struct ort_eps **eps)
+{
+	*eps = NULL;
+	if (!libraries)
+		return NULL;
+	const struct ort_host *host = libraries->host;
+	struct ort_eps *made = calloc(1, sizeof(*made) + libraries->count * sizeof(made->all[0]));
+	if (!made)
+		return ort_status_of(host, epp_status_no_memory());
+	made->libraries = libraries;
+	made->logger = logger;
+	OrtStatus *status = NULL;
+	struct library *library;
+	STAILQ_FOREACH(library, &libraries->all, link) {
+		struct step step = { .library = library, .options = options, .logger = logger };
+		if (library->plugin)
+			made->all[made->count++].library = library;
+		if (status || library->is_hung || !library->factory)
+			continue;
+		status = call_step(host, logger, "CreateEp", create_ep, &step);
+		if (!status && !library->is_hung && !step.ep)
+			status = fail(host, library, "CreateEp: it created no EP");
+		if (!status && step.ep) {
+			made->all[made->count].library = library;
+			made->all[made->count++].ep = step.ep;
+		}
+	}
+	if (status)
+		ort_eps_release(made);
+	else
+		*eps = made;
+	return status;
+}
+
+void ort_eps_release(struct ort_eps *eps)
+{
+	for (size_t i = 0; eps && i < eps->count; i++) {
+		struct step step = { .library = eps->all[i].library, .ep = eps->all[i].ep };
+		OrtStatus *status = step.ep ? call_step(eps->libraries->host, eps->logger, "ReleaseEp", release_ep, &step)
+		                            : NULL;
+		if (status)
+			eps->libraries->host->api->ReleaseStatus(status);
+	}
+	free(eps);
+}
+
+/* ---- their profilers ---- */
+
+static bool is_whole(const OrtEpProfilerImpl *profiler)
+{
+	return profiler->ort_version_supported >= EPPROF_ORT_API_VERSION_MIN && profiler->Release &&
+	       profiler->StartProfiling && profiler->EndProfiling;
+}
+
+static OrtStatus *make_of_ep(const struct ort_eps *eps, size_t index, OrtEpProfilerImpl **profiler)
+{
+	const struct ort_host *host = eps->libraries->host;
+	struct step step = { .library = eps->all[index].library, .ep = eps->all[index].ep };
+	if (step.ep->ort_version_supported < EPPROF_ORT_API_VERSION_MIN || !step.ep->CreateProfiler)
+		return fail(host, step.library, "it does not profile");
+	OrtStatus *status = call_step(host, eps->logger, "CreateProfiler", create_profiler, &step);
+	if (status || !step.profiler)
+		return status;
+	if (!is_whole(step.profiler))
+		return fail(host, step.library,
+		            "CreateProfiler: the profiler lacks a function, or has an API version below 25");
+	status = ort_status_of(host, epp_plugin_thread_assign(step.library->thread, step.profiler));
+	if (!status)
+		*profiler = step.profiler;
+	return status;
+}
+
+void ort_eps_report_hung(const struct ort_eps *eps, epp_session *session)
+{
+	const struct library *library;
+	STAILQ_FOREACH(library, &eps->libraries->all, link)
+		if (library->is_hung)
+			epp_session_report_hang(session, library->name ? library->name : library->file, library->hang);
+}
+
+size_t ort_eps_count(const struct ort_eps *eps)
+{
+	return eps->count;
+}
+
+const struct ort_host *ort_eps_host(const struct ort_eps *eps)
+{
+	return eps->libraries->host;
+}
+
+const OrtLogger *ort_eps_logger(const struct ort_eps *eps)
+{
+	return eps->logger;
+}
+
+OrtStatus *ort_eps_profiler(const struct ort_eps *eps, size_t index, struct ort_eps_profiler *made)
+{
+	const struct library *library = eps->all[index].library;
+	*made = (struct ort_eps_profiler){ .is_hosted = library->plugin != NULL };
+	if (library->plugin) {
+		made->label = epp_plugin_name(library->plugin);
+		return ort_status_of(eps->libraries->host, epp_plugin_profiler_create(library->plugin, &made->profiler));
+	}
+	made->label = library->name;
+	return make_of_ep(eps, index, &made->profiler);
+}

@@ -1,0 +1,226 @@
+/* Adds the events of plugins of other frameworks to ONNX Runtime's profile. Such a plugin uses neither ONNX Runtime's
+ * container nor its clock. In the trace its events are placed on the host's clock and joined to the host's events, so
+ * they are read from the trace, through the timeline, after all have been recorded.
+ *
+ * In ONNX Runtime's profile they look like events of EPs that use the kit (ep_kit/batch.h): the device is the process
+ * and the stream the thread, and both are args too; a call on the host has its own process and thread. If two plugins
+ * have a device with the same number, one gets another process number; the arg has the plugin's own number. Texts are
+ * prepared as in the kit (ep_kit/json_text.h). */
+#include "ort_plugin_events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ep_kit/json_text.h"
+#include "epprof/timeline.h"
+#include "ort_copies.h"
+
+#define ARGS_MAX 64u
+#define NUMBER_BYTES 32u
+
+/* The event under construction, and all events created so far. */
+struct filling {
+	const struct ort_plugin_events *of;
+	const epp_trace *trace;
+	int64_t epoch_ns; /* epoch of the timeline, since the start of ONNX Runtime's profile */
+	struct json_text text;
+	size_t count;
+	const char *keys[ARGS_MAX], *values[ARGS_MAX];
+	char numbers[ARGS_MAX][NUMBER_BYTES];
+	OrtProfilingEvent **events;
+	size_t events_count, events_room;
+};
+
+static epp_status *failed(const struct filling *filling, OrtStatus *status)
+{
+	const OrtApi *api = filling->of->host->api;
+	if (!status)
+		return NULL;
+	epp_status *given = epp_status_create(EPP_PLUGIN, "%s", api->GetErrorMessage(status));
+	api->ReleaseStatus(status);
+	return given;
+}
+
+/* ---- args ---- */
+
+static void arg_number(struct filling *filling, const char *key, int64_t value)
+{
+	if (filling->count == ARGS_MAX)
+		return;
+	snprintf(filling->numbers[filling->count], NUMBER_BYTES, "%" PRId64, value);
+	filling->keys[filling->count] = key;
+	filling->values[filling->count] = filling->numbers[filling->count];
+	filling->count++;
+}
+
+/* Prepares text of any bytes for ONNX Runtime. */
+static const char *prepared(struct filling *filling, const char *bytes, size_t count, bool is_value)
+{
+	/* The raw text is put at the end of the buffer; the prepared text is written to the first free position. */
+	struct json_text *text = &filling->text;
+	char *raw = text->bytes + text->room - count - 1;
+	for (size_t i = 0; i < count; i++)
+		raw[i] = bytes[i] ? bytes[i] : '?';
+	raw[count] = 0;
+	return json_text_add(text, raw, is_value);
+}
+
+static void arg_of_event(struct filling *filling, const epp_trace_arg *arg)
+{
+	char *number = filling->numbers[filling->count];
+	const char *value = number;
+	if (arg->type == EPP_ARG_TEXT)
+		value = prepared(filling, arg->value.text, arg->text_bytes, true);
+	else if (arg->type == EPP_ARG_U64)
+		snprintf(number, NUMBER_BYTES, "%" PRIu64, arg->value.u64);
+	else if (arg->type == EPP_ARG_F64)
+		snprintf(number, NUMBER_BYTES, "%.17g", arg->value.f64);
+	else
+		snprintf(number, NUMBER_BYTES, "%" PRId64, arg->value.i64);
+	filling->keys[filling->count] = prepared(filling, arg->key, arg->key_bytes, false);
+	filling->values[filling->count++] = value;
+}
+
+/* Reserves room for all prepared texts of an event, and for the longest raw text. */
+static epp_status *room_for_texts(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
+{
+	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
+	size_t plugin_bytes = plugin ? strlen(plugin) + 1 : 0;
+	size_t bytes = event->name_bytes + 1 + plugin_bytes;
+	size_t longest = event->name_bytes + 1 > plugin_bytes ? event->name_bytes + 1 : plugin_bytes;
+	epp_trace_arg arg;
+	for (size_t cursor = 0; epp_event_args(timeline, event, &cursor, &arg);) {
+		size_t text_bytes = arg.type == EPP_ARG_TEXT ? arg.text_bytes : 0;
+		bytes += arg.key_bytes + text_bytes + 2;
+		longest = arg.key_bytes >= longest ? arg.key_bytes + 1 : longest;
+		longest = text_bytes >= longest ? text_bytes + 1 : longest;
+	}
+	return json_text_reset(&filling->text, bytes * JSON_ESCAPE_BYTES_MAX + longest) ? NULL : epp_status_no_memory();
+}
+
+/* ---- events ---- */
+
+static int64_t microseconds(int64_t ns)
+{
+	return ns / 1000 - (ns % 1000 < 0);
+}
+
+static int32_t folded(int64_t stream)
+{
+	return stream == (int32_t)stream ? (int32_t)stream : (int32_t)(stream ^ stream >> 32);
+}
+
+static void fill_args(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
+{
+	uint64_t ort_id = event->parent ? filling->of->ort_id_of(filling->of->user, event->parent) : 0;
+	epp_trace_arg arg;
+	filling->count = 0;
+	if (ort_id)
+		arg_number(filling, "ort_correlation_id", (int64_t)ort_id);
+	if (event->track->device >= 0) {
+		arg_number(filling, "device", event->track->device);
+		arg_number(filling, "stream", event->track->stream);
+	}
+	arg_number(filling, "error_ns", event->start_error_ns);
+	filling->keys[filling->count] = ORT_HOSTED_KEY;
+	filling->values[filling->count++] = ORT_HOSTED_VALUE;
+	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
+	if (plugin) {
+		filling->keys[filling->count] = ORT_PLUGIN_KEY;
+		filling->values[filling->count++] = prepared(filling, plugin, strlen(plugin), true);
+	}
+	for (size_t cursor = 0; filling->count < ARGS_MAX && epp_event_args(timeline, event, &cursor, &arg);)
+		arg_of_event(filling, &arg);
+}
+
+static epp_status *event_make(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
+{
+	int64_t start_ns = filling->epoch_ns + event->start_ns;
+	int64_t start_us = microseconds(start_ns);
+	bool is_call = event->track->device < 0;
+	if (filling->events_count == filling->events_room) {
+		size_t room = filling->events_room ? filling->events_room * 2 : 1024;
+		OrtProfilingEvent **larger = reallocarray(filling->events, room, sizeof(OrtProfilingEvent *));
+		if (!larger)
+			return epp_status_no_memory();
+		filling->events = larger;
+		filling->events_room = room;
+	}
+	epp_status *status = room_for_texts(filling, timeline, event);
+	if (status)
+		return status;
+	const char *name = prepared(filling, event->name, event->name_bytes, false);
+	fill_args(filling, timeline, event);
+	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
+	/* A plugin may be hosted in a shared trace once per session, always with the same label, so the label's number
+	 * is the owner. */
+	epp_name owner = plugin ? epp_name_intern(plugin) : 0;
+	int32_t process_id = is_call ? (int32_t)event->track->pid
+	                             : ort_devices_number(filling->of->devices, owner, -1 - event->track->device);
+	OrtProfilingEventCategory category = is_call ? OrtProfilingEventCategory_API : OrtProfilingEventCategory_KERNEL;
+	status = failed(filling, filling->of->host->ep->CreateProfilingEvent(
+				     category, process_id, folded(event->track->stream), name, start_us,
+				     microseconds(start_ns + event->duration_ns) - start_us, filling->keys,
+				     filling->values, filling->count, &filling->events[filling->events_count]));
+	filling->events_count += !status;
+	return status;
+}
+
+static bool is_wanted(const struct filling *filling, const epp_event *event)
+{
+	int32_t producer = event->track->producer;
+	int64_t start_ns = event->start_ns + filling->epoch_ns;
+	return event->kind == EPP_EVENT_SLICE && producer >= 0 && producer < 64 &&
+	       filling->of->producers >> producer & 1 && start_ns >= 0 &&
+	       start_ns - event->start_error_ns <= filling->of->duration_ns;
+}
+
+static epp_status *read_events(struct filling *filling, epp_trace *trace)
+{
+	const epp_timeline_options window = { .struct_size = sizeof(window),
+		                              .from_ns = -filling->epoch_ns,
+		                              .to_ns = INT64_MAX };
+	epp_timeline *timeline;
+	const epp_event *event;
+	epp_status *status = epp_timeline_create(trace, &window, &timeline);
+	if (status)
+		return status;
+	while (!status && epp_timeline_next(timeline, &event))
+		if (is_wanted(filling, event))
+			status = event_make(filling, timeline, event);
+	if (!status)
+		status = epp_timeline_status(timeline);
+	epp_timeline_destroy(timeline);
+	return status;
+}
+
+OrtStatus *ort_plugin_events_fill(const struct ort_plugin_events *plugins, OrtProfilingEventsContainer *container)
+{
+	const OrtEpApi *ep = plugins->host->ep;
+	struct filling filling = { .of = plugins };
+	filling.text.is_escaped_later = plugins->host->version >= JSON_ESCAPING_ORT_VERSION;
+	epp_trace *trace;
+	epp_status *status = epp_trace_open_session(plugins->session, &trace);
+	if (!status) {
+		filling.trace = trace;
+		filling.epoch_ns = epp_trace_get_info(trace)->epoch_unix_ns - plugins->profile_unix_ns;
+		status = read_events(&filling, trace);
+		epp_trace_close(trace);
+	}
+	/* In one batch, because ONNX Runtime copies its existing events at each call. After an error the events read so
+	 * far are added. */
+	OrtStatus *added = NULL;
+	if (filling.events_count)
+		added = ep->ProfilingEventsContainer_AddEvents(
+		    container, (const OrtProfilingEvent *const *)filling.events, filling.events_count);
+	for (size_t i = 0; i < filling.events_count; i++)
+		ep->ReleaseProfilingEvent(filling.events[i]);
+	free(filling.events);
+	free(filling.text.bytes);
+	OrtStatus *given = ort_status_of(plugins->host, epp_status_prefix(status, "epprof: events of plugins"));
+	if (added && given)
+		plugins->host->api->ReleaseStatus(added);
+	return given ? given : added;
+}

@@ -1,0 +1,68 @@
+"""PyTorch under `epprof record`: its profiler runs from the import to the end.  With plugins, the bridge is loaded, and writes a trace
+of PyTorch's operations and of the plugins' events."""
+import functools
+import mmap
+import os
+from pathlib import Path
+
+from epprof_record_hooks import FOLDER, begins_later, find_library, note
+from epprof_record_session import WITHOUT_PLUGINS, Session, has_plugins
+
+
+def _load_bridge(torch):
+    """The bridge works only in the torch that it was compiled against, whose version is in the file."""
+    try:
+        path, version = find_library("libepprof_kineto.so"), torch.__version__.partition("+")[0]
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            if mapped.find(f"compiled for torch {version}\0".encode()) < 0:
+                raise RuntimeError(f"{path} is compiled for another torch than {version}")
+        torch.ops.load_library(path)
+        return True
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        note(f"PyTorch {WITHOUT_PLUGINS}: {error}; docs/pytorch.md shows how to make the bridge")
+        return False
+
+
+class _Session(Session):
+    def __init__(self, torch):
+        super().__init__("PyTorch")
+        self._torch = torch
+
+    def config(self):
+        return self._torch.profiler._ExperimentalConfig(profile_all_threads=True)
+
+    def begin(self):
+        config = self.config()
+        if has_plugins() and _load_bridge(self._torch):
+            # torch.profiler has the device PrivateUse1 only after the program has named it.
+            session = self._torch.autograd.profiler.profile(use_kineto=True, experimental_config=config)
+            session.profiler_kind = self._torch.autograd.ProfilerState.KINETO_PRIVATEUSE1
+            session.kineto_activities.add(self._torch.profiler.ProfilerActivity.PrivateUse1)
+        else:
+            session = self._torch.profiler.profile(experimental_config=config)
+        session.__enter__()
+        return session
+
+    def end(self, session, path):
+        session.__exit__(None, None, None)
+        # Without a plugin that could be loaded, the bridge has not written a trace.
+        if not any(Path(FOLDER).glob(f"*.{os.getpid()}.*.epp")):
+            session.export_chrome_trace(path)
+
+
+def set_up(torch):
+    import torch.profiler  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    session = _Session(torch)
+    if begins_later():
+        # The first profile of a process takes seconds to start, and the recording should begin in time.
+        with torch.profiler.profile(experimental_config=session.config()):
+            pass
+    session.start()
+    profile = torch.autograd.profiler.profile
+    original = profile._prepare_trace
+
+    @functools.wraps(original)
+    def prepare(self):
+        session.give_way()
+        original(self)
+    profile._prepare_trace = prepare

@@ -1,0 +1,66 @@
+/* Loads the plugins that a bridge hosts. */
+#include "hosted_plugins.h"
+
+#include <bsd/string.h>
+#include <string.h>
+
+#include "epprof/profiler.h"
+
+#define HUNG_MAX 32u /* the maximum of accounts in a session */
+
+const char epprof_bridge_variables[] = "EPPROF_PROFILERS:KINETO_PLUGIN_PATH";
+
+/* For the life of the process, as the plugins. */
+static struct {
+	size_t count;
+	struct {
+		char label[64], note[80];
+	} all[HUNG_MAX];
+} hung;
+
+struct loading {
+	epp_plugin_found_fn found;
+	void *user;
+};
+
+static void remember_hung(const char *path, const char *note)
+{
+	const char *slash = strrchr(path, '/');
+	if (hung.count == HUNG_MAX)
+		return;
+	strlcpy(hung.all[hung.count].label, slash ? slash + 1 : path, sizeof(hung.all[0].label));
+	strlcpy(hung.all[hung.count++].note, note, sizeof(hung.all[0].note));
+}
+
+static epp_status *load(const char *path, epp_plugin **plugin)
+{
+	epp_status *status = epp_plugin_load(path, plugin);
+	if (epp_status_code(status) == EPP_TIMEOUT)
+		remember_hung(path, epp_status_message(status));
+	if (status || !epp_plugin_symbol(*plugin, BRIDGE_SYMBOL))
+		return status;
+	epp_status_destroy(epp_plugin_unload(*plugin));
+	*plugin = NULL;
+	return epp_status_create(EPP_INVALID_ARGUMENT, "%s: is a bridge itself", path);
+}
+
+static void load_named(void *user, const char *place, const char *path)
+{
+	const struct loading *loading = user;
+	epp_plugin *plugin;
+	epp_status *status = epp_status_prefix(load(path, &plugin), "%s", place);
+	loading->found(loading->user, path, plugin, status);
+	epp_status_destroy(status);
+}
+
+void hosted_plugins_load(epp_plugin_found_fn found, void *user)
+{
+	struct loading loading = { found, user };
+	epp_plugin_find_hosted(load_named, &loading);
+}
+
+void hosted_plugins_report_hung(epp_session *session)
+{
+	for (size_t i = 0; i < hung.count; i++)
+		epp_session_report_hang(session, hung.all[i].label, hung.all[i].note);
+}

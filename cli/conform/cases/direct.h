@@ -1,0 +1,23 @@
+/* Calls of an OrtEpProfilerImpl's entries by the case itself.  A session records, so that the profiler can deliver
+ * events, but it does not call the profiler. */
+#ifndef EPPROF_CLI_CONFORM_CASES_DIRECT_H
+#define EPPROF_CLI_CONFORM_CASES_DIRECT_H
+
+#include "cli/conform/conform.h"
+#include "epprof/profiler.h"
+
+struct direct {
+	OrtEpProfilerImpl *profiler;
+	OrtProfilingEventsContainer *container;
+	OrtProfilingEvent *node; /* for StopEvent */
+};
+
+/* Loads the plugin and makes a profiler, or skips the case. */
+struct direct direct_open(const struct conform *conform);
+OrtStatus *direct_start(const struct direct *direct);
+OrtStatus *direct_end(const struct direct *direct);
+/* Return NULL if the profiler has no such entry. */
+OrtStatus *direct_start_event(const struct direct *direct, uint64_t id);
+OrtStatus *direct_stop_event(const struct direct *direct, uint64_t id);
+
+#endif

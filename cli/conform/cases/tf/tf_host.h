@@ -1,0 +1,60 @@
+/* A host of TensorFlow's pluggable profilers that calls a library's functions itself, without libepprof, and checks what
+ * they write. */
+#ifndef EPPROF_CLI_CONFORM_CASES_TF_TF_HOST_H
+#define EPPROF_CLI_CONFORM_CASES_TF_TF_HOST_H
+
+#include "cli/conform/conform.h"
+#include "epprof/abi/tf.h"
+
+#define TF_GUARD_BYTES 64
+/* Units of work in a run.  The cases that use a session give the device other numbers. */
+#define TF_WORK_COUNT 3
+
+struct tf_host {
+	const struct conform *conform;
+	int (*work)(int count); /* NULL: none */
+	void (*init)(TF_ProfilerRegistrationParams *params, TF_Status *status);
+	TF_Status *status;
+	struct {
+		TF_Status *(*create)(void);
+		void (*set)(TF_Status *status, TF_Code code, const char *message);
+		TF_Code (*code)(const TF_Status *status);
+		const char *(*message)(const TF_Status *status);
+	} statuses;
+	char message[128]; /* of the last error */
+
+	/* What the plugin fills, each with bytes behind it that it must leave as they are. */
+	TF_ProfilerRegistrationParams params;
+	uint8_t params_guard[TF_GUARD_BYTES];
+	TP_Profiler profiler;
+	uint8_t profiler_guard[TF_GUARD_BYTES];
+	TP_ProfilerFns fns;
+	uint8_t fns_guard[TF_GUARD_BYTES];
+};
+
+/* Opens the library and prepares the structs as TensorFlow does, or skips the case. */
+void tf_open(const struct conform *conform, struct tf_host *host);
+/* Calls TF_InitProfiler.  Returns false after an error. */
+bool tf_init(struct tf_host *host);
+/* Calls the functions of the registration that destroy, if there are any. */
+void tf_destroy(const struct tf_host *host, TP_Profiler *profiler, TP_ProfilerFns *fns);
+/* Opens the library and registers it, or skips the case. */
+void tf_register(const struct conform *conform, struct tf_host *host);
+/* Returns the number of bytes that were changed. */
+size_t tf_guard_check(const uint8_t guard[TF_GUARD_BYTES]);
+
+/* Each returns false after an error of the plugin. */
+bool tf_start(struct tf_host *host);
+bool tf_stop(struct tf_host *host);
+/* With `buffer` NULL it sets the size of the data. */
+bool tf_collect(struct tf_host *host, uint8_t *buffer, size_t *bytes);
+
+/* Fails the case if the call returned an error. */
+void tf_expect(const struct tf_host *host, const char *step, bool is_done);
+
+/* Starts, gives the device work if there is any, and stops. */
+void tf_run(struct tf_host *host);
+/* A run in the usual order, with its data collected.  Returns their size. */
+size_t tf_run_as_usual(struct tf_host *host);
+
+#endif

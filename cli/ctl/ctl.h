@@ -1,0 +1,76 @@
+/* Declarations shared by the files of epprof ctl.
+ *
+ * A recording process listens on a socket in a folder of its user.  The protocol is in docs/control.md. */
+#ifndef EPPROF_CLI_CTL_CTL_H
+#define EPPROF_CLI_CTL_CTL_H
+
+#include "cli/cli.h"
+
+/* ---- ctl_socket.c: the sockets of recording processes ---- */
+
+struct ctl_socket {
+	char path[108];
+	long long pid;
+};
+
+struct ctl_sockets {
+	struct ctl_socket *items; /* in the order of their pids */
+	size_t count;
+};
+
+/* Finds the sockets in the folders of this user: those of EPPROF_CONTROL and XDG_RUNTIME_DIR, /run/user/UID and
+ * /tmp/epprof-UID.  Folders that others can write to are ignored.  Sockets of processes that have ended are left out, and
+ * removed with `removes`.  Released by ctl_sockets_deinit.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *ctl_sockets_find(struct ctl_sockets *sockets, bool removes) EPP_MUST_CHECK;
+void ctl_sockets_deinit(struct ctl_sockets *sockets);
+
+/* ---- ctl_request.c: a request and its answer ---- */
+
+#define CTL_FIELDS_MAX 16
+
+/* A line of an answer; the texts belong to the answer. */
+struct ctl_line {
+	const char *fields[CTL_FIELDS_MAX];
+	size_t count;
+};
+
+struct ctl_answer {
+	char *text;
+	struct ctl_line *lines; /* at least one; the first begins with "ok" */
+	size_t count;
+};
+
+/* Sends a request, without its line end, and waits for the answer for `timeout_s`.  Released by ctl_answer_deinit, also
+ * after a failure.  Errors: EPP_NOT_FOUND (nobody listens), EPP_TIMEOUT, EPP_IO, EPP_WRONG_STATE (the process refuses; its
+ * reason), EPP_OUT_OF_MEMORY. */
+epp_status *ctl_request(const struct ctl_socket *to, const char *request, int timeout_s, struct ctl_answer *answer)
+    EPP_MUST_CHECK;
+void ctl_answer_deinit(struct ctl_answer *answer);
+
+/* Returns the value of a field NAME=VALUE; "" if the line has none. */
+const char *ctl_field(const struct ctl_line *line, const char *name);
+/* The same for a number; 0 for anything else. */
+uint64_t ctl_number(const struct ctl_line *line, const char *name);
+
+/* ---- ctl_status.c: list and status ---- */
+
+/* The events of a session, from its line of `status`, without those that were lost. */
+uint64_t ctl_kept_events(const struct ctl_line *line);
+
+/* Print the sessions of all processes, or of one with its figures, as a table or as JSON.  Return an enum cli_exit. */
+int ctl_list(const struct ctl_sockets *sockets, bool is_json);
+int ctl_status(const struct ctl_socket *socket, bool is_json);
+
+/* ---- ctl_snapshot.c ---- */
+
+struct ctl_snapshot {
+	const char *output;
+	int64_t last_ns;   /* INT64_MAX: all */
+	long long session; /* its number; 0: the only one */
+	bool force;
+};
+
+/* Writes what a session of the process holds into a trace.  Returns an enum cli_exit. */
+int ctl_snapshot(const struct ctl_socket *socket, const struct ctl_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,77 @@
+/* Declarations shared by the files of epprof record.
+ *
+ * The command runs a program with EPPROF_OUTPUT set to a name in a folder of its own, beside the output.  Each process
+ * of the program writes a trace there.  When the program has ended, the traces become the output. */
+#ifndef EPPROF_CLI_RECORD_RECORD_H
+#define EPPROF_CLI_RECORD_RECORD_H
+
+#include <dirent.h>
+#include <sys/types.h>
+
+#include "cli/cli.h"
+#include "record_watch.h"
+
+/* The command line. */
+struct record_options {
+	char **program;     /* the program and its arguments, up to NULL */
+	const char *output; /* with placeholders */
+	const char *policy; /* a value of EPPROF_POLICY; NULL: none */
+	const char *profilers;
+	uint64_t ring_bytes;           /* of --max-bytes; 0: not given */
+	const char *ranks;             /* a value of EPPROF_RANKS; NULL: all processes */
+	bool no_follow;                /* only the program itself is recorded */
+	int64_t delay_ns, duration_ns; /* 0: none */
+	bool start_paused;             /* the recording begins at `epprof ctl resume` */
+	int64_t from_ns;               /* CLOCK_MONOTONIC; with a delay, when the recording begins */
+	bool report, force;
+	struct record_watch watch;
+};
+
+/* ---- record_name.c: names with placeholders ---- */
+
+/* Replaces %pid% (of this command), %hostname%, %rank% and %% (a percent sign).  The rank is read from the variables
+ * of PMI, PMIx, Open MPI, torchrun and SLURM.
+ * Ownership: malloc, the caller's; NULL on failure.  Errors: EPP_NOT_FOUND (no variable has a rank), EPP_OUT_OF_MEMORY. */
+epp_status *record_expand_name(const char *pattern, char **name) EPP_MUST_CHECK;
+/* The rank of this command; NULL: it has none.  Ownership: the environment's. */
+const char *record_find_rank(void);
+
+/* ---- record_environment.c: how the program comes to record ---- */
+
+/* Now, of CLOCK_MONOTONIC. */
+int64_t record_now_ns(void);
+/* Sets the variables that make the program record into the folder; the time range begins now.  If parts of epprof are not
+ * installed, a message names the programs that are not recorded. */
+epp_status *record_set_environment(struct record_options *options, const char *folder) EPP_MUST_CHECK;
+
+/* ---- record_program.c: the program's process ---- */
+
+struct record_estimate; /* record_estimate.h */
+
+/* Exit statuses of shells for programs that could not be started. */
+enum { RECORD_NOT_EXECUTABLE = 126, RECORD_NOT_FOUND = 127, RECORD_SIGNAL = 128 };
+
+/* Returns true, after a message, if the program would run with more rights than its user: the loader and libepprof
+ * ignore the environment then. */
+bool record_is_privileged(const char *program);
+/* Starts the program and waits for its end.  SIGINT, SIGTERM, SIGHUP and SIGQUIT that are sent to this process alone are
+ * sent on to the program; a terminal sends them to both.  With `no_follow`, EPPROF_ONLY_PID is the program's pid.  `watch`
+ * watches its traces, and `estimate` is started; NULL: not.  Returns its exit status: 128 + n after signal n; 126 or 127,
+ * after a message, if it cannot be started. */
+int record_run_program(char **program, bool no_follow, struct record_watch *watch, struct record_estimate *estimate);
+
+/* ---- record_traces.c: the folder of traces ---- */
+
+/* Makes the folder beside `output`.  Ownership: malloc, the caller's; NULL on failure.  Errors: EPP_IO, EPP_NOT_FOUND,
+ * EPP_OUT_OF_MEMORY. */
+epp_status *record_make_folder(const char *output, char **folder) EPP_MUST_CHECK;
+/* Returns true if a file of the folder is a trace, for scandir. */
+int record_is_trace(const struct dirent *entry);
+/* Prints what the hooks in the program's processes have written into the file `notes` of the folder, each line once. */
+void record_print_notes(const char *folder);
+/* Makes the output from the traces in the folder and removes the folder.  What cannot be read, or is still written by
+ * another process, stays in the folder, with a message.  `*count` is set to the number of traces in the output.
+ * Returns an enum cli_exit. */
+int record_join_traces(const char *folder, const char *output, bool overwrite, size_t *count);
+
+#endif

@@ -1,0 +1,147 @@
+/* The environment of a recorded program. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record.h"
+
+/* Sets a variable to a text that is made by asprintf. */
+static epp_status *set_printed(const char *variable, char *text, int bytes)
+{
+	bool is_set = bytes >= 0 && setenv(variable, text, 1) == 0;
+
+	if (bytes >= 0)
+		free(text);
+	return is_set ? NULL : epp_status_no_memory();
+}
+
+/* A percent sign in the path of the folder is no placeholder. */
+static epp_status *set_output(const char *folder)
+{
+	size_t bytes = strlen(folder), length = 0;
+	char *escaped = malloc(2 * bytes + 1), *text = NULL;
+
+	if (!escaped)
+		return epp_status_no_memory();
+	for (size_t i = 0; i <= bytes; i++) {
+		if (folder[i] == '%')
+			escaped[length++] = '%';
+		escaped[length++] = folder[i];
+	}
+	int made = asprintf(&text, "%s/%%hostname%%.%%pid%%.epp", escaped);
+	free(escaped);
+	return set_printed("EPPROF_OUTPUT", text, made);
+}
+
+/* Puts a path before what the user has in a variable. */
+static epp_status *put_before(const char *variable, const char *path)
+{
+	const char *given = secure_getenv(variable);
+	char *text = NULL;
+	int made = asprintf(&text, "%s%s%s", path, given && *given ? ":" : "", given ? given : "");
+
+	return set_printed(variable, text, made);
+}
+
+/* The folder with sitecustomize.py is in the folder of the bridges, where they were built, or in epprof/ there, where they
+ * are installed. */
+static epp_status *set_python_path(const char *bridges)
+{
+	static const char *const places[] = { "python/epprof_record", "epprof/python/epprof_record" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(path, sizeof path, "%s/%s", bridges, places[i]);
+		if (access(path, X_OK) == 0)
+			return put_before("PYTHONPATH", path);
+	}
+	fprintf(stderr, "epprof: frameworks in Python are not recorded: the folder epprof_record is not installed\n");
+	return NULL;
+}
+
+/* The loader separates paths by a colon or a space, and a path cannot contain either. */
+static epp_status *set_preload(const char *bridges)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/libepprof_preload.so", bridges);
+	const char *problem = access(path, R_OK) != 0   ? strerror(errno)
+	                      : strpbrk(path, " :\t\n") ? "a path with a space or a colon cannot be preloaded"
+	                                                : NULL;
+	if (problem) {
+		fprintf(stderr, "epprof: ONNX Runtime in C and C++ is not recorded: %s: %s\n", path, problem);
+		return NULL;
+	}
+	/* A program with AddressSanitizer refuses a library that is loaded before the sanitizer's. */
+	epp_status *status = put_before("ASAN_OPTIONS", "verify_asan_link_order=0");
+	return status ? status : put_before("LD_PRELOAD", path);
+}
+
+static epp_status *set_hooks(void)
+{
+	char *bridge;
+	epp_status *status = cli_bridge_find("ort", &bridge);
+
+	if (status) {
+		fprintf(stderr, "epprof: frameworks are not recorded: %s\n", epp_status_message(status));
+		epp_status_destroy(status);
+		return NULL;
+	}
+	*strrchr(bridge, '/') = '\0';
+	status = set_python_path(bridge);
+	if (!status)
+		status = set_preload(bridge);
+	free(bridge);
+	return status;
+}
+
+int64_t record_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* `ns` 0: the variable is removed, which another epprof record may have set. */
+static epp_status *set_time(const char *variable, int64_t ns)
+{
+	char *text = NULL;
+
+	if (!ns)
+		return unsetenv(variable) == 0 ? NULL : epp_status_no_memory();
+	int made = asprintf(&text, "%lld", (long long)ns);
+	return set_printed(variable, text, made);
+}
+
+static epp_status *set_time_range(struct record_options *options)
+{
+	int64_t from_ns = record_now_ns() + options->delay_ns;
+
+	options->from_ns = options->delay_ns ? from_ns : 0;
+	epp_status *status = set_time("EPPROF_FROM_NS", options->from_ns);
+	return status ? status : set_time("EPPROF_UNTIL_NS", options->duration_ns ? from_ns + options->duration_ns : 0);
+}
+
+epp_status *record_set_environment(struct record_options *options, const char *folder)
+{
+	char absolute[PATH_MAX];
+
+	if (!realpath(folder, absolute))
+		return epp_status_create(EPP_IO, "%s: its path cannot be resolved", folder);
+	/* EPPROF_CONTROL: epprof ctl reaches the program, unless the user has decided about that. */
+	if (setenv("EPPROF_RECORD", absolute, 1) != 0 || unsetenv("EPPROF_ONLY_PID") != 0 ||
+	    (options->ranks ? setenv("EPPROF_RANKS", options->ranks, 1) : unsetenv("EPPROF_RANKS")) != 0 ||
+	    setenv("EPPROF_CONTROL", "1", 0) != 0 ||
+	    (options->start_paused ? setenv("EPPROF_START_PAUSED", "1", 1) : unsetenv("EPPROF_START_PAUSED")) != 0 ||
+	    (options->policy && setenv("EPPROF_POLICY", options->policy, 1) != 0) ||
+	    (options->profilers && setenv("EPPROF_PROFILERS", options->profilers, 1) != 0))
+		return epp_status_no_memory();
+	epp_status *status = set_output(absolute);
+	if (!status)
+		status = set_hooks();
+	return status ? status : set_time_range(options);
+}

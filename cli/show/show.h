@@ -1,0 +1,37 @@
+/* Declarations shared by the files of epprof show. */
+#ifndef EPPROF_CLI_SHOW_SHOW_H
+#define EPPROF_CLI_SHOW_SHOW_H
+
+#include "cli/cli.h"
+
+/* An event of the tree, in memory. */
+struct show_node {
+	epp_event event; /* `name` is the node's own copy; `args` is not valid */
+	struct show_node *parent;
+	struct show_node *first, *last, *next; /* the children that are kept, and the next sibling */
+	uint64_t children_count;               /* of all children */
+	unsigned level;                        /* below the event of the tree */
+};
+
+struct show_tree {
+	epp_trace *trace;
+	uint8_t *sources; /* for epp_timeline_options: one byte for each process, 1 only for that of the event */
+	size_t sources_count;
+	size_t top;     /* the most children that a node keeps */
+	unsigned depth; /* levels below the event that are kept */
+	struct show_node *root, *target;
+	char **args; /* of the event: keys and values in turn */
+	size_t args_count;
+	uint64_t device_count; /* device events below the event, and the sum of their durations */
+	int64_t device_ns;
+};
+
+/* Reads the event `id` of a process, which starts at `start_ns`, and the events around it.
+ * Ownership: show_tree_deinit, also after a failure.  Errors: those of the timeline; EPP_NOT_FOUND. */
+epp_status *show_tree_read(struct show_tree *tree, uint32_t source, uint64_t id, int64_t start_ns) EPP_MUST_CHECK;
+void show_tree_deinit(struct show_tree *tree);
+
+/* Prints the event, its args and its tree. */
+void show_print(const struct show_tree *tree);
+
+#endif

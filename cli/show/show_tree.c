@@ -1,0 +1,284 @@
+/* Collects the events around one event.  The events that enclose it overlap its start, and the cause of a device event
+ * overlaps the cause's own start: a timeline of that instant has them.  All that it encloses or caused starts later:
+ * one pass over the rest of the trace, which ends with the event if nothing in it was launched. */
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/seen.h"
+#include "show.h"
+
+static struct show_node *node_create(const epp_event *event)
+{
+	struct show_node *node = calloc(1, sizeof *node);
+	char *name = malloc(event->name_bytes + 1);
+
+	if (!node || !name) {
+		free(node);
+		free(name);
+		return NULL;
+	}
+	memcpy(name, event->name, event->name_bytes);
+	name[event->name_bytes] = '\0';
+	node->event = *event;
+	node->event.name = name;
+	return node;
+}
+
+static void node_destroy(struct show_node *node)
+{
+	while (node->first) {
+		struct show_node *child = node->first;
+		node->first = child->next;
+		node_destroy(child);
+	}
+	free((char *)(uintptr_t)node->event.name);
+	free(node);
+}
+
+static void add_child(struct show_node *parent, struct show_node *child)
+{
+	child->parent = parent;
+	if (parent->last)
+		parent->last->next = child;
+	else
+		parent->first = child;
+	parent->last = child;
+}
+
+static epp_status *open_timeline(const struct show_tree *tree, int64_t from_ns, int64_t to_ns, epp_timeline **timeline)
+{
+	const epp_timeline_options options = { .struct_size = sizeof options,
+		                               .from_ns = from_ns,
+		                               .to_ns = to_ns,
+		                               .sources = tree->sources,
+		                               .sources_count = tree->sources_count };
+
+	return epp_timeline_create(tree->trace, &options, timeline);
+}
+
+/* ---- the event and what is above it ---- */
+
+static char *value_text(const epp_trace_arg *arg)
+{
+	char *text = NULL;
+	int bytes = 0;
+
+	if (arg->type == EPP_ARG_TEXT)
+		return cli_clean(arg->value.text, arg->text_bytes);
+	if (arg->type == EPP_ARG_F64)
+		bytes = asprintf(&text, "%.17g", arg->value.f64);
+	else if (arg->type == EPP_ARG_U64)
+		bytes = asprintf(&text, "%" PRIu64, arg->value.u64);
+	else
+		bytes = asprintf(&text, "%" PRId64, arg->value.i64);
+	return bytes < 0 ? NULL : text;
+}
+
+static epp_status *take_args(struct show_tree *tree, const epp_timeline *timeline, const epp_event *event)
+{
+	epp_trace_arg arg;
+	size_t cursor = 0;
+
+	while (epp_event_args(timeline, event, &cursor, &arg)) {
+		char **larger = reallocarray(tree->args, tree->args_count + 2, sizeof *larger);
+		if (!larger)
+			return epp_status_no_memory();
+		tree->args = larger;
+		larger[tree->args_count] = cli_clean(arg.key, arg.key_bytes);
+		larger[tree->args_count + 1] = value_text(&arg);
+		tree->args_count += 2;
+	}
+	return NULL;
+}
+
+/* The events that overlap an instant. */
+struct overlapping {
+	struct show_node *first; /* linked by `next` */
+};
+
+static void overlapping_deinit(struct overlapping *found)
+{
+	while (found->first) {
+		struct show_node *node = found->first;
+		found->first = node->next;
+		node_destroy(node);
+	}
+}
+
+/* Finds what overlaps the instant; takes the args of the event `args_of`. */
+static epp_status *find_overlapping(struct show_tree *tree, int64_t at_ns, uint64_t args_of, struct overlapping *found)
+{
+	epp_timeline *timeline;
+	const epp_event *event;
+	epp_status *status = open_timeline(tree, at_ns, at_ns + 1, &timeline);
+
+	if (status)
+		return status;
+	while (!status && epp_timeline_next(timeline, &event)) {
+		if (event->kind == EPP_EVENT_FLOW)
+			continue;
+		struct show_node *node = node_create(event);
+		if (!node) {
+			status = epp_status_no_memory();
+			break;
+		}
+		node->next = found->first;
+		found->first = node;
+		if (event->id == args_of && !tree->args_count)
+			status = take_args(tree, timeline, event);
+	}
+	if (!status)
+		status = epp_timeline_status(timeline);
+	epp_timeline_destroy(timeline);
+	return status;
+}
+
+static struct show_node *take_out(struct overlapping *found, uint64_t id)
+{
+	for (struct show_node **at = &found->first; *at; at = &(*at)->next) {
+		struct show_node *node = *at;
+		if (node->event.id != id)
+			continue;
+		*at = node->next;
+		node->next = NULL;
+		return node;
+	}
+	return NULL;
+}
+
+/* True if an event of this id is in the tree already: a damaged trace may have parents in a circle. */
+static bool is_above(const struct show_tree *tree, uint64_t id)
+{
+	for (const struct show_node *node = tree->root; node; node = node->first)
+		if (node->event.id == id)
+			return true;
+	return false;
+}
+
+static epp_status *read_above(struct show_tree *tree, uint64_t id, int64_t start_ns)
+{
+	struct overlapping found = { 0 };
+
+	epp_status *status = find_overlapping(tree, start_ns, id, &found);
+	tree->target = tree->root = take_out(&found, id);
+	if (!status && !tree->target)
+		status = epp_status_create(EPP_NOT_FOUND, "no event with id %" PRIu64, id);
+	while (!status && tree->root->event.parent && !is_above(tree, tree->root->event.parent)) {
+		const epp_event *event = &tree->root->event;
+		struct show_node *parent = take_out(&found, event->parent);
+		if (!parent && event->parent_start_ns != INT64_MIN) {
+			overlapping_deinit(&found);
+			status = find_overlapping(tree, event->parent_start_ns, 0, &found);
+			parent = take_out(&found, event->parent);
+		}
+		if (!parent)
+			break;
+		add_child(parent, tree->root);
+		parent->children_count = 1;
+		tree->root = parent;
+	}
+	overlapping_deinit(&found);
+	return status;
+}
+
+/* ---- what is below it ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	uint64_t left = ((const struct show_node *)a)->event.id, right = ((const struct show_node *)b)->event.id;
+
+	return (left > right) - (left < right);
+}
+
+static void keep_node(void *node)
+{
+	(void)node;
+}
+
+/* What a pass below the event has met: the ids of all events, and the nodes in the tree. */
+struct below {
+	struct seen ids;
+	void *nodes; /* tsearch tree by id */
+};
+
+static epp_status *remember(struct below *below, struct show_node *node)
+{
+	return tsearch(node, &below->nodes, by_id) ? NULL : epp_status_no_memory();
+}
+
+/* Adds an event that something below the target encloses or caused. */
+static epp_status *add_below(struct show_tree *tree, struct below *below, const epp_event *event)
+{
+	const struct show_node key = { .event.id = event->parent };
+	struct show_node *const *found = tfind(&key, &below->nodes, by_id);
+	struct show_node *parent = found ? *found : NULL;
+
+	if (event->track->kind == EPP_TRACK_DEVICE) {
+		tree->device_count++;
+		tree->device_ns += event->duration_ns;
+	}
+	if (!parent || parent->children_count++ >= tree->top || parent->level >= tree->depth)
+		return NULL;
+	struct show_node *node = node_create(event);
+	if (!node)
+		return epp_status_no_memory();
+	node->level = parent->level + 1;
+	add_child(parent, node);
+	return remember(below, node);
+}
+
+static epp_status *read_below(struct show_tree *tree)
+{
+	const epp_event *target = &tree->target->event;
+	int64_t end_ns = target->start_ns + target->duration_ns;
+	bool launched = target->flags & EPP_FLAG_REFERENCED;
+	struct below below = { 0 };
+	epp_timeline *timeline;
+	const epp_event *event;
+
+	epp_status *status = open_timeline(tree, target->start_ns, INT64_MAX, &timeline);
+	if (status)
+		return status;
+	seen_before(&below.ids, target->id);
+	status = remember(&below, tree->target);
+	while (!status && epp_timeline_next(timeline, &event)) {
+		if (event->start_ns > end_ns && !launched)
+			break;
+		if (event->kind == EPP_EVENT_FLOW || !event->parent || !seen_has(&below.ids, event->parent))
+			continue;
+		launched = launched || event->flags & EPP_FLAG_REFERENCED;
+		seen_before(&below.ids, event->id);
+		status = add_below(tree, &below, event);
+	}
+	if (!status)
+		status = epp_timeline_status(timeline);
+	epp_timeline_destroy(timeline);
+	tdestroy(below.nodes, keep_node);
+	seen_deinit(&below.ids);
+	return status;
+}
+
+epp_status *show_tree_read(struct show_tree *tree, uint32_t source, uint64_t id, int64_t start_ns)
+{
+	tree->sources_count = epp_trace_get_info(tree->trace)->sources_count;
+	tree->sources = calloc(tree->sources_count + 1, 1);
+	if (!tree->sources)
+		return epp_status_no_memory();
+	if (source < tree->sources_count)
+		tree->sources[source] = 1;
+	epp_status *status = read_above(tree, id, start_ns);
+	return status ? status : read_below(tree);
+}
+
+void show_tree_deinit(struct show_tree *tree)
+{
+	if (tree->root)
+		node_destroy(tree->root);
+	for (size_t i = 0; i < tree->args_count; i++)
+		free(tree->args[i]);
+	free(tree->args);
+	free(tree->sources);
+}

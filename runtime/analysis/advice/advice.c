@@ -1,0 +1,380 @@
+/* Implements advice.h and epprof/advice.h: passes the events of a timeline to all rules. */
+#include "analysis/advice/advice.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/device.h"
+#include "containers/array.h"
+
+static const struct advice_rule *const rules[] = {
+	&advice_host_bound,   &advice_sync_waits,   &advice_cpu_fallback,       &advice_allocation,
+	&advice_tiny_kernels, &advice_copies_alone, &advice_serialised_streams, &advice_queue_growth,
+	&advice_slow_outlier, &advice_warm_up,      &advice_imbalance,          &advice_clock_quality,
+};
+#define RULES_COUNT (sizeof rules / sizeof *rules)
+
+struct epp_advice {
+	int64_t total_ns;
+	struct advice_finding {
+		epp_advice_finding finding;
+		char *text;
+		epp_advice_place places[ADVICE_PLACES];
+	} * *findings;
+	size_t findings_count, findings_room;
+};
+
+/* ---- what rules report ---- */
+
+void advice_places_add(struct advice_places *places, const epp_advice_place *place, int64_t error_ns)
+{
+	unsigned kept = places->count < ADVICE_PLACES ? (unsigned)places->count : ADVICE_PLACES;
+	unsigned at = kept;
+
+	places->count++;
+	places->gain_ns += place->gain_ns;
+	places->error_ns += error_ns;
+	while (at && places->top[at - 1].gain_ns < place->gain_ns)
+		at--;
+	if (at == ADVICE_PLACES)
+		return;
+	if (kept == ADVICE_PLACES)
+		kept--;
+	memmove(&places->top[at + 1], &places->top[at], (kept - at) * sizeof *places->top);
+	places->top[at] = *place;
+}
+
+static epp_status *add_finding(epp_advice *advice, const epp_advice_finding *finding,
+                               const struct advice_places *places, const char *format, va_list args)
+{
+	if (!array_reserve(&advice->findings, &advice->findings_room, advice->findings_count + 1,
+	                   sizeof(struct advice_finding *)))
+		return epp_status_no_memory();
+	struct advice_finding *made = calloc(1, sizeof *made);
+	if (!made)
+		return epp_status_no_memory();
+	if (vasprintf(&made->text, format, args) < 0) {
+		free(made);
+		return epp_status_no_memory();
+	}
+	memcpy(made->places, places->top, sizeof made->places);
+	made->finding = *finding;
+	made->finding.text = made->text;
+	made->finding.count = places->count;
+	made->finding.places = made->places;
+	made->finding.places_count = places->count < ADVICE_PLACES ? (size_t)places->count : ADVICE_PLACES;
+	advice->findings[advice->findings_count++] = made;
+	return NULL;
+}
+
+epp_status *advice_report(struct advice_pass *pass, const epp_advice_rule *rule, const struct advice_places *places,
+                          epp_confidence confidence, const char *format, ...)
+{
+	va_list args;
+
+	if (places->gain_ns <= 0 || places->gain_ns < (pass->last_ns - pass->first_ns) / 100 * EPP_ADVICE_LEAST_PERCENT)
+		return NULL;
+	if (places->gain_ns <= places->error_ns) {
+		pass->unclear = rule;
+		return NULL;
+	}
+	if (confidence > EPP_CONFIDENCE_LOW && places->gain_ns / 3 < places->error_ns)
+		confidence--;
+	va_start(args, format);
+	epp_status *status = add_finding(
+	    pass->advice,
+	    &(epp_advice_finding){
+		.rule = rule, .gain_ns = places->gain_ns, .gain_error_ns = places->error_ns, .confidence = confidence },
+	    places, format, args);
+	va_end(args);
+	return status;
+}
+
+epp_status *advice_report_doubt(struct advice_pass *pass, const epp_advice_rule *rule,
+                                const struct advice_places *places, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	epp_status *status = add_finding(
+	    pass->advice, &(epp_advice_finding){ .rule = rule, .confidence = EPP_CONFIDENCE_HIGH }, places, format, args);
+	va_end(args);
+	return status;
+}
+
+const char *advice_time(int64_t ns, char text[ADVICE_TIME_BYTES])
+{
+	static const struct {
+		int64_t ns;
+		const char *name;
+	} units[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" } };
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		if (ns >= units[i].ns) {
+			snprintf(text, ADVICE_TIME_BYTES, "%.3g %s", (double)ns / (double)units[i].ns, units[i].name);
+			return text;
+		}
+	}
+	snprintf(text, ADVICE_TIME_BYTES, "%" PRId64 " ns", ns);
+	return text;
+}
+
+/* ---- what the rules see ---- */
+
+static struct advice_device *device_of(struct advice_pass *pass, const epp_event *event)
+{
+	const epp_trace_track *track = event->track;
+	struct advice_device *device;
+
+	for (device = pass->devices; device; device = device->next) {
+		if (device_is_same(device->track, track))
+			return device;
+	}
+	device = calloc(1, sizeof *device);
+	if (device) {
+		device->track = track;
+		device->index = pass->devices_count++;
+		device->busy_until_ns = INT64_MIN;
+		device->next = pass->devices;
+		pass->devices = device;
+	}
+	return device;
+}
+
+/* A tiny kernel takes less than this, and the gap before it at most this. */
+#define TINY_NS 10000
+#define TINY_GAP_NS 50000
+
+static bool is_tiny(const struct advice_event *event)
+{
+	return event->work == WORK_KERNEL && event->event->duration_ns < TINY_NS;
+}
+
+/* Finds the cause of a gap before an event that the host launched after the device was idle.  An earlier launch would
+ * have saved the time in which the host was at work, and the time from the launch to the start. */
+static void find_host_cause(const struct advice_pass *pass, struct advice_gap *gap, const epp_event *event)
+{
+	int64_t host_ns = spans_covered(&pass->host, gap->from_ns, event->launch_ns);
+	int64_t half_ns = (event->start_ns - gap->from_ns) / 2;
+
+	if (!host_ns)
+		return;
+	gap->cause = GAP_FALLBACK;
+	gap->gain_ns = spans_covered(&pass->fallbacks, gap->from_ns, event->launch_ns);
+	if (gap->gain_ns >= half_ns)
+		return;
+	gap->cause = GAP_ALLOCATION;
+	gap->gain_ns = spans_covered(&pass->allocations, gap->from_ns, event->launch_ns);
+	if (gap->gain_ns >= half_ns)
+		return;
+	gap->cause = spans_covered(&pass->waits, gap->from_ns, event->launch_ns) ? GAP_WAIT : GAP_HOST;
+	gap->gain_ns = host_ns + event->start_ns - event->launch_ns;
+}
+
+static struct advice_gap gap_before(const struct advice_pass *pass, const struct advice_event *taken)
+{
+	const struct advice_device *device = taken->device;
+	const epp_event *event = taken->event;
+	struct advice_gap gap = { .from_ns = device->busy_until_ns,
+		                  .error_ns = device->busy_until_error_ns + event->start_error_ns };
+
+	if (gap.from_ns == INT64_MIN || gap.from_ns >= event->start_ns)
+		return gap;
+	gap.cause = GAP_OTHER;
+	if (is_tiny(taken) && device->is_tiny_last && event->start_ns - gap.from_ns <= TINY_GAP_NS) {
+		gap.cause = GAP_TINY;
+		gap.gain_ns = event->start_ns - gap.from_ns;
+	} else if (event->launch_ns > gap.from_ns && event->launch_ns <= event->start_ns) {
+		find_host_cause(pass, &gap, event);
+	}
+	return gap;
+}
+
+static bool has_word(const epp_event *event, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcasestr(event->name, *words))
+			return true;
+	return false;
+}
+
+/* Returns true for a node whose execution provider is the processor. */
+static bool is_fallback(const struct advice_pass *pass, const epp_event *event)
+{
+	epp_trace_arg arg;
+
+	if (event->category != EPP_NODE || !event->args_count)
+		return false;
+	for (size_t cursor = 0; work_next_arg(pass->timeline, event, &cursor, &arg);) {
+		if (strcmp(arg.key, "provider") == 0 && arg.type == EPP_ARG_TEXT)
+			return arg.text_bytes >= 3 && memcmp(arg.value.text, "CPU", 3) == 0;
+	}
+	return false;
+}
+
+static void take_host_event(struct advice_pass *pass, const epp_event *event, int64_t end_ns)
+{
+	static const char *const allocation_words[] = { "alloc", "first touch", "page fault", NULL };
+	static const char *const wait_words[] = { "sync", "wait", NULL };
+
+	if (event->kind != EPP_EVENT_SLICE)
+		return;
+	spans_add(&pass->host, event->start_ns, end_ns);
+	if (is_fallback(pass, event))
+		spans_add(&pass->fallbacks, event->start_ns, end_ns);
+	if (has_word(event, allocation_words))
+		spans_add(&pass->allocations, event->start_ns, end_ns);
+	if (event->category == EPP_API && has_word(event, wait_words))
+		spans_add(&pass->waits, event->start_ns, end_ns);
+}
+
+static epp_status *take_event(struct advice_pass *pass, void *const *states, const epp_event *event)
+{
+	struct advice_event taken = { .event = event,
+		                      .end_ns = event->start_ns + event->duration_ns,
+		                      .error_ns = event->start_error_ns + event->end_error_ns };
+
+	if (pass->first_ns == INT64_MAX)
+		pass->first_ns = event->start_ns;
+	if (taken.end_ns > pass->last_ns)
+		pass->last_ns = taken.end_ns;
+	if (event->track->kind == EPP_TRACK_DEVICE) {
+		taken.device = device_of(pass, event);
+		if (!taken.device)
+			return epp_status_no_memory();
+		taken.work = work_of(pass->timeline, event);
+		taken.gap = gap_before(pass, &taken);
+	} else {
+		take_host_event(pass, event, taken.end_ns);
+	}
+	for (size_t i = 0; i < RULES_COUNT; i++)
+		EPP_TRY(rules[i]->take(pass, states[i], &taken));
+	if (taken.device && taken.end_ns >= taken.device->busy_until_ns) {
+		taken.device->busy_until_ns = taken.end_ns;
+		taken.device->busy_until_error_ns = event->end_error_ns;
+		taken.device->is_tiny_last = is_tiny(&taken);
+	}
+	return NULL;
+}
+
+static epp_status *take_all(struct advice_pass *pass, epp_timeline *timeline, void *const *states)
+{
+	const epp_event *event;
+
+	while (epp_timeline_next(timeline, &event)) {
+		if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
+			EPP_TRY(take_event(pass, states, event));
+	}
+	EPP_TRY(epp_timeline_status(timeline));
+	if (pass->first_ns == INT64_MAX)
+		return NULL;
+	for (size_t i = 0; i < RULES_COUNT; i++)
+		EPP_TRY(rules[i]->end(pass, states[i]));
+	return NULL;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+	const struct advice_finding *left = *(struct advice_finding *const *)a,
+				    *right = *(struct advice_finding *const *)b;
+
+	return (left->finding.gain_ns < right->finding.gain_ns) - (left->finding.gain_ns > right->finding.gain_ns);
+}
+
+static epp_status *apply_rules(epp_advice *advice, epp_timeline *timeline)
+{
+	struct advice_pass *pass = calloc(1, sizeof *pass);
+	void *states[RULES_COUNT] = { 0 };
+	epp_status *status = NULL;
+
+	if (!pass)
+		return epp_status_no_memory();
+	pass->timeline = timeline;
+	pass->first_ns = INT64_MAX;
+	pass->last_ns = INT64_MIN;
+	pass->advice = advice;
+	for (size_t i = 0; !status && i < RULES_COUNT; i++) {
+		states[i] = calloc(1, rules[i]->state_bytes);
+		if (!states[i])
+			status = epp_status_no_memory();
+	}
+	if (!status)
+		status = take_all(pass, timeline, states);
+	if (!status && pass->first_ns != INT64_MAX)
+		advice->total_ns = pass->last_ns - pass->first_ns;
+	if (advice->findings_count)
+		qsort(advice->findings, advice->findings_count, sizeof(struct advice_finding *), by_gain);
+	for (size_t i = 0; i < RULES_COUNT; i++) {
+		if (states[i] && rules[i]->deinit)
+			rules[i]->deinit(states[i]);
+		free(states[i]);
+	}
+	for (struct advice_device *device = pass->devices, *next; device; device = next) {
+		next = device->next;
+		free(device);
+	}
+	free(pass);
+	return status;
+}
+
+/* ---- the public functions ---- */
+
+epp_status *epp_advice_create(epp_trace *trace, const epp_timeline_options *options, epp_advice **advice)
+{
+	epp_timeline *timeline = NULL;
+
+	*advice = calloc(1, sizeof **advice);
+	if (!*advice)
+		return epp_status_no_memory();
+	epp_status *status = epp_timeline_create(trace, options, &timeline);
+	if (!status)
+		status = apply_rules(*advice, timeline);
+	epp_timeline_destroy(timeline);
+	if (status) {
+		epp_advice_destroy(*advice);
+		*advice = NULL;
+	}
+	return status;
+}
+
+const char *epp_confidence_name(unsigned confidence)
+{
+	static const char *const names[] = { "low", "medium", "high" };
+
+	return confidence < EPP_CONFIDENCE_COUNT ? names[confidence] : "unknown";
+}
+
+const epp_advice_rule *epp_advice_rule_at(size_t index)
+{
+	return index < RULES_COUNT ? &rules[index]->rule : NULL;
+}
+
+int64_t epp_advice_total_ns(const epp_advice *advice)
+{
+	return advice->total_ns;
+}
+
+size_t epp_advice_findings_count(const epp_advice *advice)
+{
+	return advice->findings_count;
+}
+
+const epp_advice_finding *epp_advice_finding_at(const epp_advice *advice, size_t index)
+{
+	return index < advice->findings_count ? &advice->findings[index]->finding : NULL;
+}
+
+void epp_advice_destroy(epp_advice *advice)
+{
+	if (!advice)
+		return;
+	for (size_t i = 0; i < advice->findings_count; i++) {
+		free(advice->findings[i]->text);
+		free(advice->findings[i]);
+	}
+	free(advice->findings);
+	free(advice);
+}

@@ -1,0 +1,154 @@
+/* The frame that the rules of advice share.  A rule is a file with one struct advice_rule and a row in the table of
+ * advice.c.  All rules see each event once, in order of start; at the end each reports what it found.
+ *
+ *   advice.c               the table of rules, the pass over the timeline, the public functions
+ *   names.c                events by name
+ *   host_bound.c, ...      one rule each */
+#ifndef EPPROF_RUNTIME_ANALYSIS_ADVICE_ADVICE_H
+#define EPPROF_RUNTIME_ANALYSIS_ADVICE_ADVICE_H
+
+#include <stdbool.h>
+
+#include "analysis/spans.h"
+#include "base/status.h"
+#include "epprof/advice.h"
+#include "timeline/events/work_kind.h"
+
+/* A device: all streams of one group of one process. */
+struct advice_device {
+	struct advice_device *next;
+	const epp_trace_track *track; /* one of its tracks */
+	uint32_t index;               /* 0, 1, ... */
+	int64_t busy_until_ns;        /* the last end so far, with its error bound */
+	int64_t busy_until_error_ns;
+	bool is_tiny_last; /* the event with that end was a short kernel */
+};
+
+/* The time before a device event in which its device did nothing, and why.  A gap has the first cause that applies. */
+enum gap_cause {
+	GAP_NONE,       /* the device was busy */
+	GAP_OTHER,      /* no cause is known, or the host did nothing either */
+	GAP_TINY,       /* a short gap between two short kernels */
+	GAP_FALLBACK,   /* the host was in a node on the processor for at least half of the gap */
+	GAP_ALLOCATION, /* the host allocated memory for at least half of the gap */
+	GAP_WAIT,       /* the host launched the event after it had waited for the device */
+	GAP_HOST        /* the host was at work, and launched the event after the device was idle */
+};
+
+struct advice_gap {
+	enum gap_cause cause;
+	int64_t from_ns; /* the gap ends with the start of the event */
+	int64_t gain_ns; /* the part of it that the cause explains */
+	int64_t error_ns;
+};
+
+/* A slice or an asynchronous event as the rules see it. */
+struct advice_event {
+	const epp_event *event;
+	enum work work;               /* for device events */
+	struct advice_device *device; /* NULL: a host event */
+	int64_t end_ns;
+	int64_t error_ns; /* of the duration: the sum of the bounds of both times */
+	struct advice_gap gap;
+};
+
+/* State of one pass over a timeline. */
+struct advice_pass {
+	const epp_timeline *timeline;
+	struct advice_device *devices;
+	uint32_t devices_count;
+	/* when any thread was in an event; in a node on the processor, an allocation, a wait for the device */
+	struct spans host, fallbacks, allocations, waits;
+	int64_t first_ns, last_ns;
+	const epp_advice_rule *unclear; /* the last rule whose gain was not larger than its error; NULL: none */
+	epp_advice *advice;
+};
+
+/* ---- what a rule adds up ---- */
+
+#define ADVICE_PLACES 8u
+
+/* The sum of places, and those with the largest gain, the largest first.  Zero-initialised: empty. */
+struct advice_places {
+	epp_advice_place top[ADVICE_PLACES];
+	uint64_t count;
+	int64_t gain_ns, error_ns;
+};
+
+void advice_places_add(struct advice_places *places, const epp_advice_place *place, int64_t error_ns);
+/* Returns the place of an event, from its start to its end, with this gain. */
+static inline epp_advice_place advice_place_of(const struct advice_event *event, int64_t gain_ns)
+{
+	return (epp_advice_place){ .start_ns = event->event->start_ns,
+		                   .end_ns = event->end_ns,
+		                   .gain_ns = gain_ns,
+		                   .id = event->event->id,
+		                   .track = event->event->track };
+}
+/* Returns the place of the gap before an event. */
+static inline epp_advice_place advice_place_before(const struct advice_event *event)
+{
+	return (epp_advice_place){ .start_ns = event->gap.from_ns,
+		                   .end_ns = event->event->start_ns,
+		                   .gain_ns = event->gap.gain_ns,
+		                   .id = event->event->id,
+		                   .track = event->event->track };
+}
+
+/* Adds the gap before an event if it has this cause. */
+static inline void advice_places_add_gap(struct advice_places *places, const struct advice_event *event,
+                                         enum gap_cause cause)
+{
+	const epp_advice_place place = advice_place_before(event);
+
+	if (event->gap.cause == cause)
+		advice_places_add(places, &place, event->gap.error_ns);
+}
+
+/* Adds a finding with the sum, places and count of `places`, unless its gain is too small or too uncertain to be
+ * reported.  A gain of less than three times its error lowers the confidence by one step.
+ * Errors: EPP_OUT_OF_MEMORY. */
+epp_status *advice_report(struct advice_pass *pass, const epp_advice_rule *rule, const struct advice_places *places,
+                          epp_confidence confidence, const char *format, ...) EPP_FORMAT(5, 6) EPP_MUST_CHECK;
+/* Adds a finding that has no gain, with the places and the count of `places`.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *advice_report_doubt(struct advice_pass *pass, const epp_advice_rule *rule, const struct advice_places *places,
+                                const char *format, ...) EPP_FORMAT(4, 5) EPP_MUST_CHECK;
+
+#define ADVICE_TIME_BYTES 32
+/* Formats a time: "1.25 ms".  Returns `text`. */
+const char *advice_time(int64_t ns, char text[ADVICE_TIME_BYTES]);
+
+/* ---- rules ---- */
+
+struct advice_rule {
+	epp_advice_rule rule; /* the public part */
+	size_t state_bytes;   /* of the state that the functions below get, zero at first */
+	epp_status *(*take)(const struct advice_pass *pass, void *state, const struct advice_event *event);
+	epp_status *(*end)(struct advice_pass *pass, void *state);
+	void (*deinit)(void *state); /* NULL: there is nothing to release */
+};
+
+extern const struct advice_rule advice_host_bound;
+extern const struct advice_rule advice_tiny_kernels;
+extern const struct advice_rule advice_cpu_fallback;
+extern const struct advice_rule advice_allocation;
+extern const struct advice_rule advice_sync_waits;
+extern const struct advice_rule advice_copies_alone;
+extern const struct advice_rule advice_serialised_streams;
+extern const struct advice_rule advice_queue_growth;
+extern const struct advice_rule advice_slow_outlier;
+extern const struct advice_rule advice_warm_up;
+extern const struct advice_rule advice_imbalance;
+extern const struct advice_rule advice_clock_quality;
+
+/* What the SQL of the rules about gaps has in common: each event of a device with its launch, and the time until which
+ * the device was busy before. */
+#define ADVICE_SQL_GAPS \
+	"WITH g AS (SELECT * FROM (\n" \
+	"  SELECT d.source, d.start_ns, d.duration_ns, d.work, h.start_ns AS launch_ns, max(d.start_ns + d.duration_ns) OVER (\n" \
+	"    PARTITION BY d.source, d.group_name ORDER BY d.event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING\n" \
+	"  ) AS busy_until_ns, lag(d.duration_ns) OVER (PARTITION BY d.source, d.group_name ORDER BY d.event) AS last_ns\n" \
+	"  FROM timeline d LEFT JOIN timeline h ON h.id = d.parent AND h.source = d.source AND h.kind = 'slice'\n" \
+	"  WHERE d.stream IS NOT NULL AND d.kind = 'slice') WHERE start_ns > busy_until_ns)\n"
+
+#endif

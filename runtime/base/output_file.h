@@ -1,0 +1,64 @@
+/* Opens output files.  An output never goes through a link, only its user may read it, and it replaces no file unless
+ * that was requested.
+ *
+ * The links of the folders in a path are followed: the last component alone may not be a link.  Inline, because both
+ * libraries use it. */
+#ifndef EPPROF_RUNTIME_BASE_OUTPUT_FILE_H
+#define EPPROF_RUNTIME_BASE_OUTPUT_FILE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+/* Sets the mode of new outputs: 0600, or EPPROF_FILE_MODE, from which open removes the bits of the umask.
+ * Errors: EPP_INVALID_ARGUMENT. */
+static inline epp_status *output_file_mode(mode_t *mode)
+{
+	const char *text = secure_getenv("EPPROF_FILE_MODE");
+	char *end = NULL;
+	unsigned long asked = text && *text ? strtoul(text, &end, 8) : 0600;
+
+	*mode = 0600;
+	if (asked > 0777 || (asked & 0600) != 0600 || (end && *end))
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "EPPROF_FILE_MODE=%s: must be an octal mode from 0600 to 0777 in which the owner may "
+		                         "read and write, for example 0640",
+		                         text);
+	*mode = (mode_t)asked;
+	return NULL;
+}
+
+static inline epp_status *output_file_is_link(const char *path)
+{
+	return epp_status_create(EPP_IO, "%s: a symbolic link, which no output follows", path);
+}
+
+/* Opens a new file, or with `overwrite` also an existing one, which keeps its content and mode.  `flags`: O_WRONLY or
+ * O_RDWR.  Errors: those of output_file_mode; EPP_IO if the path is a link, or a file with a second name (a hard link);
+ * others as epp_status_errno, with the path. */
+static inline epp_status *output_file_open(const char *path, int flags, bool overwrite, int *fd)
+{
+	struct stat st;
+	mode_t mode;
+
+	*fd = -1;
+	EPP_TRY(output_file_mode(&mode));
+	*fd = open(path, flags | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC | (overwrite ? 0 : O_EXCL), mode);
+	if (*fd < 0 && errno == ELOOP && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+		return output_file_is_link(path);
+	if (*fd < 0)
+		return epp_status_errno(errno, "%s", path);
+	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink > 1) {
+		close(*fd);
+		*fd = -1;
+		return epp_status_create(EPP_IO, "%s: has a second name (a hard link)", path);
+	}
+	return NULL;
+}
+
+#endif

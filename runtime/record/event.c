@@ -1,0 +1,403 @@
+/* Records and publishes events of host threads: begin, end, and events that need one call.  An entry of the stack of
+ * open events, and a record, is published by the store of its last 8 bytes, `tail`.
+ *
+ * A pair of epp_event_begin and epp_event_end costs, in addition to two clock readings: a mark, a thread-local compare,
+ * an id, a 24-byte push onto the stack of open events, a 32-byte record, a pop. It takes no lock, allocates nothing and
+ * makes no system call. Both have a fast path for the common case, which uses only the thread's own memory and needs no
+ * stack frame, because all its calls are tail calls. Any uncommon condition (another session, a full stack, a run that
+ * has ended, args) falls back to the slow path. */
+#include "record/args.h"
+#include "record/filter/name_filter.h"
+#include "record/profiler_calls.h"
+#include "record/session.h"
+
+#define USUAL(condition) __builtin_expect(!!(condition), 1)
+#define NOINLINE __attribute__((noinline))
+
+static inline uint64_t event_tail(epp_category category, epp_name name)
+{
+	return EPF_TAIL(name, EPF_BITS((unsigned)category & 3u, EPF_EVENT, 0, 0), 0);
+}
+
+/* ---- records ---- */
+
+/* Stores one record without a stack.  `parent` 0: none. The mark is set. */
+static void store(struct recorder *recorder, uint64_t start, uint64_t duration, uint64_t id, uint32_t name,
+                  uint16_t bits, uint64_t parent, const epp_arg *args, size_t args_count)
+{
+	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (parent != 0));
+	size_t bytes = EPF_RECORD_BYTES + args_slots(&size, parent) * sizeof(struct epf_arg);
+	struct epf_record *record = recorder_room(recorder, bytes);
+	if (!record) {
+		bool takes_id = EPF_BITS_KIND(bits) != EPF_ORPHAN_END && EPF_BITS_KIND(bits) != EPF_ASYNC_END;
+		if (takes_id)
+			recorder_lose(recorder, EPP_LOSS_NO_BUFFER);
+		else
+			recorder_lose_idless(recorder, EPP_LOSS_NO_BUFFER);
+		return;
+	}
+	record->start_ticks = start;
+	record->duration_ticks = duration;
+	record->id = id;
+	args_publish(recorder, record, name, bits, parent, args, &size);
+}
+
+/* Closes the topmost open event as a record marked as unended. */
+static void close_unended(struct recorder *recorder, uint64_t now)
+{
+	const struct epf_open *open = recorder->hot->top - 1;
+	store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
+	      open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
+	recorder_pop(recorder->hot, recorder->hot->top - 1);
+}
+
+/* Handles an end whose `id` is not on top: closes the events above it as unended and returns its depth. If it is not on
+ * this stack, records an orphan end (or counts an end of an earlier run as `after end`) and returns 0. `tail` is
+ * EPF_TAIL of name and bits; 0: those given at begin. */
+static uint32_t unwind(struct recorder *recorder, uint64_t id, uint64_t now, uint64_t tail, const epp_arg *args,
+                       size_t args_count)
+{
+	struct epf_slot *slot = recorder->slot;
+	struct session *session = recorder->session;
+	for (uint32_t depth = recorder_depth(recorder); depth > 0; depth--) {
+		if (slot->open[depth - 1].id != id)
+			continue;
+		while (recorder_depth(recorder) > depth)
+			close_unended(recorder, now);
+		return depth;
+	}
+	if (id < LOAD_RELAXED(&session->run_first_id)) {
+		recorder_lose_idless(recorder, EPP_LOSS_AFTER_END);
+		return 0;
+	}
+	uint16_t bits = EPF_BITS(0, EPF_ORPHAN_END, 0, 0);
+	uint32_t name = EPF_NAME_ORPHAN_END;
+	if (tail) {
+		name = EPF_TAIL_NAME(tail);
+		bits = EPF_BITS(EPF_BITS_CATEGORY(EPF_TAIL_BITS(tail)), EPF_ORPHAN_END, 0, EPF_FLAG_NAME_AT_END);
+	}
+	store(recorder, now, 0, id, name, bits, 0, args, args_count);
+	STORE_RELAXED(&session->orphans[ADD_RELAXED(&session->orphans_at, 1) % SESSION_ORPHANS], id);
+	return 0;
+}
+
+static bool ended_on_other_thread(struct session *session, uint64_t id)
+{
+	uint32_t count = LOAD_RELAXED(&session->orphans_at);
+	for (uint32_t i = 0; i < SESSION_ORPHANS && i < count; i++)
+		if (LOAD_RELAXED(&session->orphans[i]) == id)
+			return true;
+	return false;
+}
+
+/* Removes an entry by moving the ones above it down. After a kill, the entry being moved is in one place or in both,
+ * and no other entry is affected. */
+static void take_out(struct recorder *recorder, uint32_t at)
+{
+	struct epf_slot *slot = recorder->slot;
+	for (; at + 1 < recorder_depth(recorder); at++) {
+		const struct epf_open *from = &slot->open[at + 1];
+		struct epf_open *to = &slot->open[at];
+		STORE_RELAXED(&to->tail, 0);
+		STORE_RELEASE(&to->start_ticks, from->start_ticks);
+		STORE_RELEASE(&to->id, from->id);
+		STORE_RELEASE(&to->tail, from->tail);
+	}
+	recorder_pop(recorder->hot, recorder->hot->top - 1);
+}
+
+/* Called when the stack is full: removes the events that ended on other threads. Returns true if there is room now. */
+static bool reclaim(struct recorder *recorder)
+{
+	struct epf_slot *slot = recorder->slot;
+	struct session *session = recorder->session;
+	if (LOAD_RELAXED(&session->orphans_at) == 0)
+		return false;
+	uint64_t now = clock_ticks();
+	uint32_t depth = recorder_depth(recorder);
+	for (uint32_t i = 0; i < recorder_depth(recorder);) {
+		const struct epf_open *open = &slot->open[i];
+		if (!ended_on_other_thread(session, open->id)) {
+			i++;
+			continue;
+		}
+		/* Its record is marked as unended; the reader joins it with the orphan end, which has the end time. */
+		store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
+		      open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
+		take_out(recorder, i);
+	}
+	return recorder_depth(recorder) < depth;
+}
+
+/* ---- begin ---- */
+
+/* The last 8 bytes (the tail) make the entry valid: a kill before that store leaves no open event. */
+static inline void push(struct recorder_hot *hot, struct epf_open *open, uint64_t id, uint64_t tail, uint64_t ticks)
+{
+	STORE_RELAXED(&open->id, id);
+	STORE_RELAXED(&open->start_ticks, ticks);
+	hot->top = open + 1;
+	STORE_RELEASE(&open->tail, tail);
+}
+
+/* Returns true if the session's filter leaves the event out, which is counted. The mark is set. */
+static bool is_left_out(struct recorder *recorder, epp_name name)
+{
+	if (!name_filter_leaves_out(recorder->hot->filter, name))
+		return false;
+	recorder_lose_idless(recorder, EPP_LOSS_FILTER);
+	return true;
+}
+
+/* As recorder_enter_new, for an event whose name is given: also NULL if the filter leaves it out. */
+static struct recorder *enter_for(epp_session *session, epp_name name)
+{
+	struct recorder *recorder = recorder_enter_new(session);
+	if (!recorder || !is_left_out(recorder, name))
+		return recorder;
+	recorder_leave(recorder);
+	return NULL;
+}
+
+/* Slow path of begin, and its only path in a session with a filter. `now` 0: the resident recorder is not the session's,
+ * or its mark is not set. */
+static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_t now)
+{
+	if (!now) {
+		if (!LOAD_RELAXED(&epp_recording_count) || !recorder_enter_new(session))
+			return 0;
+		now = clock_ticks();
+	}
+	struct recorder *recorder = recorder_cache.resident;
+	if (is_left_out(recorder, EPF_TAIL_NAME(tail))) {
+		recorder_leave_hot(&recorder_hot);
+		return 0;
+	}
+	uint64_t id = recorder_take_id(recorder, &recorder_hot);
+	if (recorder_is_full(&recorder_hot) && !reclaim(recorder)) {
+		recorder_lose(recorder, EPP_LOSS_TOO_DEEP);
+		recorder_leave_hot(&recorder_hot);
+		return 0;
+	}
+	push(&recorder_hot, recorder_hot.top, id, tail, now);
+	if (recorder_hot.calls)
+		return calls_start_event(recorder, id);
+	recorder_leave_hot(&recorder_hot);
+	return id;
+}
+
+uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name name)
+{
+	uint64_t tail = event_tail(category, name);
+	if (!USUAL(recorder_enter_fast((uintptr_t)session)))
+		return begin_slow(session, tail, 0);
+	/* Before the loads, because the clock reading would wait for them. */
+	uint64_t now = clock_ticks_fast();
+	struct epf_open *open = recorder_hot.top;
+	uint64_t id = recorder_hot.next_id;
+	if (!USUAL(open < recorder_hot.top_end && id != recorder_hot.id_end))
+		return begin_slow(session, tail, now);
+	recorder_hot.next_id = id + 1;
+	STORE_RELAXED(&recorder_hot.slot->next_id, id + 1);
+	push(&recorder_hot, open, id, tail, now);
+	if (!USUAL(!recorder_hot.calls))
+		return calls_start_event(recorder_cache.resident, id);
+	recorder_leave_hot(&recorder_hot);
+	return id;
+}
+
+uint64_t epp_event_begin_text(epp_session *session, epp_category category, const char *text)
+{
+	if (LOAD_RELAXED(&epp_recording_count) == 0)
+		return 0;
+	return epp_event_begin(session, category, epp_name_intern(text));
+}
+
+/* ---- end ---- */
+
+/* Sets the mark of the thread's cached recorder and returns true if that recorder is the session's and event `id` is on
+ * top of its stack. Else clears the mark and returns false. */
+static inline bool enter_on_top(epp_session *session, uint64_t id)
+{
+	if (!USUAL(recorder_enter_fast((uintptr_t)session)))
+		return false;
+	/* The entry below the lowest is not an event and has no id, so reading it is safe with an empty stack. */
+	if (USUAL(recorder_hot.top[-1].id == id))
+		return true;
+	recorder_leave_hot(&recorder_hot);
+	return false;
+}
+
+static inline void fill(struct epf_record *record, const struct epf_open *open, uint64_t now)
+{
+	uint64_t start = open->start_ticks;
+	/* Two separate stores: combining the values in a vector register takes longer than storing them. */
+	STORE_RELAXED(&record->start_ticks, start);
+	STORE_RELAXED(&record->duration_ticks, now - start);
+	record->id = open->id;
+}
+
+/* Ends the topmost open event of the resident recorder, in all cases. The mark is set. `tail` as for unwind. */
+static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
+{
+	struct recorder *recorder = recorder_cache.resident;
+	struct epf_open *open = recorder_hot.top - 1;
+	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
+	struct epf_record *record = NULL;
+	if (tail && name_filter_leaves_out(recorder_hot.filter, EPF_TAIL_NAME(tail)))
+		recorder_lose(recorder, EPP_LOSS_FILTER);
+	else
+		record = recorder_reserve(recorder, EPF_RECORD_BYTES + size.slots * sizeof(struct epf_arg));
+	if (!tail)
+		tail = open->tail;
+	if (record) {
+		fill(record, open, now);
+		args_publish(recorder, record, EPF_TAIL_NAME(tail), EPF_TAIL_BITS(tail), 0, args, &size);
+	}
+	/* After the record, never before: a kill in between leaves the event in both places, which readers handle. */
+	recorder_pop(&recorder_hot, open);
+	if (recorder_hot.calls)
+		calls_stop_event(recorder, open, now, tail, args, args_count);
+	else
+		recorder_leave_hot(&recorder_hot);
+}
+
+/* An end for a session that does not record is counted as `after end` if the session exists. */
+static void end_nowhere(epp_session *handle)
+{
+	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
+	struct session *session = session_of(of);
+	/* If it records, this thread is in a callback or has no slot: the event is then closed as unended. */
+	if (session && LOAD_RELAXED(&session->state) != SESSION_RECORDING)
+		session_lose(of, EPP_LOSS_AFTER_END, 1);
+}
+
+static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, uint64_t tail, const epp_arg *args,
+                              size_t args_count)
+{
+	if (!clock_is_fast())
+		now = clock_ticks_slow();
+	struct recorder *recorder = recorder_enter_any(session);
+	if (!recorder) {
+		end_nowhere(session);
+		return;
+	}
+	uint32_t depth = recorder_depth(recorder);
+	if (depth == 0 || recorder->slot->open[depth - 1].id != id)
+		depth = unwind(recorder, id, now, tail, args, args_count);
+	if (depth == 0)
+		recorder_leave(recorder);
+	else
+		end_top(now, tail, args, args_count);
+}
+
+void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
+{
+	if (id == 0)
+		return;
+	uint64_t now = clock_ticks_fast();
+	if (!USUAL(enter_on_top(session, id))) {
+		end_slow(session, id, now, 0, args, args_count);
+		return;
+	}
+	struct epf_open *open = recorder_hot.top - 1;
+	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
+	/* Compared as numbers: without a region there is no object, and both `at` and the limit are 0. */
+	uintptr_t end = (uintptr_t)record + sizeof(*record);
+	if (!USUAL(args_count == 0 && end <= (uintptr_t)recorder_hot.limit)) {
+		end_top(now, 0, args, args_count);
+		return;
+	}
+	uint64_t tail = open->tail;
+	fill(record, open, now);
+	STORE_RELEASE(&record->tail, tail);
+	recorder_hot.at = (uint8_t *)(record + 1);
+	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
+	recorder_pop(&recorder_hot, open);
+	if (!USUAL(!recorder_hot.calls))
+		calls_stop_event(recorder_cache.resident, open, now, tail, NULL, 0);
+	else
+		recorder_leave_hot(&recorder_hot);
+}
+
+void epp_event_end_named(epp_session *session, uint64_t id, epp_category category, epp_name name, const epp_arg *args,
+                         size_t args_count)
+{
+	if (id == 0)
+		return;
+	uint64_t now = clock_ticks_fast(), tail = event_tail(category, name);
+	if (USUAL(enter_on_top(session, id)))
+		end_top(now, tail, args, args_count);
+	else
+		end_slow(session, id, now, tail, args, args_count);
+}
+
+/* ---- records that need one call: instants, counters, flows, asynchronous begin and end ---- */
+
+void epp_instant_record(epp_session *session, epp_category category, epp_name name, const epp_arg *args, size_t args_count)
+{
+	uint64_t now = clock_ticks();
+	struct recorder *recorder = enter_for(session, name);
+	if (!recorder)
+		return;
+	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
+	      EPF_BITS(category & 3u, EPF_INSTANT, 0, 0), 0, args, args_count);
+	recorder_leave(recorder);
+}
+
+static void counter(epp_session *session, epp_name name, const epp_arg *value)
+{
+	uint64_t now = clock_ticks();
+	struct recorder *recorder = enter_for(session, name);
+	if (!recorder)
+		return;
+	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
+	      EPF_BITS(EPP_NODE, EPF_COUNTER, 0, 0), 0, value, 1);
+	recorder_leave(recorder);
+}
+
+void epp_counter_record_i64(epp_session *session, epp_name name, int64_t value)
+{
+	counter(session, name, &(epp_arg){ .key = name, .type = EPP_ARG_I64, .value.i64 = value });
+}
+
+void epp_counter_record_f64(epp_session *session, epp_name name, double value)
+{
+	counter(session, name, &(epp_arg){ .key = name, .type = EPP_ARG_F64, .value.f64 = value });
+}
+
+void epp_flow_record(epp_session *session, uint64_t from_id, uint64_t to_id)
+{
+	uint64_t now = clock_ticks();
+	struct recorder *recorder = from_id && to_id ? recorder_enter_new(session) : NULL;
+	if (!recorder)
+		return;
+	recorder_take_id(recorder, recorder->hot);
+	store(recorder, now, 0, to_id, EPF_NAME_FLOW, EPF_BITS(EPP_NODE, EPF_FLOW, 0, 0), from_id, NULL, 0);
+	recorder_leave(recorder);
+}
+
+uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name name)
+{
+	struct recorder *recorder = enter_for(session, name);
+	if (!recorder)
+		return 0;
+	uint64_t id = recorder_take_id(recorder, recorder->hot);
+	store(recorder, clock_ticks(), 0, id, name, EPF_BITS(category & 3u, EPF_ASYNC_BEGIN, 0, 0), 0, NULL, 0);
+	recorder_leave(recorder);
+	return id;
+}
+
+void epp_async_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
+{
+	uint64_t now = clock_ticks();
+	if (!id)
+		return;
+	struct recorder *recorder = recorder_enter_any(session);
+	if (!recorder) {
+		end_nowhere(session);
+		return;
+	}
+	store(recorder, now, 0, id, EPF_NAME_ORPHAN_END, EPF_BITS(0, EPF_ASYNC_END, 0, 0), 0, args, args_count);
+	recorder_leave(recorder);
+}

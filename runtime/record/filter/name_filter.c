@@ -1,0 +1,75 @@
+/* Implements name_filter.h. */
+#include "record/filter/name_filter.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+#define OWN_PREFIX "epprof."
+
+static bool matches_any(const char *patterns, const char *text)
+{
+	for (; *patterns; patterns += strlen(patterns) + 1)
+		if (fnmatch(patterns, text, 0) == 0)
+			return true;
+	return false;
+}
+
+/* Called with the lock of names, before the number of a new name is known to any thread. */
+static void decide(struct name_listener *listener, epp_name name, struct name_text text)
+{
+	struct name_filter *filter = (struct name_filter *)(void *)listener;
+	if (name < EPF_NAME_FIRST_FREE || text.is_args || strncmp(text.text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+		return;
+	bool is_included = !*filter->include || matches_any(filter->include, text.text);
+	if (!is_included || matches_any(filter->exclude, text.text))
+		__atomic_fetch_or(&filter->left_out[name / NAME_FILTER_WORD_BITS],
+		                  UINT64_C(1) << name % NAME_FILTER_WORD_BITS, __ATOMIC_RELAXED);
+}
+
+/* Copies patterns to `to`, each with a NUL behind it, and an empty one at the end; returns the position behind that. */
+static char *split(const char *patterns, char *to)
+{
+	while (*patterns) {
+		size_t bytes = strcspn(patterns, ";");
+		memcpy(to, patterns, bytes);
+		/* An empty pattern would be the end. */
+		to += bytes + (bytes > 0);
+		patterns += bytes + (patterns[bytes] == ';');
+	}
+	return to + 1;
+}
+
+epp_status *name_filter_create(const char *include, const char *exclude, struct name_filter **filter)
+{
+	include = include ? include : "";
+	exclude = exclude ? exclude : "";
+	*filter = NULL;
+	if (!include[strspn(include, ";")] && !exclude[strspn(exclude, ";")])
+		return NULL;
+	/* Of each list, the NUL of its last pattern and that of the empty one are not in the text. */
+	struct name_filter *made = calloc(1, sizeof(*made) + strlen(include) + 2 + strlen(exclude) + 2);
+	if (!made)
+		return epp_status_no_memory();
+	made->include = (char *)(made + 1);
+	made->exclude = split(include, (char *)(made + 1));
+	split(exclude, (char *)made->exclude);
+	made->listener.added = decide;
+	name_listener_add(&made->listener);
+	*filter = made;
+	return NULL;
+}
+
+void name_filter_destroy(struct name_filter *filter)
+{
+	if (filter)
+		name_listener_remove(&filter->listener);
+	free(filter);
+}
+
+void name_filter_fork_child(struct name_filter *filter)
+{
+	free(filter);
+}

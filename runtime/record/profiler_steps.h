@@ -1,0 +1,28 @@
+/* StartProfiling and EndProfiling of several profilers in parallel, each on its worker, with one deadline for all. */
+#ifndef EPPROF_RUNTIME_RECORD_PROFILER_STEPS_H
+#define EPPROF_RUNTIME_RECORD_PROFILER_STEPS_H
+
+#include "base/worker.h"
+#include "epprof/abi/ort_ep_profiler.h"
+
+struct profiler_step {
+	OrtEpProfilerImpl *profiler;
+	struct worker *worker;
+	OrtProfilingEventsContainer *container; /* for EndProfiling; NULL: one that adds to the profiler's session */
+	/* Results. */
+	enum worker_result result;
+	OrtStatus *status; /* with WORKER_DONE: the caller releases it */
+	uint64_t before_ticks, after_ticks;
+	int64_t offset_ns; /* the argument of StartProfiling */
+};
+
+/* Adds events to the session that the profiler belongs to; does nothing if there is none any more. */
+OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEvent *const *events, size_t count);
+
+/* StartProfiling is called with `offset_ns` plus the time since `since_ticks` (0: plus nothing). A call that returns
+ * after the deadline is followed by an EndProfiling whose events are discarded. */
+void profiler_steps_start(struct profiler_step *steps, size_t count, int64_t offset_ns, uint64_t since_ticks,
+                          const struct timespec *deadline);
+void profiler_steps_end(struct profiler_step *steps, size_t count, const struct timespec *deadline);
+
+#endif

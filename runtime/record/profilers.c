@@ -1,0 +1,447 @@
+/* Attaches profilers to a session, and joins them as members.
+ *
+ * A member is valid until its session is released or it leaves, but both may happen at the same time, for example at
+ * exit. A member therefore has no pointer into the session. The session is found through the registry; a release first
+ * removes the member there and waits for threads that are using it. */
+#include "record/profilers.h"
+
+#include <bsd/string.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "ort_abi/ort_event.h"
+#include "ort_abi/ort_status.h"
+#include "ort_abi/profiler_registry.h"
+#include "record/profiler_steps.h"
+#include "record/submit.h"
+
+#include "epprof/profiler.h"
+
+#define API_VERSION_MIN 25u
+
+struct epp_hosted_profiler {
+	OrtProfilingEventsContainer container; /* first */
+	bool is_hung;                          /* a call has not returned in time */
+	OrtEpProfilerImpl *profiler;
+	struct worker *worker;
+	uintptr_t session_handle;
+};
+
+static epp_status *check(const struct session *session, const OrtEpProfilerImpl *profiler, const char *call,
+                         const char *label)
+{
+	if (!session || !profiler)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: the session does not exist, or profiler is NULL", call);
+	if (profiler->ort_version_supported < API_VERSION_MIN)
+		return epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has API version %u, %u is needed", label,
+		                         profiler->ort_version_supported, API_VERSION_MIN);
+	const char *missing = !profiler->Release          ? "Release"
+	                      : !profiler->StartProfiling ? "StartProfiling"
+	                      : !profiler->EndProfiling   ? "EndProfiling"
+	                                                  : NULL;
+	return missing ? epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing) : NULL;
+}
+
+/* Finds a place for one more profiler; the lock is held. A member that left under the same label is reused, with its
+ * ledger. */
+static epp_status *place(struct session *session, const char *label, bool joined, struct session_profiler **placed)
+{
+	uint32_t index = session->profilers_count;
+	for (uint32_t i = 0; joined && i < session->profilers_count; i++) {
+		struct session_profiler *left = &session->profilers[i];
+		if (left->joined && !left->profiler && !strncmp(left->label, label, sizeof(left->label) - 1)) {
+			*placed = left;
+			return NULL;
+		}
+	}
+	if (index == CALLS_PROFILERS_MAX)
+		return epp_status_create(EPP_LIMIT, "%s: a session has at most %u profilers", label, CALLS_PROFILERS_MAX);
+	struct session_profiler *of = &session->profilers[index];
+	of->submission = calloc(1, sizeof(*of->submission));
+	if (!of->submission)
+		return epp_status_no_memory();
+	of->session = session;
+	of->producer = index;
+	of->joined = joined;
+	strlcpy(of->label, label, sizeof(of->label));
+	*placed = of;
+	return NULL;
+}
+
+/* Counts a new place and shows its account; the lock is held. */
+static void add_place(struct session *session, const struct session_profiler *of)
+{
+	memcpy(session->storage.window.producers[of->producer].label, of->label, sizeof(of->label));
+	STORE_RELEASE(&session->profilers_count, session->profilers_count + 1);
+}
+
+/* Registers the profiler, and counts a new place; the lock is held. */
+static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
+{
+	bool is_new = of == &session->profilers[session->profilers_count];
+	if (!profiler_registry_attach(profiler, session, submission_push, of)) {
+		epp_status *status = epp_status_create(EPP_BUSY, "%s: the profiler is already attached", of->label);
+		if (is_new) {
+			free(of->submission);
+			memset(of, 0, sizeof(*of));
+		}
+		return status;
+	}
+	of->profiler = profiler;
+	if (is_new)
+		add_place(session, of);
+	return NULL;
+}
+
+static const char *label_of(const OrtEpProfilerImpl *profiler, const char *label)
+{
+	const char *name = label || !profiler ? label : profiler_registry_name(profiler);
+	return name ? name : "ep";
+}
+
+epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label)
+{
+	struct session *session = session_of((uintptr_t)handle);
+	label = label_of(profiler, label);
+	EPP_TRY(check(session, profiler, "attach", label));
+	epp_status *status = NULL;
+	struct session_profiler *of;
+	struct worker *worker = profiler_registry_worker(profiler);
+	if (!worker)
+		return epp_status_no_memory();
+	pthread_mutex_lock(&session->storage.lock);
+	if (session->state != SESSION_IDLE)
+		status = epp_status_create(EPP_WRONG_STATE, "%s: profilers cannot be attached during a run", label);
+	if (!status)
+		status = place(session, label, false, &of);
+	if (!status)
+		status = take_in(session, profiler, of);
+	if (!status)
+		of->worker = worker;
+	pthread_mutex_unlock(&session->storage.lock);
+	if (status)
+		worker_release(worker);
+	return status;
+}
+
+bool profilers_any_driven(const struct session *session)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++)
+		any |= profilers_drives(&session->profilers[i]);
+	return any;
+}
+
+void profilers_detach(struct session *session)
+{
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		struct session_profiler *of = &session->profilers[i];
+		pthread_mutex_lock(&session->storage.lock);
+		OrtEpProfilerImpl *profiler = of->profiler;
+		if (of->joined)
+			of->profiler = NULL;
+		pthread_mutex_unlock(&session->storage.lock);
+		if (profiler)
+			profiler_registry_detach(profiler);
+		submission_free(of->submission);
+		of->submission = NULL;
+	}
+}
+
+void profilers_release(struct session *session, bool waits)
+{
+	struct worker_call *calls[CALLS_PROFILERS_MAX];
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		struct session_profiler *of = &session->profilers[i];
+		/* If a thread is inside a profiler's callback, its code and memory are in use. */
+		calls[i] = of->profiler && !of->is_inside ? profiler_release_on(of->profiler, of->worker) : NULL;
+		of->profiler = NULL;
+	}
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		if (calls[i] && !waits)
+			worker_abandon(calls[i]);
+		else if (calls[i] && worker_await(calls[i], &deadline) == WORKER_DONE)
+			free(calls[i]);
+		worker_release(session->profilers[i].worker);
+		session->profilers[i].worker = NULL;
+	}
+}
+
+/* ---- members ---- */
+
+static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProfilingEvent *const *events, size_t count)
+{
+	return profiler_steps_add(((const struct epp_hosted_profiler *)self)->profiler, events, count);
+}
+
+epp_status *epp_hosted_profiler_create(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label,
+                                       epp_hosted_profiler **member)
+{
+	*member = NULL;
+	uintptr_t of_session = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
+	struct session *session = session_of(of_session);
+	label = label_of(profiler, label);
+	EPP_TRY(check(session, profiler, "join", label));
+	struct epp_hosted_profiler *made = calloc(1, sizeof(*made));
+	if (!made)
+		return epp_status_no_memory();
+	made->container.add = container_add;
+	made->profiler = profiler;
+	made->session_handle = of_session;
+	made->worker = profiler_registry_worker(profiler);
+	if (!made->worker) {
+		free(made);
+		return epp_status_no_memory();
+	}
+	struct session_profiler *of = NULL;
+	/* The session may have been released in between. */
+	session = session_lock(of_session);
+	epp_status *status = session ? place(session, label, true, &of)
+	                             : epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", label);
+	if (!status)
+		status = take_in(session, profiler, of);
+	if (!status)
+		of->shift_us = of->shift_rest_ns = 0;
+	if (session)
+		pthread_mutex_unlock(&session->storage.lock);
+	/* The counts of a member that is not started here begin at zero, too. */
+	if (!status)
+		submission_begin_run(of);
+	if (status) {
+		worker_release(made->worker);
+		free(made);
+	} else {
+		*member = made;
+	}
+	return status;
+}
+
+void epp_session_count_refused(epp_session *session, uint64_t count)
+{
+	session_lose((uintptr_t)session, EPP_LOSS_REFUSED, count);
+}
+
+/* ---- members: start and end ---- */
+
+static void member_fail(epp_hosted_profiler_call *call, const struct profiler_step *step, const char *name)
+{
+	call->failure = worker_status(step->result, name);
+	epp_hosted_profiler_report_hang(call->hosted, epp_status_message(call->failure));
+}
+
+/* Calls all members that have not been given up, at most as many as a session has. */
+static void call_members(epp_hosted_profiler_call *calls, size_t count, bool is_end, int64_t offset_ns,
+                         uint64_t since_ticks, const struct timespec *deadline)
+{
+	struct profiler_step steps[CALLS_PROFILERS_MAX];
+	epp_hosted_profiler_call *of[CALLS_PROFILERS_MAX];
+	size_t steps_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const epp_hosted_profiler *member = calls[i].hosted;
+		calls[i].status = NULL;
+		calls[i].failure = NULL;
+		if (is_end && member->is_hung)
+			continue;
+		of[steps_count] = &calls[i];
+		steps[steps_count++] = (struct profiler_step){ .profiler = member->profiler,
+			                                       .worker = member->worker,
+			                                       .container = calls[i].container };
+	}
+	if (is_end)
+		profiler_steps_end(steps, steps_count, deadline);
+	else
+		profiler_steps_start(steps, steps_count, offset_ns, since_ticks, deadline);
+	for (size_t i = 0; i < steps_count; i++) {
+		epp_hosted_profiler *member = of[i]->hosted;
+		of[i]->status = steps[i].result == WORKER_DONE ? steps[i].status : NULL;
+		if (steps[i].result != WORKER_DONE) {
+			member_fail(of[i], &steps[i], is_end ? "EndProfiling" : "StartProfiling");
+			continue;
+		}
+		struct session_profiler *known = is_end ? NULL : profiler_registry_enter(member->profiler);
+		if (known) {
+			submission_bracket(known, steps[i].before_ticks, steps[i].after_ticks, steps[i].offset_ns);
+			profiler_registry_leave(member->profiler);
+		}
+	}
+}
+
+void epp_hosted_profilers_start(epp_hosted_profiler_call *calls, size_t count, int64_t offset_ns, uint64_t since_ticks)
+{
+	struct timespec deadline = worker_deadline();
+	for (size_t i = 0; i < count; i++) {
+		epp_hosted_profiler *member = calls[i].hosted;
+		struct session_profiler *of = profiler_registry_enter(member->profiler);
+		member->is_hung = false;
+		if (!of)
+			continue;
+		submission_begin_run(of);
+		profiler_registry_leave(member->profiler);
+	}
+	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
+		call_members(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, false,
+		             offset_ns, since_ticks, &deadline);
+}
+
+void epp_hosted_profilers_end(epp_hosted_profiler_call *calls, size_t count)
+{
+	struct timespec deadline = worker_deadline();
+	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
+		call_members(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, true, 0, 0,
+		             &deadline);
+}
+
+void epp_hosted_profiler_report_hang(epp_hosted_profiler *member, const char *note)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	member->is_hung = true;
+	if (!of)
+		return;
+	submission_abandon(of, note);
+	profiler_registry_leave(member->profiler);
+}
+
+/* ---- members: their ledgers ---- */
+
+void epp_hosted_profiler_add_start_delay(epp_hosted_profiler *member, int64_t delay_ns)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if (delay_ns > 0)
+		submission_bracket_began(of, (uint64_t)delay_ns);
+	profiler_registry_leave(member->profiler);
+}
+
+OrtProfilingEventsContainer *epp_hosted_profiler_container(epp_hosted_profiler *member)
+{
+	return &member->container;
+}
+
+uint64_t epp_hosted_profiler_producers(const epp_hosted_profiler *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	uint64_t producers = 0;
+	if (!of)
+		return 0;
+	const struct session *session = of->session;
+	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
+		const struct session_profiler *other = &session->profilers[i];
+		if (other->joined && !strcmp(other->label, of->label))
+			producers |= UINT64_C(1) << other->producer;
+	}
+	profiler_registry_leave(member->profiler);
+	return producers;
+}
+
+void epp_hosted_profiler_set_note(epp_hosted_profiler *member, const char *text)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
+	strlcpy(producer->note, text, sizeof(producer->note));
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_hosted_profiler_count_error(epp_hosted_profiler *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].errors, 1);
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_hosted_profiler_count_lost(epp_hosted_profiler *member, epp_loss reason, uint64_t count)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if ((unsigned)reason < EPP_LOSS_ENTRY_COUNT) {
+		if (EPF_LOSS_IS_OF_EVENTS(reason))
+			ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, count);
+		submission_lose(of, reason, count);
+	}
+	profiler_registry_leave(member->profiler);
+}
+
+/* Returns whether events were expected before. */
+static bool set_expects(struct session_profiler *of, bool expects)
+{
+	bool before = __atomic_exchange_n(&of->expects, expects, __ATOMIC_RELAXED);
+	if (before != expects)
+		ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, expects ? 1 : UINT64_MAX);
+	return before;
+}
+
+void epp_hosted_profiler_set_expected(epp_hosted_profiler *member, int expected)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	set_expects(of, expected != 0);
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_session_expect_none(epp_session *handle, const char *label)
+{
+	struct session *session = session_lock((uintptr_t)handle);
+	if (!session)
+		return;
+	for (uint32_t i = 0; i < session->profilers_count; i++) {
+		struct session_profiler *of = &session->profilers[i];
+		if (of->joined && !strncmp(of->label, label, sizeof(of->label) - 1) && set_expects(of, false))
+			session->storage.window.producers[of->producer].note[0] = 0;
+	}
+	pthread_mutex_unlock(&session->storage.lock);
+}
+
+void epp_session_report_hang(epp_session *handle, const char *label, const char *note)
+{
+	struct session *session = session_lock((uintptr_t)handle);
+	struct session_profiler *of;
+	if (!session)
+		return;
+	epp_status *status = place(session, label, true, &of);
+	if (!status && of == &session->profilers[session->profilers_count])
+		add_place(session, of);
+	pthread_mutex_unlock(&session->storage.lock);
+	if (status)
+		session_lose((uintptr_t)handle, EPP_LOSS_HUNG, 1);
+	else
+		submission_abandon(of, note);
+	epp_status_destroy(status);
+}
+
+/* Expected events that did not come are lost; they were counted as emitted before. */
+static void lose_expected(const epp_hosted_profiler *member)
+{
+	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	if (!of)
+		return;
+	if (__atomic_exchange_n(&of->expects, false, __ATOMIC_RELAXED))
+		submission_lose(of, EPP_LOSS_PLUGIN, 1);
+	profiler_registry_leave(member->profiler);
+}
+
+void epp_hosted_profiler_destroy(epp_hosted_profiler *member)
+{
+	if (!member)
+		return;
+	struct session *session = session_of(member->session_handle);
+	lose_expected(member);
+	profiler_registry_detach(member->profiler);
+	if (session) {
+		pthread_mutex_lock(&session->storage.lock);
+		for (uint32_t i = 0; i < session->profilers_count; i++)
+			if (session->profilers[i].joined && session->profilers[i].profiler == member->profiler)
+				session->profilers[i].profiler = NULL;
+		pthread_mutex_unlock(&session->storage.lock);
+	}
+	worker_release(member->worker);
+	free(member);
+}

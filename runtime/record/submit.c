@@ -1,0 +1,1000 @@
+/* Records events that profilers and the host application submit. Finds or creates the track first, which takes the
+ * session's lock, then sets the mark and stores the records. */
+#include "record/submit.h"
+
+#include <bsd/string.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "epprof/track.h"
+#include "ort_abi/ort_event.h"
+#include "record/args.h"
+#include "record/filter/name_filter.h"
+#include "record/flows/flow_ends.h"
+
+/* ---- storing: a track switch if needed, then the record, both in one region ---- */
+
+struct submitted {
+	uint32_t track;
+	uint32_t category;
+	uint64_t start_ticks;
+	uint64_t end_ticks;
+	uint64_t parent;
+	epp_name name;
+	bool cut;                     /* it had more args than a record can hold */
+	enum epf_placement placement; /* how its parent was found; 0: it was given */
+};
+
+/* Switches the region to `track`. The region must have room for one record more than the caller needs. */
+static void submission_switch(struct recorder *recorder, uint32_t track)
+{
+	if (recorder->track_now == track)
+		return;
+	struct epf_record *change = (struct epf_record *)(void *)recorder->hot->at;
+	change->id = track;
+	recorder_publish(recorder, change, EPF_NAME_TRACK_SWITCH, EPF_BITS(0, EPF_TRACK_SWITCH, 0, 0), 0);
+	recorder->track_now = track;
+}
+
+/* Stores one complete record behind its track switch, in one region. Returns its id. 0: no room; no id was taken, and
+ * the caller counts the loss. */
+static uint64_t submission_store(struct recorder *recorder, const struct submitted *event, const epp_arg *args,
+                                 size_t args_count)
+{
+	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (event->parent != 0));
+	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&size, event->parent) * sizeof(struct epf_arg);
+	if (!recorder_room(recorder, bytes))
+		return 0;
+	submission_switch(recorder, event->track);
+	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
+	record->start_ticks = event->start_ticks;
+	record->duration_ticks = event->end_ticks - event->start_ticks;
+	uint64_t id = record->id = recorder_take_id(recorder, recorder->hot);
+	args_publish(recorder, record, event->name,
+	             EPF_BITS(event->category, EPF_COMPLETE, event->placement, event->cut ? EPF_FLAG_CUT : 0),
+	             event->parent, args, &size);
+	return id;
+}
+
+static void submission_store_pair(struct recorder *recorder, uint32_t track, uint64_t device, uint64_t host,
+                                  uint64_t half_width)
+{
+	size_t bytes = 2 * EPF_RECORD_BYTES;
+	/* A clock sample is not an event: without room it is dropped and not counted, and the fit uses the others. */
+	if (!recorder_room(recorder, bytes))
+		return;
+	submission_switch(recorder, track);
+	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
+	record->start_ticks = device;
+	record->duration_ticks = host;
+	record->id = half_width;
+	recorder_publish(recorder, record, EPF_NAME_CLOCK_PAIR, EPF_BITS(0, EPF_CLOCK_PAIR, 0, 0), 0);
+}
+
+/* Stores a flow between two events. False: no room. */
+static bool submission_store_flow(struct recorder *recorder, uint64_t at_ticks, uint64_t from_id, uint64_t to_id,
+                                  enum epf_placement placement)
+{
+	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
+	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&none, from_id) * sizeof(struct epf_arg);
+	if (!recorder_room(recorder, bytes))
+		return false;
+	submission_switch(recorder, 0);
+	struct epf_record *flow = (struct epf_record *)(void *)recorder->hot->at;
+	flow->start_ticks = at_ticks;
+	flow->id = to_id;
+	recorder_take_id(recorder, recorder->hot);
+	args_publish(recorder, flow, EPF_NAME_FLOW, EPF_BITS(EPP_NODE, EPF_FLOW, placement, 0), from_id, NULL, &none);
+	return true;
+}
+
+/* Stores the value of a counter. False: no room. */
+static bool submission_store_counter(struct recorder *recorder, uint32_t track, uint64_t at_ticks, const epp_arg *value)
+{
+	struct args_size size = args_measure(value, 1, EPF_ARG_SLOTS_MAX);
+	size_t bytes = 2 * EPF_RECORD_BYTES + args_slots(&size, 0) * sizeof(struct epf_arg);
+	if (!recorder_room(recorder, bytes))
+		return false;
+	submission_switch(recorder, track);
+	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
+	record->start_ticks = at_ticks;
+	record->id = recorder_take_id(recorder, recorder->hot);
+	args_publish(recorder, record, value->key, EPF_BITS(EPP_NODE, EPF_COUNTER, 0, 0), 0, value, &size);
+	return true;
+}
+
+/* As submission_store for a wait, plus a flow to it from the event that launched the work it waited for. Reserves the
+ * room for both first. */
+static bool submission_store_wait(struct recorder *recorder, const struct submitted *wait, uint64_t from_id)
+{
+	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
+	size_t bytes = 4 * EPF_RECORD_BYTES + args_slots(&none, from_id) * sizeof(struct epf_arg);
+	if (!recorder_room(recorder, bytes))
+		return false;
+	uint64_t wait_id = submission_store(recorder, wait, NULL, 0);
+	return wait_id && submission_store_flow(recorder, wait->end_ticks, from_id, wait_id, 0);
+}
+
+/* Stores the parent of an event that was recorded without one, as a flow whose placement is `inferred`. */
+static bool submission_store_parent(struct recorder *recorder, uint64_t id, uint64_t parent)
+{
+	return submission_store_flow(recorder, clock_ticks(), parent, id, EPF_PLACED_INFERRED);
+}
+
+/* Returns the calling thread's recorder with its mark set; NULL: the run is over, or the thread has no slot. */
+static struct recorder *submission_enter(uintptr_t handle)
+{
+	struct recorder *recorder = recorder_find(handle, RECORDER_SUBMISSIONS);
+	if (recorder && recorder_enter(recorder))
+		return recorder;
+	/* Closed between finding and entering: the run is over. */
+	return NULL;
+}
+
+/* ---- what profilers push ---- */
+
+void submission_free(struct submission *submission)
+{
+	if (submission)
+		free(submission->flows);
+	free(submission);
+}
+
+void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count)
+{
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].lost[reason], count);
+}
+
+void submission_begin_run(struct session_profiler *of)
+{
+	struct submission *submission = of->submission;
+	/* A push that started before the end of the last run may still be active. */
+	pthread_mutex_lock(&of->session->storage.lock);
+	free(submission->flows);
+	submission->flows = NULL;
+	submission->last = (EpprofLedger){ 0 };
+	submission->has_ledger = false;
+	submission->counted = 0;
+	STORE_RELAXED(&submission->arrived, 0);
+	pthread_mutex_unlock(&of->session->storage.lock);
+	STORE_RELAXED(&of->is_hung, false);
+}
+
+void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns)
+{
+	int64_t own_ticks = (int64_t)(before_ticks - of->session->storage.window.live->run_start.ticks), shift_ns;
+	int64_t own_ns = own_ticks < 0 ? -(int64_t)clock_ticks_to_ns(-(uint64_t)own_ticks)
+	                               : (int64_t)clock_ticks_to_ns((uint64_t)own_ticks);
+	if (__builtin_sub_overflow(own_ns, offset_ns, &shift_ns))
+		shift_ns = 0;
+	pthread_mutex_lock(&of->session->storage.lock);
+	of->before_ticks = before_ticks;
+	of->after_ticks = after_ticks;
+	of->offset_ns = offset_ns;
+	of->shift_rest_ns = (shift_ns % 1000 + 1000) % 1000;
+	of->shift_us = (shift_ns - of->shift_rest_ns) / 1000;
+	of->submission->added_run = 0;
+	pthread_mutex_unlock(&of->session->storage.lock);
+}
+
+void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
+{
+	double ticks = (double)earlier_ns * (double)clock_ticks_per_second() / 1e9;
+	/* Not before the origin of the clock. */
+	uint64_t earlier_ticks = ticks < (double)of->before_ticks ? (uint64_t)ticks : of->before_ticks;
+	submission_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
+}
+
+void submission_allow_waiting(struct session *session)
+{
+	struct recorder *recorder = recorder_find((uintptr_t)session_handle(session), RECORDER_SUBMISSIONS);
+	if (recorder)
+		recorder->may_wait = true;
+}
+
+static uint32_t find_track(const struct submission_tracks *tracks, uint32_t clock, int32_t device, int64_t stream,
+                           bool is_calls)
+{
+	uint32_t count = LOAD_ACQUIRE(&tracks->count);
+	for (uint32_t i = 0; i < count; i++)
+		if (tracks->all[i].stream == stream && tracks->all[i].device == device &&
+		    tracks->all[i].clock == clock && tracks->all[i].is_calls == is_calls)
+			return tracks->all[i].track;
+	return 0;
+}
+
+/* Host calls never share a track with a device's work. A pushed event without a device is on a track of calls
+ * anyway. */
+static bool needs_calls_track(uint32_t category, uint32_t clock, int32_t device)
+{
+	return category == EPP_API && (clock == SUBMIT_OFFSET_US || device >= 0);
+}
+
+/* ---- devices ---- */
+
+/* Returns the name of a device that the profiler has named, or NULL; the session's lock is held. */
+static char *device_name(struct submission *submission, int32_t device)
+{
+	for (uint32_t i = 0; i < submission->devices_count; i++)
+		if (submission->devices[i].device == device)
+			return submission->devices[i].name;
+	return NULL;
+}
+
+/* Names of further devices than there is room for are ignored. */
+static void name_device(struct session_profiler *of, int32_t device, const char *name)
+{
+	struct submission *submission = of->submission;
+	bool is_taken = false;
+	pthread_mutex_lock(&of->session->storage.lock);
+	char *known = device_name(submission, device);
+	if (!known && submission->devices_count < SUBMIT_DEVICES_MAX) {
+		submission->devices[submission->devices_count].device = device;
+		known = submission->devices[submission->devices_count++].name;
+	}
+	for (uint32_t i = 0; i < submission->devices_count; i++)
+		is_taken |= submission->devices[i].device != device && !strcmp(submission->devices[i].name, name);
+	if (known && is_taken)
+		snprintf(known, SUBMIT_DEVICE_NAME_BYTES, "%.*s (device %d)", (int)SUBMIT_DEVICE_NAME_BYTES - 32, name,
+		         device);
+	else if (known)
+		strlcpy(known, name, SUBMIT_DEVICE_NAME_BYTES);
+	pthread_mutex_unlock(&of->session->storage.lock);
+}
+
+/* ---- tracks ---- */
+
+/* Defines the row of another thread, which may never record an event itself. The calling thread's recorder defines its
+ * own. */
+static void define_thread(struct session *session, int64_t thread)
+{
+	char label[RECORDER_LABEL_BYTES];
+	if (thread <= 0 || thread > UINT32_MAX || thread == syscall(SYS_gettid) ||
+	    !recorder_label_thread((uint32_t)thread, label))
+		return;
+	struct epf_track definition = {
+		.kind = EPF_TRACK_THREAD, .thread_id = (uint32_t)thread, .device = -1, .producer = -1
+	};
+	pthread_mutex_lock(&session->storage.lock);
+	definitions_add_track(&session->storage.definitions, &definition, label, "");
+	pthread_mutex_unlock(&session->storage.lock);
+}
+
+/* Returns the track of a device's stream, creating it if needed; 0: no room. `name` and `group` NULL: the default
+ * ones. */
+static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, bool is_calls,
+                          const char *name, const char *group)
+{
+	struct submission *submission = of->submission;
+	struct session *session = of->session;
+	struct submission_tracks *tracks = clock == SUBMIT_OFFSET_US ? &submission->added : &submission->pushed;
+	uint32_t track = clock == SUBMIT_OFFSET_US ? 0 : find_track(tracks, clock, device, stream, is_calls);
+	if (track)
+		return track;
+	struct epf_track definition = {
+		.kind = is_calls ? EPF_TRACK_CUSTOM : EPF_TRACK_DEVICE,
+		.device = device,
+		.stream = stream,
+		.producer = (int32_t)of->producer,
+	};
+	char own_name[48], own_group[SUBMIT_DEVICE_NAME_BYTES];
+	bool is_new = false;
+	pthread_mutex_lock(&session->storage.lock);
+	if (clock == SUBMIT_OFFSET_US) {
+		if (submission->added_run != LOAD_ACQUIRE(&session->storage.window.live->run))
+			tracks->count = 0;
+		submission->added_run = definition.run = LOAD_ACQUIRE(&session->storage.window.live->run);
+		definition.clock_kind = EPF_TRACK_CLOCK_OFFSET_US;
+		definition.clock_bits = 64;
+		definition.ticks_per_second = 1000000;
+		definition.bracket_ticks = of->after_ticks - of->before_ticks +
+		                           2 * (uint64_t)of->shift_rest_ns * clock_ticks_per_second() / 1000000000u;
+		definition.offset_ns = of->offset_ns;
+		definition.thread_id = stream > 0 && stream <= UINT32_MAX ? (uint32_t)stream : 0;
+	} else if (clock == SUBMIT_HOST_CLOCK) {
+		definition.kind = EPF_TRACK_CUSTOM;
+		definition.clock_kind = EPF_TRACK_CLOCK_HOST;
+	} else {
+		definition.clock_kind = submission->clocks[clock].description.kind;
+		definition.clock_bits = submission->clocks[clock].description.bits;
+		definition.ticks_per_second = submission->clocks[clock].description.ticks_per_second;
+		definition.clock = submission->clocks[clock].number;
+	}
+	snprintf(own_name, sizeof(own_name), "%s %lld", device >= 0 || clock == SUBMIT_OFFSET_US ? "stream" : "thread",
+	         (long long)stream);
+	const char *named = device >= 0 ? device_name(submission, device) : of->label;
+	if (named)
+		strlcpy(own_group, named, sizeof(own_group));
+	else
+		snprintf(own_group, sizeof(own_group), "%s device %d", of->label, device);
+	uint32_t count = tracks->count;
+	track = find_track(tracks, clock, device, stream, is_calls);
+	if (!track && count < SUBMIT_TRACKS_MAX)
+		is_new = (track = definitions_add_track(&session->storage.definitions, &definition,
+		                                        name ? name : own_name, group ? group : own_group)) != 0;
+	if (is_new) {
+		tracks->all[count].clock = clock;
+		tracks->all[count].device = device;
+		tracks->all[count].stream = stream;
+		tracks->all[count].is_calls = is_calls;
+		tracks->all[count].track = track;
+		STORE_RELEASE(&tracks->count, count + 1);
+	}
+	pthread_mutex_unlock(&session->storage.lock);
+	if (is_new && device < 0 && clock != SUBMIT_OFFSET_US)
+		define_thread(session, stream);
+	return track;
+}
+
+static void describe_clock(struct session_profiler *of, const EpprofClock *clock)
+{
+	struct submission *submission = of->submission;
+	struct session *session = of->session;
+	if (clock->id >= SUBMIT_CLOCKS_MAX || !clock->ticks_per_second || clock->kind < 1 || clock->kind > 2 ||
+	    clock->bits > 64)
+		return;
+	pthread_mutex_lock(&session->storage.lock);
+	if (!submission->clocks[clock->id].number) {
+		submission->clocks[clock->id].description = *clock;
+		if (!clock->bits)
+			submission->clocks[clock->id].description.bits = 64;
+		struct epf_track definition = {
+			.kind = EPF_TRACK_DEVICE,
+			.clock_kind = clock->kind,
+			.clock = session->storage.definitions.clocks_end + 1,
+			.clock_bits = submission->clocks[clock->id].description.bits,
+			.ticks_per_second = clock->ticks_per_second,
+			.device = -1,
+			.stream = -1, /* no thread: a track without events */
+			.producer = (int32_t)of->producer,
+		};
+		uint32_t track = definitions_add_track(&session->storage.definitions, &definition, "clock", of->label);
+		if (track) {
+			session->storage.definitions.clocks_end++;
+			submission->clocks[clock->id].track = track;
+			STORE_RELEASE(&submission->clocks[clock->id].number, definition.clock);
+		}
+	}
+	pthread_mutex_unlock(&session->storage.lock);
+}
+
+static bool clock_known(const struct submission *submission, uint32_t clock)
+{
+	return clock < SUBMIT_CLOCKS_MAX && LOAD_ACQUIRE(&submission->clocks[clock].number) != 0;
+}
+
+/* Returns the event's id, or 0 if it was lost, which is counted for the profiler. `*known` is NULL at first and then
+ * saves the next call the search. */
+static inline uint64_t record(struct session_profiler *of, struct recorder **known, const struct submitted *submitted,
+                              const epp_arg *args, size_t args_count)
+{
+	struct recorder *recorder = submitted->track ? *known : NULL;
+	if (submitted->track && !(recorder && recorder_enter(recorder)))
+		*known = recorder = submission_enter((uintptr_t)session_handle(of->session));
+	if (!recorder) {
+		submission_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
+		return 0;
+	}
+	bool is_left_out = name_filter_leaves_out(recorder->hot->filter, submitted->name);
+	uint64_t id = is_left_out ? 0 : submission_store(recorder, submitted, args, args_count);
+	if (!id)
+		submission_lose(of, is_left_out ? EPP_LOSS_FILTER : EPP_LOSS_NO_BUFFER, 1);
+	recorder_leave(recorder);
+	return id;
+}
+
+/* ---- args that are more than args ---- */
+
+enum special { SPECIAL_NONE, SPECIAL_SUBMIT, SPECIAL_QUEUE, SPECIAL_FLOW_BEGIN, SPECIAL_FLOW_END, SPECIAL_COUNT };
+
+struct specials {
+	bool has[SPECIAL_COUNT];
+	uint64_t values[SPECIAL_COUNT];
+};
+
+static epp_name special_names[SPECIAL_COUNT];
+static pthread_once_t special_once = PTHREAD_ONCE_INIT;
+
+static void special_set_up(void)
+{
+	special_names[SPECIAL_SUBMIT] = epp_name_intern(EPPROF_SUBMIT_KEY);
+	special_names[SPECIAL_QUEUE] = epp_name_intern(EPPROF_QUEUE_KEY);
+	special_names[SPECIAL_FLOW_BEGIN] = epp_name_intern(EPPROF_FLOW_BEGIN_KEY);
+	special_names[SPECIAL_FLOW_END] = epp_name_intern(EPPROF_FLOW_END_KEY);
+}
+
+static enum special special_of(epp_name key)
+{
+	/* Where names do not fit, all keys are EPF_NAME_LOST. */
+	unsigned special = key == EPF_NAME_LOST ? SPECIAL_NONE : SPECIAL_COUNT - 1;
+	while (special != SPECIAL_NONE && special_names[special] != key)
+		special--;
+	return special;
+}
+
+/* State shared by the events of one batch. Texts do not move while a batch is pushed, and the kit's events share them,
+ * so interned names are cached by the text's address. */
+#define PLACES_BITS 5
+struct interned {
+	const char *text;
+	epp_name name;
+	enum special special; /* as the key of an integer arg */
+};
+
+struct pushing {
+	struct session_profiler *of;
+	struct recorder *recorder;
+	const EpprofHostClock *host_clock; /* NULL: the session's */
+	struct interned places[1u << PLACES_BITS];
+};
+
+static inline const struct interned *intern(struct pushing *pushing, const char *text)
+{
+	struct interned *place = &pushing->places[(uintptr_t)text * 0x9e3779b97f4a7c15u >> (64 - PLACES_BITS)];
+	if (place->text != text) {
+		epp_name name = epp_name_intern(text);
+		*place = (struct interned){ text, name, special_of(name) };
+	}
+	return place;
+}
+
+static enum epf_placement parent_placement(const EpprofEvent *event)
+{
+	if (event->parent)
+		return event->category & EPPROF_PARENT_INFERRED ? EPF_PLACED_INFERRED : EPF_PLACED_MEASURED;
+	return event->category & EPPROF_PARENT_AMBIGUOUS ? EPF_PLACED_AMBIGUOUS : EPF_PLACED_MEASURED;
+}
+
+/* Converts a host time of the profiler to host ticks. ~0: it is out of range. */
+static uint64_t host_ticks_of(const struct pushing *pushing, uint64_t value)
+{
+	const EpprofHostClock *clock = pushing->host_clock;
+	if (!clock)
+		return value;
+	double ticks = (double)(int64_t)(value - clock->origin) * clock->ticks_per_unit;
+	return ticks > -0x1p62 && ticks < 0x1p62 ? clock->ticks + (uint64_t)(int64_t)ticks : UINT64_MAX;
+}
+
+/* Puts the times of an event's submission in front of its args, where readers look for them; returns the new count. */
+static size_t put_times(const struct pushing *pushing, const struct specials *specials, epp_arg *args, size_t count)
+{
+	const uint64_t *values = specials->values;
+	size_t times = specials->has[SPECIAL_SUBMIT] + specials->has[SPECIAL_QUEUE];
+	if (!times)
+		return count;
+	memmove(args + times, args, count * sizeof(*args));
+	if (specials->has[SPECIAL_QUEUE])
+		args[times - 1] = (epp_arg){ EPF_NAME_QUEUE, EPP_ARG_U64, { .u64 = values[SPECIAL_QUEUE] }, 0 };
+	if (specials->has[SPECIAL_SUBMIT])
+		args[0] = (epp_arg){
+			EPF_NAME_SUBMIT, EPP_ARG_U64, { .u64 = host_ticks_of(pushing, values[SPECIAL_SUBMIT]) }, 0
+		};
+	return count + times;
+}
+
+/* Enters the thread's recorder; NULL as in submission_enter. The batch's recorder changes with it, because the search
+ * for another one may free it. */
+static struct recorder *enter(struct pushing *pushing)
+{
+	pushing->recorder = submission_enter((uintptr_t)session_handle(pushing->of->session));
+	return pushing->recorder;
+}
+
+static void push_flow(struct pushing *pushing, uint64_t from_id, uint64_t to_id)
+{
+	struct recorder *recorder = enter(pushing);
+	if (!recorder)
+		return;
+	if (!submission_store_flow(recorder, clock_ticks(), from_id, to_id, 0))
+		recorder_lose_idless(recorder, EPP_LOSS_NO_BUFFER);
+	recorder_leave(recorder);
+}
+
+/* Records the flows from an event to the ends that came before it; later ends find it. */
+static void take_flow_begin(struct pushing *pushing, uint64_t number, uint64_t id)
+{
+	struct submission *submission = pushing->of->submission;
+	pthread_mutex_t *lock = &pushing->of->session->storage.lock;
+	uint64_t to_id = 0;
+	bool is_added = false;
+	do {
+		pthread_mutex_lock(lock);
+		if (!submission->flows)
+			submission->flows = flow_ends_create();
+		if (submission->flows && !is_added)
+			flow_ends_add_begin(submission->flows, number, id);
+		is_added = true;
+		to_id = submission->flows ? flow_ends_take_end(submission->flows, number) : 0;
+		pthread_mutex_unlock(lock);
+		if (to_id)
+			push_flow(pushing, id, to_id);
+	} while (to_id);
+}
+
+static void take_flow_end(struct pushing *pushing, uint64_t number, uint64_t id)
+{
+	struct submission *submission = pushing->of->submission;
+	pthread_mutex_lock(&pushing->of->session->storage.lock);
+	if (!submission->flows)
+		submission->flows = flow_ends_create();
+	uint64_t from_id = submission->flows ? flow_ends_add_end(submission->flows, number, id) : 0;
+	pthread_mutex_unlock(&pushing->of->session->storage.lock);
+	if (from_id)
+		push_flow(pushing, from_id, id);
+}
+
+/* Converts args to the recorder's form; returns how many. Special ones go to `specials`. */
+static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t count, epp_arg args[EPF_ARG_SLOTS_MAX],
+                        struct specials *specials)
+{
+	size_t taken = 0;
+	*specials = (struct specials){ 0 };
+	if (count > EPF_ARG_SLOTS_MAX) {
+		count = EPF_ARG_SLOTS_MAX;
+		submission_lose(pushing->of, EPP_LOSS_TOO_LARGE, 1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct interned *key = intern(pushing, from[i].key);
+		if (key->special != SPECIAL_NONE && (from[i].type & 3u) <= EPP_ARG_U64) {
+			specials->has[key->special] = true;
+			specials->values[key->special] = from[i].number.u64;
+			continue;
+		}
+		epp_arg *arg = &args[taken++];
+		*arg = (epp_arg){ .key = key->name, .type = from[i].type & 3u, .value.u64 = from[i].number.u64 };
+		if (arg->type == EPP_ARG_TEXT) {
+			arg->value.text = from[i].text;
+			arg->text_bytes = from[i].text ? from[i].text_bytes : 0;
+		}
+	}
+	return put_times(pushing, specials, args, taken);
+}
+
+/* Returns the event's id, or 0. */
+static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
+{
+	struct session_profiler *of = pushing->of;
+	epp_arg args[EPF_ARG_SLOTS_MAX];
+	struct specials specials;
+	size_t args_count = event->args ? event->args_count : 0;
+	uint32_t category = event->category & ~(EPPROF_PARENT_INFERRED | EPPROF_PARENT_AMBIGUOUS);
+	if (!event->name || category > 3 || event->end_ticks < event->start_ticks ||
+	    !clock_known(of->submission, event->clock)) {
+		submission_lose(of, EPP_LOSS_REFUSED, 1);
+		return 0;
+	}
+	bool cut = args_count > EPF_ARG_SLOTS_MAX;
+	args_count = take_args(pushing, event->args, args_count, args, &specials);
+	struct submitted submitted = {
+		.track = track_for(of, event->clock, event->device, event->stream,
+		                   needs_calls_track(category, event->clock, event->device), NULL, NULL),
+		.category = category,
+		.start_ticks = event->start_ticks,
+		.end_ticks = event->end_ticks,
+		.parent = event->parent,
+		.name = intern(pushing, event->name)->name,
+		.cut = cut,
+		.placement = parent_placement(event),
+	};
+	uint64_t id = record(of, &pushing->recorder, &submitted, args, args_count);
+	if (id && specials.values[SPECIAL_FLOW_BEGIN])
+		take_flow_begin(pushing, specials.values[SPECIAL_FLOW_BEGIN], id);
+	if (id && specials.values[SPECIAL_FLOW_END])
+		take_flow_end(pushing, specials.values[SPECIAL_FLOW_END], id);
+	return id;
+}
+
+/* Stores a device's properties as an instant on a track of their own next to the device's streams. */
+static void push_device(struct pushing *pushing, const EpprofDevice *device)
+{
+	struct session_profiler *of = pushing->of;
+	epp_arg args[EPF_ARG_SLOTS_MAX];
+	struct specials specials;
+	size_t args_count = take_args(pushing, device->args, device->args ? device->args_count : 0, args, &specials);
+	if (device->group && device->device >= 0)
+		name_device(of, device->device, device->group);
+	if (!args_count)
+		return;
+	uint64_t now_ticks = clock_ticks();
+	struct submitted submitted = {
+		.track = track_for(of, SUBMIT_HOST_CLOCK, device->device, EPF_STREAM_PROPERTIES, false, "properties", NULL),
+		.category = EPP_NODE,
+		.start_ticks = now_ticks,
+		.end_ticks = now_ticks,
+		.name = epp_name_intern("epprof.device"),
+	};
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
+	record(of, &pushing->recorder, &submitted, args, args_count);
+}
+
+/* Stores the value of a counter on the device's track of properties. It is counted in the thread's ledger; one that
+ * cannot be stored, in the profiler's. */
+static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
+{
+	struct session_profiler *of = pushing->of;
+	uint64_t now_ticks = clock_ticks();
+	uint64_t at_ticks = counter->host_ticks ? host_ticks_of(pushing, counter->host_ticks) : now_ticks;
+	epp_loss loss = !counter->name || counter->type > EPP_ARG_F64 || at_ticks > now_ticks ? EPP_LOSS_REFUSED
+	                : at_ticks < of->session->storage.window.live->run_start.ticks        ? EPP_LOSS_BEFORE_START
+	                                                                                      : EPP_LOSS_ENTRY_COUNT;
+	if (loss == EPP_LOSS_ENTRY_COUNT) {
+		const epp_arg value = { .key = intern(pushing, counter->name)->name,
+			                .type = counter->type,
+			                .value.u64 = counter->number.u64 };
+		uint32_t track = track_for(of, SUBMIT_HOST_CLOCK, counter->device, EPF_STREAM_PROPERTIES, false,
+		                           "properties", NULL);
+		struct recorder *recorder = track ? enter(pushing) : NULL;
+		loss = recorder                             ? EPP_LOSS_ENTRY_COUNT
+		       : LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT
+		                                            : EPP_LOSS_AFTER_END;
+		if (recorder && name_filter_leaves_out(recorder->hot->filter, value.key))
+			loss = EPP_LOSS_FILTER;
+		else if (recorder && !submission_store_counter(recorder, track, at_ticks, &value))
+			loss = EPP_LOSS_NO_BUFFER;
+		if (recorder)
+			recorder_leave(recorder);
+	}
+	if (loss == EPP_LOSS_ENTRY_COUNT)
+		return;
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
+	submission_lose(of, loss, 1);
+}
+
+/* Stores a wait as an event on a track of its thread, with a flow to it that marks it as a wait. */
+static void push_wait(struct pushing *pushing, const EpprofWait *wait)
+{
+	struct session_profiler *of = pushing->of;
+	struct submitted submitted = {
+		.category = EPP_API,
+		.start_ticks = wait->start_host_ticks,
+		.end_ticks = wait->end_host_ticks,
+		.name = epp_name_intern("wait"),
+	};
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
+	if (!wait->parent || wait->end_host_ticks < wait->start_host_ticks) {
+		submission_lose(of, EPP_LOSS_REFUSED, 1);
+		return;
+	}
+	submitted.track = track_for(of, SUBMIT_HOST_CLOCK, -1, wait->thread, true, NULL, NULL);
+	struct recorder *recorder = submitted.track ? enter(pushing) : NULL;
+	bool stored = recorder && submission_store_wait(recorder, &submitted, wait->parent);
+	if (recorder)
+		recorder_leave(recorder);
+	if (!stored)
+		submission_lose(of, recorder ? EPP_LOSS_NO_BUFFER : EPP_LOSS_NO_SLOT, 1);
+}
+
+static uint64_t lost_by(const EpprofLedger *ledger)
+{
+	return ledger->lost_no_buffer + ledger->lost_refused + ledger->lost_outside_run + ledger->lost_other;
+}
+
+/* The profiler's counts are cumulative, so only the difference is added. */
+static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
+{
+	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
+	pthread_mutex_lock(&of->session->storage.lock);
+	EpprofLedger *last = &of->submission->last;
+	uint64_t lost = lost_by(now);
+	/* Counts that decrease are invalid and ignored. */
+	if (now->emitted >= last->emitted && lost >= lost_by(last)) {
+		ADD_RELAXED(&producer->emitted, now->emitted - last->emitted - of->submission->counted);
+		ADD_RELAXED(&producer->lost[EPP_LOSS_PLUGIN], lost - lost_by(last));
+		*last = *now;
+		of->submission->counted = 0;
+		of->submission->has_ledger = true;
+	}
+	pthread_mutex_unlock(&of->session->storage.lock);
+}
+
+/* The number of gaps is counted as a loss; their total duration is given in the note. */
+static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
+{
+	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
+	submission_lose(of, EPP_LOSS_RESTART_GAP, count);
+	pthread_mutex_lock(&of->session->storage.lock);
+	of->submission->gaps_ns += ns;
+	snprintf(producer->note, sizeof(producer->note),
+	         "not recording for %.6g ms while it was restarted for other sessions",
+	         (double)of->submission->gaps_ns / 1e6);
+	pthread_mutex_unlock(&of->session->storage.lock);
+}
+
+/* Counts events of a profiler that does not report its own counts. */
+static void count_emitted(struct session_profiler *of, uint64_t count)
+{
+	pthread_mutex_lock(&of->session->storage.lock);
+	if (!of->submission->has_ledger) {
+		ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, count);
+		of->submission->counted += count;
+	}
+	pthread_mutex_unlock(&of->session->storage.lock);
+}
+
+/* True before a run, after it, or after the profiler was given up. */
+static bool is_closed(const struct session_profiler *of)
+{
+	return !LOAD_RELAXED(&of->session->pushes) || LOAD_RELAXED(&of->is_hung);
+}
+
+void submission_abandon(struct session_profiler *of, const char *why)
+{
+	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
+	/* A plugin that still hangs keeps its first note. */
+	bool was_hung = __atomic_exchange_n(&of->is_hung, true, __ATOMIC_RELAXED);
+	ADD_RELAXED(&producer->errors, 1);
+	pthread_mutex_lock(&of->session->storage.lock);
+	const struct submission *submission = of->submission;
+	uint64_t known = lost_by(&submission->last) + LOAD_RELAXED(&submission->arrived);
+	uint64_t missing = submission->has_ledger && submission->last.emitted > known ? submission->last.emitted - known
+	                                                                              : 0;
+	if (!was_hung)
+		strlcpy(producer->note, why, sizeof(producer->note));
+	pthread_mutex_unlock(&of->session->storage.lock);
+	if (!missing)
+		ADD_RELAXED(&producer->emitted, 1);
+	submission_lose(of, EPP_LOSS_HUNG, missing ? missing : 1);
+}
+
+void submission_push(void *session_profiler, const EpprofBatch *batch)
+{
+	struct session_profiler *of = session_profiler;
+	/* Older callers have a smaller struct that ends before `tracks`. */
+	if (!batch || batch->struct_size < offsetof(EpprofBatch, tracks))
+		return;
+	bool has_tracks = batch->struct_size >= offsetof(EpprofBatch, waits) && batch->tracks;
+	bool has_waits = batch->struct_size >= offsetof(EpprofBatch, gaps_count) && batch->waits;
+	size_t events_count = batch->events ? batch->events_count : 0;
+	bool has_ids = batch->struct_size >= offsetof(EpprofBatch, early_count) && batch->ids;
+	if (has_ids && events_count)
+		memset(batch->ids, 0, events_count * sizeof(*batch->ids));
+	bool has_counters = batch->struct_size >= sizeof(*batch);
+	if (is_closed(of)) {
+		/* The profiler's own ledger does not include these events. */
+		uint64_t late = events_count + (has_waits ? batch->waits_count : 0) +
+		                (has_counters && batch->counters ? batch->counters_count : 0);
+		ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, late);
+		submission_lose(of, EPP_LOSS_AFTER_END, late);
+		return;
+	}
+	if (!batch->ledger && events_count)
+		count_emitted(of, events_count);
+	ADD_RELAXED(&of->submission->arrived, events_count);
+	for (size_t i = 0; batch->clocks && i < batch->clocks_count; i++)
+		describe_clock(of, &batch->clocks[i]);
+	pthread_once(&special_once, special_set_up);
+	struct pushing pushing = { .of = of, .host_clock = has_counters ? batch->host_clock : NULL };
+	bool has_devices = batch->struct_size >= offsetof(EpprofBatch, ids) && batch->devices;
+	for (size_t i = 0; has_devices && i < batch->devices_count; i++)
+		push_device(&pushing, &batch->devices[i]);
+	for (size_t i = 0; has_tracks && i < batch->tracks_count; i++) {
+		const EpprofTrack *track = &batch->tracks[i];
+		if (clock_known(of->submission, track->clock))
+			track_for(of, track->clock, track->device, track->stream, false, track->name, track->group);
+	}
+	struct recorder *recorder = batch->pairs && batch->pairs_count ? enter(&pushing) : NULL;
+	for (size_t i = 0; recorder && i < batch->pairs_count; i++) {
+		const EpprofClockPair *pair = &batch->pairs[i];
+		if (clock_known(of->submission, pair->clock))
+			submission_store_pair(recorder, of->submission->clocks[pair->clock].track, pair->device_ticks,
+			                      pair->host_ticks, pair->half_width_ticks);
+	}
+	if (recorder)
+		recorder_leave(recorder);
+	for (size_t i = 0; has_waits && i < batch->waits_count; i++)
+		push_wait(&pushing, &batch->waits[i]);
+	if (batch->struct_size >= offsetof(EpprofBatch, devices) && batch->gaps_count)
+		take_gaps(of, batch->gaps_count, batch->gaps_ns);
+	for (size_t i = 0; has_counters && batch->counters && i < batch->counters_count; i++)
+		push_counter(&pushing, &batch->counters[i]);
+	if (batch->struct_size >= offsetof(EpprofBatch, counters)) {
+		submission_lose(of, EPP_LOSS_BEFORE_START, batch->early_count);
+		submission_lose(of, EPP_LOSS_AFTER_END, batch->late_count);
+		submission_lose(of, EPP_LOSS_NEGATIVE, batch->negative_count);
+		ADD_RELAXED(&of->submission->arrived, batch->early_count + batch->late_count + batch->negative_count);
+	}
+	for (size_t i = 0; i < events_count; i++) {
+		uint64_t id = push_event(&pushing, &batch->events[i]);
+		if (has_ids)
+			batch->ids[i] = id;
+	}
+	if (batch->ledger)
+		take_ledger(of, batch->ledger);
+}
+
+/* ---- ONNX Runtime's microseconds ---- */
+
+/* True for the arg that names the host event it belongs to. */
+static bool is_correlation(const OrtProfilingEvent *event, uint32_t index)
+{
+	return event->keys[index] && event->values[index] && !strcmp(event->keys[index], "ort_correlation_id");
+}
+
+static uint64_t correlation(const OrtProfilingEvent *event)
+{
+	uint32_t i = 0;
+	while (i < event->args_count && !is_correlation(event, i))
+		i++;
+	return i < event->args_count ? strtoull(event->values[i], NULL, 10) : 0;
+}
+
+void submission_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
+{
+	if (is_closed(of)) {
+		ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
+		submission_lose(of, EPP_LOSS_AFTER_END, 1);
+		return;
+	}
+	count_emitted(of, 1);
+	int64_t start = 0, duration = event ? event->duration_us : -1;
+	/* Validity: an event must have a name, a known category and a duration. A drifting clock may place it outside
+	 * the run, which the timeline shows. If it is outside by more than the run's own length and more than a second,
+	 * its time is invalid. */
+	int64_t outside_us = (int64_t)run_us > 1000000 ? (int64_t)run_us : 1000000;
+	if (!event || __builtin_add_overflow(event->timestamp_us, of->shift_us, &start) || !event->name ||
+	    event->category < 0 || event->category > 3 || duration < 0 || start > INT64_MAX - duration ||
+	    start + duration < -outside_us || start > (int64_t)run_us + outside_us) {
+		submission_lose(of, EPP_LOSS_REFUSED, 1);
+		return;
+	}
+	epp_arg args[EPF_ARG_SLOTS_MAX];
+	size_t args_count = 0;
+	bool cut = event->args_count > EPF_ARG_SLOTS_MAX;
+	if (cut)
+		submission_lose(of, EPP_LOSS_TOO_LARGE, 1);
+	for (uint32_t i = 0; i < event->args_count && i < EPF_ARG_SLOTS_MAX; i++)
+		/* The correlation id is stored as the parent, so it is not repeated as an arg. */
+		if (event->keys[i] && event->values[i] && !is_correlation(event, i))
+			args[args_count++] = (epp_arg){ .key = epp_name_intern(event->keys[i]),
+				                        .type = EPP_ARG_TEXT,
+				                        .value.text = event->values[i],
+				                        .text_bytes = strlen(event->values[i]) };
+	struct submitted submitted = {
+		.track = track_for(of, SUBMIT_OFFSET_US, event->process_id, event->thread_id,
+		                   event->category == EPP_API, NULL, NULL),
+		.category = (uint32_t)event->category,
+		.start_ticks = (uint64_t)start,
+		.end_ticks = (uint64_t)(start + duration),
+		.parent = correlation(event),
+		.name = epp_name_intern(event->name),
+		.cut = cut,
+	};
+	record(of, &(struct recorder *){ NULL }, &submitted, args, args_count);
+}
+
+/* ---- tracks and events of the host application ---- */
+
+void epp_track_options_init(epp_track_options *options)
+{
+	*options = (epp_track_options){ .struct_size = sizeof(*options), .device = -1, .stream = -1 };
+}
+
+epp_status *epp_track_create(epp_session *handle, const epp_track_options *given, epp_track *track)
+{
+	epp_track_options known, *options = &known;
+	*track = 0;
+	epp_track_options_init(options);
+	EPP_TRY(options_take_over(options, sizeof(*options), given, "epp_track_options"));
+	bool is_device = options->device >= 0 || options->clock_kind != EPP_CLOCK_HOST;
+	if (options->clock_kind > EPP_CLOCK_DURATION_ONLY)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: clock kind %u is unknown", options->clock_kind);
+	if (options->clock_kind != EPP_CLOCK_HOST && !options->ticks_per_second)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: a device clock needs ticks_per_second");
+	struct epf_track definition = {
+		.kind = is_device ? EPF_TRACK_DEVICE : EPF_TRACK_CUSTOM,
+		.clock_kind = options->clock_kind,
+		.clock_bits = options->clock_bits ? options->clock_bits : 64,
+		.ticks_per_second = options->ticks_per_second,
+		.device = options->device,
+		.stream = options->stream,
+		.producer = -1,
+	};
+	epp_status *status = NULL;
+	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!session)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
+	const struct epf_track *shared = options->clock_of
+	                                     ? definitions_track(&session->storage.definitions, options->clock_of)
+	                                     : NULL;
+	if (options->clock_of && !shared)
+		status = epp_status_create(EPP_INVALID_ARGUMENT, "track: clock_of %u is not a track", options->clock_of);
+	else if (shared)
+		definition.clock = shared->clock;
+	else if (options->clock_kind != EPP_CLOCK_HOST)
+		definition.clock = ++session->storage.definitions.clocks_end;
+	if (!status) {
+		*track = definitions_add_track(&session->storage.definitions, &definition,
+		                               options->name ? options->name : "", options->group ? options->group : "");
+		if (!*track)
+			status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u",
+			                           DEFINITIONS_TRACKS_MAX);
+	}
+	pthread_mutex_unlock(&session->storage.lock);
+	return status;
+}
+
+epp_status *epp_track_create_thread(epp_session *handle, uint32_t thread_id, const char *name, epp_track *track)
+{
+	struct epf_track definition = {
+		.kind = EPF_TRACK_THREAD,
+		.thread_id = thread_id,
+		.device = -1,
+		.producer = -1,
+	};
+	epp_status *status = NULL;
+	*track = 0;
+	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!session)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
+	*track = definitions_add_track(&session->storage.definitions, &definition, name ? name : "", "");
+	if (!*track)
+		status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u", DEFINITIONS_TRACKS_MAX);
+	pthread_mutex_unlock(&session->storage.lock);
+	return status;
+}
+
+uint64_t epp_event_record(epp_session *handle, epp_track track, epp_category category, epp_name name, uint64_t start_ticks,
+                          uint64_t end_ticks, uint64_t parent, const epp_arg *args, size_t args_count)
+{
+	if (LOAD_RELAXED(&epp_recording_count) == 0)
+		return 0;
+	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
+	struct recorder *recorder = submission_enter(of);
+	if (!recorder) {
+		const struct session *session = session_of(of);
+		if (session && LOAD_RELAXED(&session->pushes))
+			session_lose(of, EPP_LOSS_NO_SLOT, 1);
+		return 0;
+	}
+	epp_loss loss = EPP_LOSS_NO_BUFFER;
+	if (end_ticks < start_ticks || !definitions_track(&recorder->session->storage.definitions, track))
+		loss = EPP_LOSS_REFUSED;
+	else if (name_filter_leaves_out(recorder->hot->filter, name))
+		loss = EPP_LOSS_FILTER;
+	struct submitted event = { .track = track,
+		                   .category = category & 3u,
+		                   .start_ticks = start_ticks,
+		                   .end_ticks = end_ticks,
+		                   .parent = parent,
+		                   .name = name ? name : EPF_NAME_NONE };
+	uint64_t id = loss == EPP_LOSS_NO_BUFFER ? submission_store(recorder, &event, args, args_count) : 0;
+	if (!id)
+		recorder_lose_idless(recorder, loss);
+	recorder_leave(recorder);
+	return id;
+}
+
+void epp_event_set_parent(epp_session *handle, uint64_t id, uint64_t parent)
+{
+	struct recorder *recorder = id && parent ? submission_enter(handle ? (uintptr_t)handle
+	                                                                   : LOAD_RELAXED(&session_default_handle))
+	                                         : NULL;
+	if (!recorder)
+		return;
+	submission_store_parent(recorder, id, parent);
+	recorder_leave(recorder);
+}
+
+void epp_thread_set_waiting(epp_session *handle)
+{
+	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (session)
+		submission_allow_waiting(session);
+}
+
+void epp_clock_pair_add(epp_session *handle, epp_track track, uint64_t device_ticks, uint64_t host_ticks,
+                        uint64_t half_width_ticks)
+{
+	if (LOAD_RELAXED(&epp_recording_count) == 0)
+		return;
+	struct recorder *recorder = submission_enter(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (!recorder)
+		return;
+	if (definitions_track(&recorder->session->storage.definitions, track))
+		submission_store_pair(recorder, track, device_ticks, host_ticks, half_width_ticks);
+	recorder_leave(recorder);
+}

@@ -1,0 +1,84 @@
+/* Records device events that a profiler or the host application submits, with times of their own clocks.
+ *
+ * They are recorded like host events, by the calling thread, into regions of their own: a track switch, then complete
+ * records in the ticks of that track's clock, with clock samples among them. They are in the mapped file when the call
+ * returns, and a kill loses only what a profiler has not submitted yet. */
+#ifndef EPPROF_RUNTIME_RECORD_SUBMIT_H
+#define EPPROF_RUNTIME_RECORD_SUBMIT_H
+
+#include "record/session.h"
+
+#define SUBMIT_TRACKS_MAX 256u
+#define SUBMIT_CLOCKS_MAX 64u
+#define SUBMIT_DEVICES_MAX 64u
+#define SUBMIT_DEVICE_NAME_BYTES 128u
+
+/* Tracks of streams. Entries are only added, and count is stored last, so that they are found without a lock. */
+struct submission_tracks {
+	struct {
+		uint32_t clock; /* the EP's number; SUBMIT_OFFSET_US: ONNX Runtime's microseconds */
+		int32_t device;
+		int64_t stream;
+		bool is_calls;
+		uint32_t track;
+	} all[SUBMIT_TRACKS_MAX];
+	uint32_t count;
+};
+
+/* A profiler's tracks, clocks and counts. */
+struct submission {
+	struct submission_tracks pushed;
+	/* Tracks for AddEvents, valid in `added_run` only, because its microseconds count from the run's start. Under
+	 * the session's lock. */
+	struct submission_tracks added;
+	uint32_t added_run;
+	struct {
+		uint32_t number; /* clock number in the session; 0: not described */
+		uint32_t track;  /* track of its clock samples */
+		EpprofClock description;
+	} clocks[SUBMIT_CLOCKS_MAX];
+	/* Under the session's lock. */
+	struct {
+		int32_t device;
+		char name[SUBMIT_DEVICE_NAME_BYTES];
+	} devices[SUBMIT_DEVICES_MAX];
+	uint32_t devices_count;
+	struct flow_ends *flows; /* NULL: no event had a flow */
+	EpprofLedger last;       /* of this run, as pushed */
+	bool has_ledger;         /* the profiler reports its own counts */
+	uint64_t gaps_ns;        /* total time it was off */
+	uint64_t counted;        /* events of this run counted as emitted here, until it reports its own counts */
+	uint64_t arrived;        /* events of this run that were pushed */
+};
+#define SUBMIT_OFFSET_US UINT32_MAX
+#define SUBMIT_HOST_CLOCK \
+	(UINT32_MAX - 1) /* no device clock: tracks of waits and of device properties, with times of the host's clock */
+
+void submission_free(struct submission *submission);
+
+/* Resets the profiler's own counts at the start of a run. */
+void submission_begin_run(struct session_profiler *of);
+
+/* Records when StartProfiling was called and returned, and the offset it was given. The offset's origin may differ from
+ * the run's start: times of AddEvents are shifted by the difference, and the rest below 1 us widens the bracket. */
+void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns);
+/* Moves the start of the bracket back: StartProfiling began earlier than known before. */
+void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns);
+
+/* The registry's callback for PushEvents. */
+void submission_push(void *session_profiler, const EpprofBatch *batch);
+
+/* Records one event of AddEvents. `run_us` is the time since the run's start. */
+void submission_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us);
+
+/* Counts a loss of a profiler. */
+void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
+
+/* Gives a profiler up because a call has not returned in time: events that it announced but did not submit count as
+ * lost, and so do all that it submits from now on. `why` is the note in its ledger. */
+void submission_abandon(struct session_profiler *of, const char *why);
+
+/* Allows the calling thread to wait for chunks instead of losing events. */
+void submission_allow_waiting(struct session *session);
+
+#endif

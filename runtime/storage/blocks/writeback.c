@@ -1,0 +1,126 @@
+/* The thread that writes full segments to the disk and drops their pages (see writeback.h). */
+#include "storage/blocks/writeback.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+struct writeback {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int fd;         /* used by the thread only */
+	uint64_t begin; /* what is before it was dropped.  Under lock, as the members below */
+	uint64_t end;   /* what is before it is full */
+	unsigned users; /* block writer and thread; the last one frees the struct */
+	bool ended;
+};
+
+static void write_and_drop(int fd, uint64_t offset, uint64_t bytes)
+{
+	/* Only pages that have reached the disk can be dropped. */
+	sync_file_range(fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+	posix_fadvise(fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
+}
+
+static void (*call_now)(int fd, uint64_t offset, uint64_t bytes) = write_and_drop;
+
+void writeback_inject(void (*call)(int fd, uint64_t offset, uint64_t bytes))
+{
+	__atomic_store_n(&call_now, call ? call : write_and_drop, __ATOMIC_SEQ_CST);
+}
+
+static void destroy(struct writeback *writeback)
+{
+	if (writeback->fd >= 0)
+		close(writeback->fd);
+	pthread_cond_destroy(&writeback->changed);
+	pthread_mutex_destroy(&writeback->lock);
+	free(writeback);
+}
+
+/* Drops one user and unlocks. */
+static void leave(struct writeback *writeback)
+{
+	bool last = --writeback->users == 0;
+	pthread_mutex_unlock(&writeback->lock);
+	if (last)
+		destroy(writeback);
+}
+
+static void *loop(void *argument)
+{
+	struct writeback *writeback = argument;
+	pthread_mutex_lock(&writeback->lock);
+	while (!writeback->ended) {
+		uint64_t begin = writeback->begin, bytes = writeback->end - begin;
+		if (!bytes) {
+			pthread_cond_wait(&writeback->changed, &writeback->lock);
+			continue;
+		}
+		bytes = bytes < WRITEBACK_BYTES ? bytes : WRITEBACK_BYTES;
+		pthread_mutex_unlock(&writeback->lock);
+		__atomic_load_n(&call_now, __ATOMIC_SEQ_CST)(writeback->fd, begin, bytes);
+		pthread_mutex_lock(&writeback->lock);
+		writeback->begin += bytes;
+		pthread_cond_signal(&writeback->changed);
+	}
+	leave(writeback);
+	return NULL;
+}
+
+/* Opens the file again: a duplicate of the descriptor would hold its flock until the thread's last call ends. */
+static int open_again(int fd)
+{
+	char path[sizeof("/proc/self/fd/") + 11];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+struct writeback *writeback_begin(int fd, uint64_t begin)
+{
+	struct writeback *made = calloc(1, sizeof(*made));
+	pthread_t thread;
+	if (!made)
+		return NULL;
+	pthread_mutex_init(&made->lock, NULL);
+	pthread_cond_init(&made->changed, NULL);
+	made->begin = made->end = begin;
+	made->users = 2;
+	made->fd = open_again(fd);
+	if (made->fd >= 0 && thread_start("epprof disk", loop, made, &thread) == 0)
+		return made;
+	destroy(made);
+	return NULL;
+}
+
+void writeback_advance(struct writeback *writeback, uint64_t end)
+{
+	pthread_mutex_lock(&writeback->lock);
+	writeback->end = end;
+	pthread_cond_signal(&writeback->changed);
+	while (writeback->end - writeback->begin > WRITEBACK_BEHIND_MAX)
+		pthread_cond_wait(&writeback->changed, &writeback->lock);
+	pthread_mutex_unlock(&writeback->lock);
+}
+
+void writeback_end(struct writeback *writeback)
+{
+	if (!writeback)
+		return;
+	pthread_mutex_lock(&writeback->lock);
+	writeback->ended = true;
+	pthread_cond_signal(&writeback->changed);
+	leave(writeback);
+}
+
+void writeback_fork_child(struct writeback *writeback)
+{
+	/* The lock may be held by a thread that does not exist in the child, so the struct is not freed. */
+	if (writeback)
+		close(writeback->fd);
+}

@@ -1,0 +1,31 @@
+/* Parents that were recorded separately from their events, because they were found later: 24 bytes each.
+ *
+ * Usage: parents_add while blocks are scanned, then parents_seal once, then parents_find. */
+#ifndef EPPROF_RUNTIME_TIMELINE_LATE_PARENTS_H
+#define EPPROF_RUNTIME_TIMELINE_LATE_PARENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "epprof/status.h"
+
+struct parent_apart {
+	uint64_t id, parent;
+	uint32_t source; /* both ids are unique within this source */
+};
+
+/* Zero-initialised by the caller. */
+struct parents {
+	struct parent_apart *all;
+	size_t count, room;
+};
+
+void parents_deinit(struct parents *parents);
+
+epp_status *parents_add(struct parents *parents, uint32_t source, uint64_t id, uint64_t parent) EPP_MUST_CHECK;
+void parents_seal(struct parents *parents);
+
+/* Returns the parent of an event, or 0.  Requires parents_seal. */
+uint64_t parents_find(const struct parents *parents, uint32_t source, uint64_t id);
+
+#endif

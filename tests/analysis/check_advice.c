@@ -1,0 +1,385 @@
+/* Advice against planted truth: a trace with one known fault must give the finding of its rule with the planted gain,
+ * the same gain in SQL, and no other finding; a trace without a fault must give none. */
+#include <string.h>
+
+#include "epprof/advice.h"
+#include "tests/support/check.h"
+#include "tests/support/command.h"
+#include "tests/support/epp_builder.h"
+#include "tests/support/sql_text.h"
+
+#define US 1000
+#define MS 1000000
+#define RUNS 40
+#define KERNELS 5
+
+/* A program that runs a model, always one run ahead of its device: no kernel waits for its launch. */
+struct scene {
+	struct epp_builder *builder;
+	uint32_t thread, stream, other;
+	epp_name run, launch, gemm, copy, prepare;
+	uint64_t host, device; /* ticks until which they are busy */
+};
+
+/* What the planted fault changes. */
+struct fault {
+	int64_t gap_ns; /* the host is late by this before each 10th run, because: */
+	enum { GAP_LATE, GAP_IDLE, GAP_SYNCHRONISED, GAP_ON_CPU, GAP_ALLOCATES } gap;
+	int64_t copy_ns;        /* each run waits for a copy of this length, which nothing overlaps */
+	int64_t overlapped_ns;  /* a copy of this length beside the kernels of each run */
+	int64_t outlier_ns;     /* one kernel takes this much longer */
+	int64_t warm_up_ns;     /* the first two runs take this much longer on the host */
+	uint64_t half_width_ns; /* of the device's clock; 0: it is the host's */
+	bool tiny;              /* a kernel is 100 of 5 us, each with 5 us behind it */
+	bool serial;            /* kernels alternate between two streams, and never overlap */
+	int64_t workers_ns;     /* two threads beside, of which the second takes this much longer for each event */
+	int64_t period_ns;      /* runs are launched at this interval */
+};
+
+static struct scene scene_create(const struct fault *fault)
+{
+	struct epp_builder *builder = builder_create();
+	uint32_t clock = fault->half_width_ns ? EPF_TRACK_CLOCK_DEVICE : EPF_TRACK_CLOCK_HOST;
+	struct scene scene = { .builder = builder,
+		               .thread = builder_thread(builder, "main", 1),
+		               .stream = builder_device(builder, "stream 1", "Accelerator", 0, 1, clock),
+		               .run = builder_name(builder, "model_run"),
+		               .launch = builder_name(builder, "launch"),
+		               .gemm = builder_name(builder, "gemm \"a\""),
+		               .copy = builder_name(builder, "copy in"),
+		               .prepare = builder_name(builder, "prepare"),
+		               .host = BUILDER_START,
+		               .device = BUILDER_START };
+
+	if (fault->copy_ns || fault->overlapped_ns || fault->serial)
+		scene.other = builder_device(builder, "stream 2", "Accelerator", 0, 2, clock);
+	return scene;
+}
+
+/* The host is late: the device has done all its work before the host begins its next. */
+static void add_gap(struct scene *scene, const struct fault *fault)
+{
+	const epp_arg provider = { .key = builder_name(scene->builder, "provider"),
+		                   .type = EPP_ARG_TEXT,
+		                   .text_bytes = 20,
+		                   .value.text = "CPUExecutionProvider" };
+	epp_name name = scene->prepare;
+	uint64_t ns = (uint64_t)fault->gap_ns;
+
+	if (fault->gap == GAP_SYNCHRONISED) {
+		builder_event(scene->builder, scene->thread, scene->device - MS, MS + 10 * US, EPP_API,
+		              builder_name(scene->builder, "deviceSynchronize"), NULL, 0);
+	}
+	scene->host = scene->device + (fault->gap == GAP_SYNCHRONISED ? 10 * US : 0);
+	if (fault->gap == GAP_ALLOCATES)
+		name = builder_name(scene->builder, "deviceMalloc");
+	if (fault->gap != GAP_IDLE)
+		builder_event(scene->builder, scene->thread, scene->host, ns, EPP_NODE, name, &provider,
+		              fault->gap == GAP_ON_CPU);
+	scene->host += ns;
+}
+
+static uint64_t host_event(struct scene *scene, int64_t ns, unsigned category, epp_name name)
+{
+	uint64_t id = builder_event(scene->builder, scene->thread, scene->host, (uint64_t)ns, category, name, NULL, 0);
+
+	scene->host += (uint64_t)ns;
+	return id;
+}
+
+static void device_event(struct scene *scene, uint32_t stream, int64_t ns, epp_name name, uint64_t parent)
+{
+	if (scene->device < scene->host)
+		scene->device = scene->host;
+	builder_complete(scene->builder, stream, scene->device, (uint64_t)ns, EPP_KERNEL, name, parent, NULL, 0);
+	scene->device += (uint64_t)ns;
+}
+
+static void add_kernel(struct scene *scene, const struct fault *fault, unsigned number, unsigned kernel, uint64_t launch)
+{
+	bool other = fault->serial && (number * KERNELS + kernel) % 2;
+	int64_t ns = number == 20 && kernel == 2 ? MS + fault->outlier_ns : MS;
+
+	if (!fault->tiny) {
+		device_event(scene, other ? scene->other : scene->stream, ns, scene->gemm, launch);
+		return;
+	}
+	for (unsigned i = 0; i < 100; i++) {
+		device_event(scene, scene->stream, 5 * US, scene->gemm, launch);
+		scene->device += 5 * US;
+	}
+}
+
+static void add_run(struct scene *scene, const struct fault *fault, unsigned number)
+{
+	uint64_t run = builder_begin(scene->builder, scene->thread, scene->host, EPP_SESSION, scene->run);
+	uint64_t copy_at = scene->device;
+
+	if (number < 2 && fault->warm_up_ns)
+		host_event(scene, fault->warm_up_ns, EPP_NODE, scene->prepare);
+	for (unsigned i = 0; i < KERNELS; i++) {
+		uint64_t launch = host_event(scene, 2 * US, EPP_API, scene->launch);
+		if (!i && fault->copy_ns)
+			device_event(scene, scene->other, fault->copy_ns, scene->copy, launch);
+		if (!i && fault->overlapped_ns)
+			builder_complete(scene->builder, scene->other, copy_at, (uint64_t)fault->overlapped_ns,
+			                 EPP_KERNEL, scene->copy, launch, NULL, 0);
+		add_kernel(scene, fault, number, i, launch);
+	}
+	builder_end(scene->builder, scene->thread, run, scene->host, NULL, 0);
+}
+
+/* Two threads that work at the same time. */
+static void add_workers(struct scene *scene, int64_t longer_ns)
+{
+	uint32_t workers[] = { builder_thread(scene->builder, "worker 1", 2),
+		               builder_thread(scene->builder, "worker 2", 3) };
+	epp_name work = builder_name(scene->builder, "work");
+
+	for (unsigned i = 0; i < 2 * RUNS; i++)
+		builder_event(scene->builder, workers[i % 2], BUILDER_START + i / 2 * 5 * MS,
+		              (uint64_t)(2 * MS + (i % 2 ? longer_ns : 0)), EPP_NODE, work, NULL, 0);
+}
+
+static void scene_play(struct scene *scene, const struct fault *fault)
+{
+	for (unsigned number = 0; number < RUNS; number++) {
+		/* The launches of a run come while the device is busy with the run before. */
+		uint64_t at = fault->period_ns ? BUILDER_START + number * (uint64_t)fault->period_ns
+		                               : scene->device - KERNELS * MS;
+		if (number && scene->host < at)
+			scene->host = at;
+		if (number && number % 10 == 0 && fault->gap_ns)
+			add_gap(scene, fault);
+		add_run(scene, fault, number);
+	}
+	if (fault->workers_ns)
+		add_workers(scene, fault->workers_ns);
+	if (!fault->half_width_ns)
+		return;
+	for (uint64_t at = BUILDER_START; at < scene->device; at += 5 * MS)
+		builder_device_pair(scene->builder, scene->stream, at, at, fault->half_width_ns);
+}
+
+static epp_trace *open_fault(const struct fault *fault)
+{
+	struct scene scene = scene_create(fault);
+
+	scene_play(&scene, fault);
+	epp_trace *trace = builder_open(scene.builder, EPF_FINISHED);
+	builder_destroy(scene.builder);
+	return trace;
+}
+
+/* The gain by the rule's SQL, in its first column. */
+static int64_t sql_gain(epp_trace *trace, const char *statement)
+{
+	epp_sql *sql;
+
+	check_ok(epp_sql_create(trace, &sql));
+	char *rows = sql_text_query(sql, statement);
+	int64_t gain_ns = strtoll(rows, NULL, 10);
+	free(rows);
+	epp_sql_destroy(sql);
+	return gain_ns;
+}
+
+static const epp_advice_finding *finding_of(const epp_advice *advice, const char *rule)
+{
+	for (size_t i = 0; i < epp_advice_findings_count(advice); i++)
+		if (strcmp(epp_advice_finding_at(advice, i)->rule->name, rule) == 0)
+			return epp_advice_finding_at(advice, i);
+	ck_abort_msg("no finding '%s' of %zu", rule, epp_advice_findings_count(advice));
+	return NULL;
+}
+
+static void no_finding(const struct fault *fault)
+{
+	epp_trace *trace = open_fault(fault);
+	epp_advice *advice;
+
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	const epp_advice_finding *finding = epp_advice_finding_at(advice, 0);
+	ck_assert_msg(!finding, "%s: %s", finding ? finding->rule->name : "", finding ? finding->text : "");
+	ck_assert_int_gt(epp_advice_total_ns(advice), 0);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+}
+
+static const struct planted {
+	const char *rule;
+	struct fault fault;
+	int64_t gain_ns;
+	uint64_t count;
+} planted[] = {
+	{ "host-bound", { .gap_ns = 2 * MS }, 3 * (2 * MS + 2 * US), 3 },
+	{ "sync-waits", { .gap_ns = 2 * MS, .gap = GAP_SYNCHRONISED }, 3 * (2 * MS + 12 * US), 3 },
+	{ "cpu-fallback", { .gap_ns = 2 * MS, .gap = GAP_ON_CPU }, 3 * 2 * MS, 3 },
+	{ "allocation", { .gap_ns = 2 * MS, .gap = GAP_ALLOCATES }, 3 * 2 * MS, 3 },
+	{ "tiny-kernels", { .tiny = true }, (RUNS * KERNELS * 100 - 1) * 5 * US, RUNS *KERNELS * 100 - 1 },
+	/* Copies of all runs but one would be hidden. */
+	{ "copies-alone", { .copy_ns = MS }, (RUNS - 1) * MS, RUNS },
+	/* Two of 1 ms each could have run at once. */
+	{ "serialised-streams", { .serial = true }, RUNS *KERNELS / 2 * MS, RUNS *KERNELS / 2 },
+	/* Each run waits longer by half a millisecond than the one before. */
+	{ "queue-growth", { .period_ns = KERNELS * MS - MS / 2 }, (RUNS - 1) * MS / 2, RUNS },
+	{ "imbalance", { .workers_ns = MS }, RUNS *MS / 2, 1 },
+	{ "slow-outlier", { .outlier_ns = 7 * MS }, 7 * MS, 1 },
+	{ "warm-up", { .warm_up_ns = 4 * MS }, 2 * 4 * MS, 2 },
+};
+
+START_TEST(a_planted_fault_is_found)
+{
+	const struct planted *plant = &planted[_i];
+	epp_trace *trace = open_fault(&plant->fault);
+	epp_advice *advice;
+
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	const epp_advice_finding *finding = finding_of(advice, plant->rule);
+	ck_assert_ptr_eq(finding, epp_advice_finding_at(advice, 0));
+	ck_assert_int_le(llabs(finding->gain_ns - plant->gain_ns), finding->gain_error_ns);
+	ck_assert_int_le(finding->gain_error_ns, plant->gain_ns / 7);
+	ck_assert_uint_eq(finding->count, plant->count);
+	ck_assert_uint_eq(finding->places_count, plant->count < 8 ? plant->count : 8);
+	for (size_t i = 0; i < finding->places_count; i++) {
+		const epp_advice_place *place = &finding->places[i];
+		ck_assert_int_lt(place->start_ns, place->end_ns);
+		ck_assert_int_gt(place->gain_ns, 0);
+		ck_assert(place->id != 0 && place->track);
+		ck_assert(!i || place[-1].gain_ns >= place->gain_ns);
+	}
+	int64_t queried_ns = sql_gain(trace, finding->rule->sql);
+	ck_assert_msg(llabs(queried_ns - finding->gain_ns) <= finding->gain_ns / 100, "%s: %lld in SQL, not %lld",
+	              plant->rule, (long long)queried_ns, (long long)finding->gain_ns);
+	ck_assert_msg(epp_advice_findings_count(advice) == 1, "%s", epp_advice_finding_at(advice, 1)->text);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+}
+END_TEST
+
+START_TEST(clean_traces_have_no_finding)
+{
+	no_finding(&(struct fault){ 0 });
+	no_finding(&(struct fault){ .overlapped_ns = 4 * MS });
+	/* The host has nothing to do, so the device has nothing to do. */
+	no_finding(&(struct fault){ .gap_ns = 2 * MS, .gap = GAP_IDLE });
+	no_finding(&(struct fault){ .workers_ns = 1 });
+	/* Below 1 % of the time. */
+	no_finding(&(struct fault){ .gap_ns = 100 * US });
+	no_finding(&(struct fault){ .outlier_ns = 1500 * US });
+}
+END_TEST
+
+START_TEST(no_gain_is_smaller_than_its_error)
+{
+	struct fault fault = { .gap_ns = 2 * MS, .half_width_ns = 10 * US };
+	epp_trace *trace = open_fault(&fault);
+	epp_advice *advice;
+
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	const epp_advice_finding *finding = finding_of(advice, "host-bound");
+	ck_assert_int_ge(finding->gain_error_ns, 3 * 2 * 10 * US / 2);
+	ck_assert_int_le(llabs(finding->gain_ns - planted[0].gain_ns), finding->gain_error_ns);
+	ck_assert_uint_eq(finding->confidence, EPP_CONFIDENCE_HIGH);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+	/* The gaps are as long as before, but the clock does not show them. */
+	fault.half_width_ns = 3 * MS;
+	trace = open_fault(&fault);
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	ck_assert_uint_eq(epp_advice_findings_count(advice), 1);
+	finding = finding_of(advice, "clock-quality");
+	ck_assert_int_eq(finding->gain_ns, 0);
+	ck_assert_uint_eq(finding->confidence, EPP_CONFIDENCE_HIGH);
+	ck_assert_ptr_nonnull(strstr(finding->text, "Accelerator: the start of an event is known within +- "));
+	epp_sql *sql;
+	check_ok(epp_sql_create(trace, &sql));
+	sql_text_expect(sql, finding->rule->sql, "0|200|Accelerator\n");
+	epp_sql_destroy(sql);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+}
+END_TEST
+
+/* An empty trace, and one without devices. */
+START_TEST(traces_without_devices_have_no_finding)
+{
+	struct epp_builder *builder = builder_create();
+	epp_advice *advice;
+
+	epp_trace *trace = builder_open(builder, EPF_FINISHED);
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	ck_assert_uint_eq(epp_advice_findings_count(advice), 0);
+	ck_assert_int_eq(epp_advice_total_ns(advice), 0);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+	builder_destroy(builder);
+	builder = builder_create();
+	uint32_t thread = builder_thread(builder, "main", 1);
+	for (unsigned i = 0; i < 30; i++)
+		builder_event(builder, thread, BUILDER_START + i * 1000, 900, EPP_NODE, builder_name(builder, "node"),
+		              NULL, 0);
+	trace = builder_open(builder, EPF_FINISHED);
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	ck_assert_uint_eq(epp_advice_findings_count(advice), 0);
+	ck_assert_int_eq(epp_advice_total_ns(advice), 29900);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+	builder_destroy(builder);
+}
+END_TEST
+
+START_TEST(options_are_the_timelines)
+{
+	struct fault fault = { .gap_ns = 2 * MS };
+	epp_trace *trace = open_fault(&fault);
+	epp_advice *advice;
+
+	check_ok(epp_advice_create(
+	    trace, &(epp_timeline_options){ .struct_size = sizeof(epp_timeline_options), .from_ns = 0, .to_ns = 60 * MS },
+	    &advice));
+	ck_assert_uint_eq(finding_of(advice, "host-bound")->count, 1);
+	epp_advice_destroy(advice);
+	check_fails(EPP_INVALID_ARGUMENT, epp_advice_create(trace, &(epp_timeline_options){ 0 }, &advice));
+	ck_assert_ptr_null(advice);
+	epp_trace_close(trace);
+}
+END_TEST
+
+/* Each rule is complete, and each is in the table of docs/advise.md. */
+START_TEST(every_rule_is_documented)
+{
+	const epp_advice_rule *rule;
+	char heading[64];
+	size_t count = 0, bytes;
+	char *page = command_file(CHECK_SOURCE "/docs/advise.md", &bytes);
+
+	for (; (rule = epp_advice_rule_at(count)); count++) {
+		ck_assert(rule->title[0] && rule->remedy[0] && rule->documentation[0]);
+		ck_assert_int_eq(rule->documentation[strlen(rule->documentation) - 1], '\n');
+		snprintf(heading, sizeof heading, "| `%s` |", rule->name);
+		ck_assert_msg(strstr(page, heading) != NULL, "docs/advise.md has no row %s", heading);
+	}
+	ck_assert_uint_gt(count, 0);
+	ck_assert_str_eq(epp_confidence_name(EPP_CONFIDENCE_HIGH), "high");
+	ck_assert_str_eq(epp_confidence_name(EPP_CONFIDENCE_COUNT), "unknown");
+	free(page);
+}
+END_TEST
+
+static Suite *advice_suite(void)
+{
+	Suite *suite = suite_create("advice");
+	TCase *tests = tcase_create("advice");
+
+	tcase_add_loop_test(tests, a_planted_fault_is_found, 0, (int)(sizeof planted / sizeof *planted));
+	tcase_add_test(tests, clean_traces_have_no_finding);
+	tcase_add_test(tests, no_gain_is_smaller_than_its_error);
+	tcase_add_test(tests, traces_without_devices_have_no_finding);
+	tcase_add_test(tests, options_are_the_timelines);
+	tcase_add_test(tests, every_rule_is_documented);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+
+CHECK_MAIN(advice_suite)

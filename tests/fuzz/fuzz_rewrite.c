@@ -1,0 +1,73 @@
+/* Traces rewritten: recovered, then packed, and merged with another one.  What was written must open; if the recovered
+ * trace is valid, then the packed one is valid too, with as many events, and so is the merged one. */
+#include "epprof/merge.h"
+#include "epprof/trace_writer.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/support/epp_builder.h"
+
+/* Returns the number of errors in a trace. */
+static uint64_t inspect(const char *path, uint64_t *records_count)
+{
+	epp_trace *trace;
+	uint64_t errors = 0;
+	epp_status *status = epp_trace_open(path, &trace);
+
+	FUZZ_MUST(!status);
+	FUZZ_MUST(epp_trace_get_info(trace)->state == EPP_TRACE_FINISHED);
+	*records_count = epp_trace_get_info(trace)->records_count;
+	status = epp_trace_validate(trace, NULL, NULL, &errors);
+	FUZZ_MUST(!status);
+	epp_trace_close(trace);
+	return errors;
+}
+
+static epp_status *pack(const char *from, const char *to)
+{
+	epp_trace *trace;
+	epp_status *status = epp_trace_open(from, &trace);
+
+	FUZZ_MUST(!status);
+	status = epp_trace_pack(trace, to, 1);
+	epp_trace_close(trace);
+	return status;
+}
+
+static epp_status *merge(const char *from, const char *to)
+{
+	epp_merge_options options = { .struct_size = sizeof options, .overwrite = 1 };
+	epp_trace *traces[2] = { NULL, fuzz_trace_other() };
+	epp_status *status = epp_trace_open(from, &traces[0]);
+
+	FUZZ_MUST(!status);
+	status = epp_trace_merge(traces, 2, to, &options, NULL, NULL, NULL);
+	epp_trace_close(traces[0]);
+	epp_trace_close(traces[1]);
+	return status;
+}
+
+static void run(const uint8_t *bytes, size_t count)
+{
+	const char *recovered = fuzz_path("recovered"), *packed = fuzz_path("packed"), *merged = fuzz_path("merged");
+	uint64_t before, after;
+	epp_trace *trace;
+	epp_status *status = builder_open_image(bytes, count, &trace);
+
+	if (!status) {
+		status = epp_trace_recover(trace, recovered, 1);
+		epp_trace_close(trace);
+	}
+	if (!status) {
+		bool is_valid = inspect(recovered, &before) == 0;
+		status = pack(recovered, packed);
+		FUZZ_MUST(!status || !is_valid);
+		if (!status)
+			FUZZ_MUST((inspect(packed, &after) == 0 && before == after) || !is_valid);
+		epp_status_destroy(status);
+		status = merge(recovered, merged);
+		if (!status)
+			FUZZ_MUST(inspect(merged, &after) == 0 || !is_valid);
+	}
+	epp_status_destroy(status);
+}
+
+const struct fuzz_target fuzz_rewrite = { "rewrite", run, fuzz_trace_seed, fuzz_trace_mutate };

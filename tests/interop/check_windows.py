@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""The kit and the sample EP on Windows: built by MinGW, in ONNX Runtime for Windows, under Wine.  The profile has the same events as
+one that ONNX Runtime wrote here."""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import interop
+
+interop.in_each_environment(interop.ONNXRUNTIME_WINDOWS)
+import onnxruntime
+
+import environment
+import ort
+
+HERE = Path(__file__).resolve().parent
+RUNS = 50
+BATCH = 16
+MINGW = "x86_64-w64-mingw32-gcc"
+MISSING = [tool for tool in (MINGW, "wine") if not shutil.which(tool)]
+# No windows, no .NET, no entries in the desktop's menus.
+WINE = {"WINEPREFIX": str(environment.cache() / "wine"), "WINEARCH": "win64", "WINEDEBUG": "-all",
+        "WINEDLLOVERRIDES": "mscoree=;mshtml=;winemenubuilder.exe=;explorer.exe="}
+
+
+def windows_path(path):
+    return "Z:" + str(path).replace("/", "\\")
+
+
+def compiled(name, *arguments):
+    output = interop.scratch() / name
+    subprocess.run([MINGW, "-O2", "-Wall", f"-I{interop.ROOT / 'api'}", "-static", "-o", output, *arguments], check=True)
+    return output
+
+
+def sample_ep():
+    """The sample EP with the kit as one file, which needs nothing of POSIX."""
+    kit = compiled("ep_kit.o", "-c", "-std=c11", "-Wextra", "-Werror", interop.BUILD / "kit" / "ep_kit.c")
+    include = interop.scratch() / "include"
+    (include / "sys").mkdir(parents=True)
+    headers = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
+    shutil.copy(next(path for path in (Path("/usr/include") / headers / "sys/queue.h", Path("/usr/include/sys/queue.h"))
+                     if path.exists()), include / "sys")
+    sample = interop.ROOT / "ep_sample"
+    sources = [*sample.glob("ort_ep*.c"), *(path for path in sample.glob("accelerator*.c") if path.stem != "accelerator_profile")]
+    return compiled("sample_ep.dll", "-shared", "-std=gnu11", "-Wno-unused-variable", f"-I{include}", "-include",
+                    HERE / "windows" / "posix.h", *sources, kit)
+
+
+def onnxruntime_dll(version):
+    """ONNX Runtime's library for Windows, of the wheel for Windows, which is fetched once."""
+    folder = environment.cache() / f"onnxruntime-{version}-win_amd64"
+    if not folder.exists():
+        made = Path(tempfile.mkdtemp(prefix="windows-", dir=environment.cache()))
+        fetch = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--platform", "win_amd64",
+                 "--only-binary=:all:", "-d", made, f"onnxruntime=={version}"]
+        try:
+            subprocess.run(fetch, capture_output=True, text=True, check=True)
+        except subprocess.CalledProcessError:
+            shutil.rmtree(made)
+            raise
+        wheel = next(made.glob("*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(made, [name for name in archive.namelist() if name.endswith(".dll")])
+        wheel.unlink()
+        try:
+            made.rename(folder)
+        except OSError:  # another process was faster
+            shutil.rmtree(made)
+    return folder / "onnxruntime" / "capi" / "onnxruntime.dll"
+
+
+def counts_of(profile):
+    """How many events there are of each name.  A fused node's name has a number that differs between processes."""
+    return collections.Counter((event["cat"], re.sub(r"_\d{9,}_", "_", event["name"])) for event in profile.host + profile.kernels)
+
+
+@unittest.skipIf(MISSING, f"not installed: {' '.join(MISSING)} (./setup --interop)")
+class Windows(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.unavailable = None
+        try:
+            library = onnxruntime_dll(onnxruntime.__version__)
+        except subprocess.CalledProcessError as error:
+            cls.unavailable = f"ONNX Runtime for Windows cannot be fetched: {error.stderr.strip()[-200:]}"
+            return
+        host = compiled("host.exe", "-municode", "-Werror", HERE / "windows" / "host.c")
+        arguments = [library, sample_ep(), "SampleEP", interop.DATA / "digits.onnx",
+                     interop.DATA / "digits_test.bin", interop.scratch() / "windows"]
+        done = subprocess.run(["wine", host, *(windows_path(each) if isinstance(each, Path) else each for each in arguments), str(RUNS)],
+                              env={**os.environ, **WINE}, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"host.exe: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+        cls.output = done.stdout
+        cls.path = interop.scratch() / re.search(r"^profile .*\\(.*\.json)", done.stdout, re.MULTILINE)[1]
+        cls.profile = ort.Profile(cls.path)
+
+    def setUp(self):
+        if self.unavailable:
+            self.skipTest(self.unavailable)
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run(["wineserver", "-w"], env={**os.environ, **WINE}, check=False)  # so that nothing of it is left running
+
+    def test_it_computes_what_it_computes_here(self):
+        images, answers = ort.digits()
+        with ort.Library("libsample_ort_ep", "SampleEP") as sample:
+            session = ort.session(str(interop.DATA / "digits.onnx"), sample, profiled=True)
+            right = 0
+            for i in range(RUNS):
+                first = i * BATCH % len(images)
+                batch = slice(first, first + BATCH)
+                right += int((session.run(None, {"x": images[batch]})[0].argmax(axis=1) == answers[batch]).sum())
+            here = ort.profile_of(session)
+            del session
+        self.assertIn(f"ONNX Runtime {onnxruntime.__version__}", self.output)
+        self.assertIn(f"right {right}\n", self.output.replace("\r", ""))
+        self.assertEqual(counts_of(self.profile), counts_of(here))
+        self.assertEqual(len(self.profile.named("gemm")), 2 * RUNS)
+
+    def test_events_lie_within_their_parents(self):
+        self.assertEqual(self.profile.lost, [])
+        self.assertEqual(self.profile.outside()[:5], [])
+        self.assertEqual({event["args"]["device_name"] for event in self.profile.kernels}, {"Sample accelerator"})
+
+    def test_epprof_reads_the_profile(self):
+        events = interop.imported(self.path)
+        self.assertEqual(sum(event["name"] == "gemm" for event in events), 2 * RUNS)
+
+
+if __name__ == "__main__":
+    interop.main()

@@ -1,0 +1,82 @@
+/* What the preloaded libraries failing_malloc and failing_calls share.  FAILING names a file that contains a struct
+ * failing: which calls fail, and room for observations. */
+#ifndef EPPROF_TESTS_PLUGINS_FAILING_PRELOAD_H
+#define EPPROF_TESTS_PLUGINS_FAILING_PRELOAD_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "failing.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLERS 10
+
+/* The next library's function of this name. */
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+EXPORT void failing_now(void);
+
+static struct failing *shared;
+static __thread bool is_observing;
+
+/* Returns a hash of the functions on the stack; within a process the same functions give the same number. */
+static uint32_t stack_number(void)
+{
+	void *callers[CALLERS + 2];
+	uint64_t number = 0;
+
+	is_observing = true;
+	int count = backtrace(callers, CALLERS + 2);
+	is_observing = false;
+	for (int i = 2; i < count; i++)
+		number = (number ^ (uintptr_t)callers[i]) * 0x9E3779B97F4A7C15u;
+	return (uint32_t)(number >> 32);
+}
+
+/* Called at each failure, as a place for a breakpoint: break failing_now */
+EXPORT __attribute__((noinline)) void failing_now(void)
+{
+	__asm__ volatile("");
+}
+
+/* Counts a call; true, and errno is set, if it fails. */
+static bool fails(int error)
+{
+	if (!shared || is_observing)
+		return false;
+	uint64_t number = __atomic_add_fetch(&shared->count, 1, __ATOMIC_RELAXED);
+	if (shared->observe && number <= FAILING_STACKS)
+		shared->stacks[number - 1] = stack_number();
+	if (number < shared->first || number > shared->last)
+		return false;
+	failing_now();
+	errno = error;
+	return true;
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	const char *path = getenv("FAILING");
+	void *caller;
+
+	if (!path)
+		return;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		abort();
+	struct failing *map = mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (map == MAP_FAILED)
+		abort();
+	if (map->observe)
+		backtrace(&caller, 1); /* the first call of backtrace loads a library */
+	shared = map;
+}
+
+#endif
