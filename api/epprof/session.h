@@ -63,7 +63,7 @@ typedef struct epp_session_options {
 	uint64_t max_bytes;    /* ring and stop: the maximum size of the recorded data that is kept; the window takes
 	                          21 MiB more, or up to 53 while recording is fast (5 MiB more than buffer_bytes, if that
 	                          is given); at least 1 MiB for stop, 4 MiB for ring */
-	uint64_t plugin_timeout_ns; /* the time limit for plugins at a run's start and at its end; 0:
+	uint64_t plugin_timeout_ns; /* the time limit for plugins at a run's start and at its end, a day at most; 0:
 	                               EPPROF_PLUGIN_TIMEOUT_MS of the environment, or else 2 s */
 	epp_log_fn log;             /* NULL: problems are counted in the ledger only */
 	void *log_user;

@@ -11,7 +11,7 @@
 #include "base/thread.h"
 
 #define TIMEOUT_DEFAULT_MS 2000u
-#define TIMEOUT_MAX_MS 86400000u
+#define TIMEOUT_MAX_MS (WORKER_TIMEOUT_MAX_NS / 1000000)
 
 struct worker {
 	LIST_ENTRY(worker) link;

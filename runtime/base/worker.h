@@ -59,7 +59,9 @@ void worker_submit(struct worker *worker, struct worker_call *call);
 enum worker_result worker_await(struct worker_call *call, const struct timespec *deadline);
 void worker_abandon(struct worker_call *call);
 
-/* The timeout (EPPROF_PLUGIN_TIMEOUT_MS), and the deadline of calls that are submitted now. */
+/* The timeout (EPPROF_PLUGIN_TIMEOUT_MS), and the deadline of calls that are submitted now. A day at most, so that no
+ * sum of times is out of range. */
+#define WORKER_TIMEOUT_MAX_NS (UINT64_C(86400) * 1000000000)
 uint64_t worker_timeout_ns(void);
 struct timespec worker_deadline(void);
 

@@ -153,15 +153,17 @@ static void abandon(struct session *session, uint32_t producer, epp_status *why)
 	run_error_set(&session->storage.error, EPP_BLAME_PLUGIN, epp_status_prefix(why, "%s", of->label));
 }
 
-/* Gives up each profiler in whose StartEvent or StopEvent a thread has been since before `before_ticks`. Returns true
- * if a thread is in the callback of another one. The helper and the end of the run may call it at the same time: who sets
- * `is_inside` under the lock gives the profiler up. */
-static bool abandon_callbacks(struct session *session, uint64_t before_ticks)
+/* Gives up each profiler in whose StartEvent or StopEvent a thread has been for `limit_ticks`. Returns true if a thread
+ * is in the callback of another one. The helper and the end of the run may call it at the same time: who sets `is_inside`
+ * under the lock gives the profiler up. */
+static bool abandon_callbacks(struct session *session, uint64_t limit_ticks)
 {
 	struct recorder *recorder;
-	uint64_t late = 0, now_ticks = clock_ticks();
+	uint64_t late = 0;
 	bool any = false;
 	pthread_mutex_lock(&session->storage.lock);
+	/* Not earlier than any watched_ticks, which were stored under the lock. */
+	uint64_t now_ticks = clock_ticks();
 	LIST_FOREACH(recorder, &session->recorders, session_link) {
 		uint32_t callback = LOAD_ACQUIRE(&recorder->in_callback);
 		uint64_t number = LOAD_RELAXED(&recorder->callbacks);
@@ -178,7 +180,7 @@ static bool abandon_callbacks(struct session *session, uint64_t before_ticks)
 		struct session_profiler *of = &session->profilers[place / 2];
 		if (of->is_inside)
 			continue;
-		if (recorder->watched_ticks > before_ticks) {
+		if (now_ticks - recorder->watched_ticks < limit_ticks) {
 			any = true;
 			continue;
 		}
@@ -205,14 +207,14 @@ static uint64_t ticks_of(uint64_t ns)
 void calls_watch(struct session *session)
 {
 	if (session->calls)
-		abandon_callbacks(session, clock_ticks() - ticks_of(session->plugin_timeout_ns));
+		abandon_callbacks(session, ticks_of(session->plugin_timeout_ns));
 }
 
 /* Waits for callbacks that were running when the run ended and may still use the profiler. */
 static void wait_for_callbacks(struct session *session, uint64_t timeout_ns)
 {
-	uint64_t until_ticks = clock_ticks() + ticks_of(timeout_ns);
-	while (abandon_callbacks(session, clock_ticks() < until_ticks ? 0 : UINT64_MAX))
+	uint64_t begin_ticks = clock_ticks(), limit_ticks = ticks_of(timeout_ns);
+	while (abandon_callbacks(session, clock_ticks() - begin_ticks < limit_ticks ? UINT64_MAX : 0))
 		nanosleep(&(struct timespec){ .tv_nsec = CALLBACK_POLL_NS }, NULL);
 }
 
