@@ -9,6 +9,7 @@
 
 #include "analysis/device.h"
 #include "containers/array.h"
+#include "timeline/events/name_words.h"
 
 static const struct advice_rule *const rules[] = {
 	&advice_host_bound,   &advice_sync_waits,   &advice_cpu_fallback,       &advice_allocation,
@@ -193,14 +194,6 @@ static struct advice_gap gap_before(const struct advice_pass *pass, const struct
 	return gap;
 }
 
-static bool has_word(const epp_event *event, const char *const *words)
-{
-	for (; *words; words++)
-		if (strcasestr(event->name, *words))
-			return true;
-	return false;
-}
-
 /* Returns true for a node whose execution provider is the processor. */
 static bool is_fallback(const struct advice_pass *pass, const epp_event *event)
 {
@@ -217,17 +210,14 @@ static bool is_fallback(const struct advice_pass *pass, const epp_event *event)
 
 static void take_host_event(struct advice_pass *pass, const epp_event *event, int64_t end_ns)
 {
-	static const char *const allocation_words[] = { "alloc", "first touch", "page fault", NULL };
-	static const char *const wait_words[] = { "sync", "wait", NULL };
-
 	if (event->kind != EPP_EVENT_SLICE)
 		return;
 	spans_add(&pass->host, event->start_ns, end_ns);
 	if (is_fallback(pass, event))
 		spans_add(&pass->fallbacks, event->start_ns, end_ns);
-	if (has_word(event, allocation_words))
+	if (name_is_allocation(event->name))
 		spans_add(&pass->allocations, event->start_ns, end_ns);
-	if (event->category == EPP_API && has_word(event, wait_words))
+	if (event->category == EPP_API && name_is_wait(event->name))
 		spans_add(&pass->waits, event->start_ns, end_ns);
 }
 

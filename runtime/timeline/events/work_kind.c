@@ -54,7 +54,7 @@ static bool has_letters(uint64_t letters, const char *word)
 	return !*word;
 }
 
-static enum work work_of_name(const char *name, size_t bytes)
+enum work work_of_name(const char *name, size_t bytes)
 {
 	char text[NAME_BYTES + 1];
 	size_t length = 0;

@@ -55,6 +55,9 @@ static inline bool work_is_classified(const epp_event *event)
  * as exporters receive it. */
 enum work work_of(const epp_timeline *timeline, const epp_event *event);
 
+/* Classifies a device event by its name alone: WORK_KERNEL, or a copy or fill. */
+enum work work_of_name(const char *name, size_t bytes);
+
 /* Gets the number that joins a call to the work that it launched: the arg `correlation` or `correlation_id`.
  * Returns false if there is none. */
 bool work_correlation(const epp_timeline *timeline, const epp_event *event, uint64_t *number);
