@@ -49,7 +49,7 @@ static epp_status *open_nameless(struct atomic_file *file, mode_t mode)
 
 	if (!parent)
 		return epp_status_no_memory();
-	file->fd = open(parent, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+	file->fd = open(parent, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 	int error = errno;
 	free(parent);
 	if (file->fd >= 0 || error == EOPNOTSUPP || error == EISDIR || error == EINVAL)
@@ -63,7 +63,7 @@ static epp_status *open_named(struct atomic_file *file, mode_t mode)
 		file->temporary = temporary_name(file->path, number);
 		if (!file->temporary)
 			return epp_status_no_memory();
-		file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (file->fd >= 0)
 			return NULL;
 		int error = errno;

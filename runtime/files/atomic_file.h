@@ -11,7 +11,7 @@
 #include "epprof/status.h"
 
 struct atomic_file {
-	int fd; /* open for writing; -1: not open */
+	int fd; /* open for writing and reading; -1: not open */
 	bool overwrite;
 	char *path;      /* final path */
 	char *temporary; /* NULL: it has no temporary name */

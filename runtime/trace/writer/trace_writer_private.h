@@ -71,6 +71,19 @@ struct trace_writer_index {
 	struct trace_writer_ids ids_next, references_next; /* of that block; its own ids, and the ids that it references */
 };
 
+/* Changes a trace while trace_writer_recover.c writes it as a finished one. */
+struct trace_rewrite {
+	void *user;
+	/* Writes the records of a block, instead of the block. */
+	epp_status *(*block)(void *user, struct epp_trace_writer *writer, const struct reader_decoded *decoded);
+	/* Called after all blocks and before everything else is written: may change the reader's definitions, clock
+	 * samples, accounts and open events. */
+	epp_status *(*definitions)(void *user);
+	/* Called when the file is complete and has no name yet. */
+	epp_status *(*check)(void *user, int fd, uint64_t file_bytes);
+	uint64_t base_ticks; /* is subtracted from all host ticks */
+};
+
 struct epp_trace_writer {
 	/* The file. */
 	char *path;
@@ -81,8 +94,9 @@ struct epp_trace_writer {
 	size_t segment_at;
 	uint64_t segment_number; /* 0: none yet */
 	uint64_t segment_first, segment_last;
-	uint64_t block_offset;            /* of the last block, in the file */
-	struct trace_writer_index *index; /* for packing: every appended block is added to it; NULL: none */
+	uint64_t block_offset;               /* of the last block, in the file */
+	struct trace_writer_index *index;    /* for packing: every appended block is added to it; NULL: none */
+	const struct trace_rewrite *rewrite; /* NULL: none */
 	struct epf_index_place index_place;
 
 	struct epf_header header;
@@ -146,6 +160,9 @@ epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_b
  * implements epp_trace_recover. */
 epp_status *trace_writer_pack(struct reader *reader, const char *path, int overwrite, uint32_t records_most)
     EPP_MUST_CHECK;
+/* As epp_trace_recover, with changes. */
+epp_status *trace_writer_rewrite(struct reader *reader, const char *path, int overwrite,
+                                 const struct trace_rewrite *rewrite) EPP_MUST_CHECK;
 /* Joins about four blocks of 64 KiB regions.  Twice as many records would save one percent of space and double the
  * memory for merging blocks of many tracks. */
 #define TRACE_WRITER_PACKED_RECORDS 8192u

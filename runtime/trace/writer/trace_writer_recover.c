@@ -26,10 +26,11 @@ struct recovery {
 	struct epp_trace_writer *writer;
 	uint8_t *buffer; /* definitions, or a block */
 	size_t used;
-	uint64_t from_ticks;         /* blocks that ended before this are left out */
-	uint64_t last_ticks;         /* the latest host time in the trace */
-	uint64_t *left_out;          /* number of events left out, for each line of the ledger */
-	struct trace_packer *packer; /* NULL: records are written as they are */
+	uint64_t from_ticks;                 /* blocks that ended before this are left out */
+	uint64_t last_ticks;                 /* the latest host time in the trace */
+	uint64_t *left_out;                  /* number of events left out, for each line of the ledger */
+	struct trace_packer *packer;         /* NULL: records are written as they are */
+	const struct trace_rewrite *rewrite; /* NULL: nothing is changed */
 };
 
 /* Returns true if a snapshot leaves the block out.  Device blocks have no host time; they are kept. */
@@ -151,6 +152,16 @@ static epp_status *write_rows(struct recovery *recovery, const struct reader_dec
 	return status;
 }
 
+static epp_status *write_block(struct recovery *recovery, const struct reader_block *block, struct reader_decoded *records)
+{
+	const struct trace_rewrite *rewrite = recovery->rewrite;
+
+	if (rewrite)
+		return rewrite->block(rewrite->user, recovery->writer, records);
+	return block->is_packed ? write_rows(recovery, records)
+	                        : trace_writer_append(recovery->writer, (struct epf_block *)(void *)records->bytes);
+}
+
 /* Counts each block when it is written, because a ring may overwrite it a moment later. */
 static epp_status *write_blocks(struct recovery *recovery)
 {
@@ -173,9 +184,7 @@ static epp_status *write_blocks(struct recovery *recovery)
 		if (status || !records.header.record_count)
 			continue;
 		reader_account_count(impl, block, records.records, records.count);
-		status = block->is_packed
-		             ? write_rows(recovery, &records)
-		             : trace_writer_append(recovery->writer, (struct epf_block *)(void *)records.bytes);
+		status = write_block(recovery, block, &records);
 	}
 	reader_decoded_deinit(&records);
 	return status;
@@ -355,14 +364,29 @@ static void fill_header(struct epf_header *header, const struct epf_header *old)
 	memset(header->window_path, 0, sizeof(header->window_path));
 }
 
+/* The rewriting knows the names only after it has written the records. */
+static epp_status *write_changed_definitions(struct recovery *recovery)
+{
+	const struct trace_rewrite *rewrite = recovery->rewrite;
+
+	EPP_TRY(rewrite->definitions(rewrite->user));
+	recovery->last_ticks -= recovery->last_ticks < rewrite->base_ticks ? recovery->last_ticks : rewrite->base_ticks;
+	/* Before the changes the header was the input's. */
+	fill_header(&recovery->writer->header, &recovery->impl->reader.header);
+	return write_definitions(recovery);
+}
+
 static epp_status *write_all(struct recovery *recovery)
 {
 	EPP_TRY(trace_writer_open(recovery->writer));
 	fill_header(&recovery->writer->header, &recovery->impl->reader.header);
 	if (recovery->packer)
 		recovery->writer->header.features |= EPF_FEATURE_PACKED;
-	EPP_TRY(write_definitions(recovery));
+	if (!recovery->rewrite)
+		EPP_TRY(write_definitions(recovery));
 	EPP_TRY(recovery->packer ? pack_blocks(recovery) : write_blocks(recovery));
+	if (recovery->rewrite)
+		EPP_TRY(write_changed_definitions(recovery));
 	EPP_TRY(write_open(recovery));
 	EPP_TRY(write_clocks(recovery));
 	EPP_TRY(write_accounts(recovery));
@@ -372,9 +396,9 @@ static epp_status *write_all(struct recovery *recovery)
 }
 
 static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks,
-                                 uint32_t packed_records)
+                                 uint32_t packed_records, const struct trace_rewrite *rewrite)
 {
-	struct recovery recovery = { .impl = reader_impl(reader), .from_ticks = from_ticks };
+	struct recovery recovery = { .impl = reader_impl(reader), .from_ticks = from_ticks, .rewrite = rewrite };
 	struct trace_writer_index index;
 	epp_status *status = NULL;
 
@@ -385,6 +409,7 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 	if (recovery.writer) {
 		recovery.writer->file.fd = -1;
 		recovery.writer->overwrite = overwrite;
+		recovery.writer->rewrite = rewrite;
 		recovery.writer->path = strdup(path);
 		recovery.writer->segment = malloc(EPF_SEGMENT_BYTES);
 	}
@@ -417,11 +442,16 @@ epp_status *trace_writer_pack(struct reader *reader, const char *path, int overw
 	if (reader->info.state == EPP_TRACE_RECORDING)
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", reader->info.pid);
 	bool in_place = is_in_place(reader, path);
-	epp_status *status = make_finished(reader, path, overwrite, 0, records_most);
+	epp_status *status = make_finished(reader, path, overwrite, 0, records_most, NULL);
 	/* The separate window file belonged to the trace that was replaced. */
 	if (!status && in_place && reader_impl(reader)->has_external_window)
 		unlink(reader->header.window_path);
 	return status;
+}
+
+epp_status *trace_writer_rewrite(struct reader *reader, const char *path, int overwrite, const struct trace_rewrite *rewrite)
+{
+	return make_finished(reader, path, overwrite, 0, 0, rewrite);
 }
 
 epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
@@ -440,7 +470,7 @@ static epp_status *snapshot(struct reader *reader, const char *path, uint64_t la
 	uint64_t now = epp_host_ticks(), per_second = epp_host_ticks_per_second();
 	double ticks = (double)last_ns / 1e9 * (double)per_second;
 
-	return make_finished(reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0, 0);
+	return make_finished(reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0, 0, NULL);
 }
 
 /* True if the trace's ticks are those of this process: both have measured their rate, with a small error. */
