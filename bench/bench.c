@@ -36,6 +36,7 @@ static const struct bench_case {
 	{ "timeline, 64 tracks", bench_timeline },
 	{ "merge, 64 tracks each", bench_merge },
 	{ "pack, 5 tracks", bench_pack },
+	{ "anonymize, 5 tracks", bench_anonymize },
 	{ "device clocks, 10 simulated minutes", bench_clocks },
 	{ "import of Chrome JSON", bench_import_chrome },
 	{ "import of ONNX Runtime JSON", bench_import_ort },

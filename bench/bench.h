@@ -161,6 +161,7 @@ void bench_kit_emit(struct bench *bench);
 void bench_helper(struct bench *bench);
 void bench_timeline(struct bench *bench);
 void bench_pack(struct bench *bench);
+void bench_anonymize(struct bench *bench);
 void bench_merge(struct bench *bench);
 void bench_clocks(struct bench *bench);
 void bench_import_chrome(struct bench *bench);

@@ -39,6 +39,7 @@ extern const struct cli_command cli_recover;
 extern const struct cli_command cli_merge;
 extern const struct cli_command cli_diff;
 extern const struct cli_command cli_pack;
+extern const struct cli_command cli_anonymize;
 extern const struct cli_command cli_record;
 extern const struct cli_command cli_ctl;
 extern const struct cli_command cli_run;

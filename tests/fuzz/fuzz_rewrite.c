@@ -1,5 +1,7 @@
-/* Traces rewritten: recovered, then packed, and merged with another one.  What was written must open; if the recovered
- * trace is valid, then the packed one is valid too, with as many events, and so is the merged one. */
+/* Traces rewritten: recovered, then packed, anonymised, and merged with another one.  What was written must open; if the
+ * recovered trace is valid, then the packed and the anonymised one are valid too, with as many events, and so is the
+ * merged one.  No text may survive the anonymising. */
+#include "epprof/anonymize.h"
 #include "epprof/merge.h"
 #include "epprof/trace_writer.h"
 #include "tests/fuzz/fuzz.h"
@@ -32,6 +34,24 @@ static epp_status *pack(const char *from, const char *to)
 	return status;
 }
 
+static epp_status *anonymize(const char *from, const char *to)
+{
+	epp_anonymize_options options = { .struct_size = sizeof options,
+		                          .key = "0123456789abcdef",
+		                          .key_bytes = 16,
+		                          .keep_ops = 1,
+		                          .round_shapes = 1,
+		                          .overwrite = 1 };
+	epp_trace *trace;
+	epp_status *status = epp_trace_open(from, &trace);
+
+	FUZZ_MUST(!status);
+	status = epp_trace_anonymize(trace, to, &options, NULL, NULL, NULL);
+	FUZZ_MUST(epp_status_code(status) != EPP_LOSSY);
+	epp_trace_close(trace);
+	return status;
+}
+
 static epp_status *merge(const char *from, const char *to)
 {
 	epp_merge_options options = { .struct_size = sizeof options, .overwrite = 1 };
@@ -47,7 +67,8 @@ static epp_status *merge(const char *from, const char *to)
 
 static void run(const uint8_t *bytes, size_t count)
 {
-	const char *recovered = fuzz_path("recovered"), *packed = fuzz_path("packed"), *merged = fuzz_path("merged");
+	const char *recovered = fuzz_path("recovered"), *packed = fuzz_path("packed"), *merged = fuzz_path("merged"),
+		   *anonymized = fuzz_path("anonymized");
 	uint64_t before, after;
 	epp_trace *trace;
 	epp_status *status = builder_open_image(bytes, count, &trace);
@@ -62,6 +83,11 @@ static void run(const uint8_t *bytes, size_t count)
 		FUZZ_MUST(!status || !is_valid);
 		if (!status)
 			FUZZ_MUST((inspect(packed, &after) == 0 && before == after) || !is_valid);
+		epp_status_destroy(status);
+		status = anonymize(recovered, anonymized);
+		FUZZ_MUST(!status || !is_valid);
+		if (!status)
+			FUZZ_MUST((inspect(anonymized, &after) == 0 && before == after) || !is_valid);
 		epp_status_destroy(status);
 		status = merge(recovered, merged);
 		if (!status)

@@ -76,6 +76,9 @@ static const struct fault_command fault_commands[] = {
 	{ .args = { "recover", "-o", "out/x.epp", "unfinished.epp" } },
 	{ .args = { "recover", "-o", "out/x.epp", "cut.epp" } },
 	{ .args = { "merge", "-o", "out/x.epp", "unfinished.epp", "import.epp" } },
+	{ .args = { "anonymize", "--key", "key", "-o", "out/x.epp", "sample.epp" } },
+	{ .args = { "anonymize", "--key", "key", "-o", "out/x.epp", "--keep-ops", "--round-shapes", "merged.epp" } },
+	{ .args = { "anonymize", "--key", "key", "-o", "out/x.epp", "unfinished.epp" } },
 	{ .args = { "import", "-o", "out/x.epp", "ort.json" } },
 	{ .args = { "import", "-o", "out/x.epp", "hostile.json" } },
 	{ .args = { "import", "-o", "out/x.epp", "chrome.json" } },
@@ -323,6 +326,7 @@ FAULTS_INLINE void faults_setup(void)
 	char *sample = command_file("sample.epp", &bytes);
 	write_file("cut.epp", sample, bytes / 2);
 	free(sample);
+	write_file("key", "0123456789abcdef", 16);
 	write_file("hostile.json", hostile, sizeof hostile - 1);
 	write_file("named.json", named, sizeof named - 1);
 	ck_assert_int_eq(system("cp " CHECK_SOURCE "/tests/golden/ort_profile_1.30.json ort.json && cp " CHECK_SOURCE
