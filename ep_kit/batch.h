@@ -71,7 +71,7 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 	batch->segments = (struct clock_segment *)calloc(count ? count : 1, sizeof(*batch->segments));
 	if (!batch->segments || count == 0) {
 		pairs = &kit->pair_first;
-		count = kit->options.now_ticks ? 1 : 0;
+		count = kit_reads_clock(kit) && kit->pair_first.half_width != UINT64_MAX;
 	}
 	clock_fit_build(&batch->fit, batch->segments ? batch->segments : &batch->segment_first, pairs, count,
 	                kit->options.ticks_per_second, kit->host_ticks_per_second, kit->options.clock_bits);

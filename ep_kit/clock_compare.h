@@ -27,10 +27,32 @@ static void kit_pairs_setup(struct kit *kit)
 	kit->check_events = largest / KIT_SOON_SECONDS < per_second ? 1 : KIT_CHECK_EVENTS;
 }
 
-/* Reads the clocks a few times and returns the pair with the smallest half-width. */
-static struct clock_pair kit_pair_read(const struct kit *kit)
+/* options.read_clocks, as kit_pair_read. */
+static struct clock_pair kit_clocks_read(struct kit *kit)
 {
 	struct clock_pair best = { 0, 0, UINT64_MAX };
+	uint64_t (*host_ticks)(void) = system_clock_ns;
+	if (kit->host_ticks)
+		host_ticks = kit->host_ticks;
+	while (atomic_exchange_explicit(&kit->reading_clocks, 1, memory_order_acquire))
+		system_pause();
+	for (int i = 0; i < KIT_PAIR_TRIES; i++) {
+		uint64_t read[3] = { 0, 0, 0 };
+		int error = kit->options.read_clocks(kit->options.clock, host_ticks, kit->host_ticks_per_second, read);
+		struct clock_pair pair = { read[0], read[1], read[2] };
+		if (error == 0 && pair.half_width < best.half_width)
+			best = pair;
+	}
+	atomic_store_explicit(&kit->reading_clocks, 0, memory_order_release);
+	return best;
+}
+
+/* Reads the clocks a few times and returns the pair with the smallest half-width; UINT64_MAX: they could not be read. */
+static struct clock_pair kit_pair_read(struct kit *kit)
+{
+	struct clock_pair best = { 0, 0, UINT64_MAX };
+	if (kit->options.read_clocks)
+		return kit_clocks_read(kit);
 	uint64_t before = kit_host_ticks(kit);
 	for (int i = 0; i < KIT_PAIR_TRIES; i++) {
 		uint64_t device = kit->options.now_ticks(kit->options.user);
@@ -64,6 +86,8 @@ static void kit_pair_store(struct kit *kit, const struct clock_pair *pair)
 
 static void kit_pair_add(struct kit *kit, const struct clock_pair *pair)
 {
+	if (pair->half_width == UINT64_MAX)
+		return;
 	atomic_store_explicit(&kit->pair_host, pair->host, memory_order_relaxed);
 	atomic_store_explicit(&kit->pair_device, pair->device, memory_order_relaxed);
 	kit_push_pair(kit, pair);
@@ -82,7 +106,8 @@ static KIT_NOINLINE void kit_pair_when_due(struct kit *kit, struct kit_thread *t
 	uint64_t last = atomic_load_explicit(&kit->pair_host, memory_order_relaxed);
 	thread->unchecked = 0;
 	if ((int64_t)(now - last) < (int64_t)kit->pair_interval_host ||
-	    !atomic_compare_exchange_strong(&kit->pair_host, &last, now))
+	    !atomic_compare_exchange_strong(&kit->pair_host, &last, now) ||
+	    atomic_load_explicit(&kit->reading_clocks, memory_order_relaxed))
 		return;
 	struct clock_pair pair = kit_pair_read(kit);
 	kit_pair_add(kit, &pair);
@@ -91,7 +116,7 @@ static KIT_NOINLINE void kit_pair_when_due(struct kit *kit, struct kit_thread *t
 /* Called after an event that ended at `end_ticks`. */
 static inline void kit_pair_check(struct kit *kit, struct kit_thread *thread, uint64_t end_ticks)
 {
-	if (!kit->options.now_ticks)
+	if (!kit_reads_clock(kit))
 		return;
 	uint64_t last = atomic_load_explicit(&kit->pair_device, memory_order_relaxed);
 	if (++thread->unchecked >= kit->check_events || kit_clock_since(kit, end_ticks, last) > kit->pair_interval_device)

@@ -104,7 +104,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 		kit->join_tries = KIT_JOIN_TRIES;
 		atomic_store(&kit->may_join, kit->collector != NULL);
 	}
-	if (kit->options.now_ticks) {
+	if (kit_reads_clock(kit)) {
 		kit->pair_first = kit_pair_read(kit);
 		kit_pair_add(kit, &kit->pair_first);
 	}
@@ -210,7 +210,7 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 		return NULL;
 	if (kit->options.end_profiling)
 		kit->options.end_profiling(kit->options.user);
-	if (kit->options.now_ticks) {
+	if (kit_reads_clock(kit)) {
 		struct clock_pair pair = kit_pair_read(kit);
 		kit_pair_add(kit, &pair);
 	}
@@ -283,8 +283,10 @@ static const char *kit_options_read(epp_ep_options *options, const epp_ep_option
 		return "epprof kit: options.ticks_per_second is 0";
 	if (options->clock_bits < 8 || options->clock_bits > 64)
 		return "epprof kit: options.clock_bits is not 0 or 8 to 64";
-	if (options->own_clock_pairs > 1 || (options->own_clock_pairs && options->now_ticks))
-		return "epprof kit: options.own_clock_pairs must be 1 if now_ticks is NULL, and 0 otherwise";
+	if (options->own_clock_pairs > 1 || (options->own_clock_pairs && (options->now_ticks || options->read_clocks)))
+		return "epprof kit: options.own_clock_pairs must be 1 if now_ticks and read_clocks are NULL, and 0 otherwise";
+	if (options->now_ticks && options->read_clocks)
+		return "epprof kit: options.now_ticks or options.read_clocks must be NULL";
 	return NULL;
 }
 

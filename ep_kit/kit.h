@@ -155,6 +155,7 @@ struct kit {
 	uint32_t check_events; /* the host's clock is read after this many events */
 	KIT_ATOMIC(uint64_t) pair_host;
 	KIT_ATOMIC(uint64_t) pair_device;
+	KIT_ATOMIC(uint32_t) reading_clocks; /* a thread is in options.read_clocks */
 
 	/* Only with ONNX Runtime. */
 	int64_t offset_ns;              /* argument of StartProfiling */
@@ -170,7 +171,7 @@ struct kit {
 	uint32_t pairs_count;
 	uint32_t pairs_room;
 	struct clock_pair *pairs;
-	struct clock_pair pair_first; /* StartProfiling's pair, used if there is no memory */
+	struct clock_pair pair_first; /* StartProfiling's pair, used if there is no memory; half_width UINT64_MAX: none */
 
 	/* The collector, a library in ONNX Runtime's process. */
 	const EpprofCollector *collector;        /* NULL: there is none */
@@ -192,9 +193,15 @@ static inline uint64_t kit_host_ticks(const struct kit *kit)
 	return kit->host_ticks ? kit->host_ticks() : system_clock_ns();
 }
 
+/* The kit makes clock pairs itself. */
+static inline bool kit_reads_clock(const struct kit *kit)
+{
+	return kit->options.now_ticks || kit->options.read_clocks;
+}
+
 static inline bool kit_has_clock(const struct kit *kit)
 {
-	return kit->options.now_ticks || kit->options.own_clock_pairs;
+	return kit_reads_clock(kit) || kit->options.own_clock_pairs;
 }
 
 /* Returns the device ticks from `from` to `to`; negative if `to` is earlier. */

@@ -64,18 +64,25 @@ typedef struct epp_ep_options {
 	size_t struct_size;                /* sizeof(epp_ep_options) of the EP; a non-zero unknown tail is an error */
 	const OrtApiBase *ort_api_base;    /* the argument of CreateEpFactories; required */
 	const char *ep_name;               /* copied; NULL: "ep" */
-	uint64_t (*now_ticks)(void *user); /* reads the device's clock, [any-thread]; NULL: the clock cannot be read */
+	uint64_t (*now_ticks)(void *user); /* reads the device's clock, [any-thread]; NULL: it cannot be read so */
 	uint64_t ticks_per_second;         /* nominal; required */
 	uint32_t clock_bits;      /* the width of the counter, 8 to 64; 0: 64.  The number of wraps is found from the
 	                             event's parent, else from the event before: at most half a wrap away */
-	uint32_t own_clock_pairs; /* 1: now_ticks is NULL and the EP calls epp_ep_clock_pair instead.  0 and
-	                             now_ticks NULL: no common clock, only durations are used */
+	uint32_t own_clock_pairs; /* 1: now_ticks and read_clocks are NULL and the EP calls epp_ep_clock_pair instead.
+	                             0 and both NULL: no common clock, only durations are used */
 	size_t buffer_bytes;      /* the maximum size of the buffered events; 0: 64 MiB */
 	void (*end_profiling)(void *user); /* called first in EndProfiling, to emit the events that the device still
 	                                      holds; may be NULL */
 	void (*release)(epp_ep_profiler *self, void *user); /* epp_ep_profiler_init only: called last in Release,
 	                                                       frees the EP's object */
 	void *user;
+	/* For a device whose clock can be read only together with the host's, or takes a command to read: instead of
+	 * now_ticks.  Reads both clocks and returns 0 and the pair { device ticks, host ticks, half width in host ticks }
+	 * as epp_ep_clock_pair takes it; another number: they cannot be compared now.  `host_ticks` reads the host's clock.
+	 * ep_kit/clocks/ has such functions for OpenCL, Vulkan, CUDA, HIP, Level Zero, Direct3D 12 and Metal.
+	 * Called in StartProfiling, in EndProfiling, and about every 100 ms by a thread that emits; never twice at once. */
+	int (*read_clocks)(void *clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second, uint64_t pair[3]);
+	void *clock;
 } epp_ep_options;
 
 /* Embedded as the first member of the EP's own profiler object.  The EP may access `impl` only. */
