@@ -33,6 +33,9 @@ SOVERSION := 0
 # Headers of ONNX Runtime itself, for the test plugins that are built on them alone; without them these are left out.
 ORT_HEADERS ?= $(wildcard ../shared/third_party/onnxruntime)
 
+# OpenCL, for the sample EP on its devices; without it this EP is left out, and with sanitizers, which find faults in drivers.
+OPENCL := $(if $(SAN),,$(shell $(PKG_CONFIG) --libs OpenCL 2>/dev/null))
+
 # ---- what is made of what ----
 
 sources = $(sort $(shell find $(1) -name '*.c'))
@@ -49,8 +52,9 @@ BRIDGE_TRACE := $(filter-out %/formats.c,$(TRACE)) runtime/export/formats_xspace
 KIT := $(call sources,ep_kit)
 CLI := $(call sources,cli)
 ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
-# NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.
-sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c))
+# NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.  The one for OpenCL is ort_ep with another device.
+sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c)) \
+	$(if $(filter opencl_ep,$(1)),$(filter-out %_accelerator.c,$(call sample_ep,ort_ep)))
 ORT_BRIDGE := $(addprefix bridges/shared/,hosted_plugins.c ort_slots.c) $(call sources,bridges/onnxruntime)
 BENCHES := $(call sources,bench)
 # A simulation that bench and tests share.
@@ -66,6 +70,8 @@ LIBEPPROF := $(BUILD)/libepprof.so
 LIBTRACE := $(BUILD)/libepprof-trace.so
 LIBKIT := $(BUILD)/libepprof_ep.a
 KIT_FILES := $(addprefix $(BUILD)/kit/,ep_kit.c epprof_ep.h epprof_ep.hpp)
+# Headers to copy, one for each API of devices.
+CLOCKS := $(wildcard ep_kit/clocks/*.h)
 XSPACE_BRIDGES := $(BUILD)/libepprof_tf.so $(BUILD)/libepprof_pjrt.so
 BRIDGES := $(BUILD)/libepprof_ort.so $(XSPACE_BRIDGES)
 BRIDGE_PYTHON := $(addprefix $(BUILD)/python/,jax_plugins/epprof/__init__.py epprof_host.py epprof_tensorflow.py \
@@ -77,7 +83,8 @@ PYTHON_INCLUDE := $(if $(SAN),,$(patsubst %/Python.h,%,$(wildcard $(shell $(PYTH
 PYTHON_MODULES := $(if $(PYTHON_INCLUDE),$(addprefix $(BUILD)/python/epprof/,_record.abi3.so _trace.abi3.so))
 PYTHON_FILES := $(if $(PYTHON_INCLUDE),$(patsubst python/%,$(BUILD)/python/%,$(wildcard python/epprof/*.py python/epprof/*.pyi python/epprof/py.typed)))
 LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
-SAMPLE_EPS := $(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc)))
+# The one for OpenCL only where OpenCL can be compiled and linked.
+SAMPLE_EPS := $(filter-out $(if $(OPENCL),,%_opencl_ep.so),$(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc))))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
 PRELOAD := $(BUILD)/libepprof_preload.so
 PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
@@ -104,7 +111,7 @@ FLAGS_cli := -D_GNU_SOURCE -Iapi -I.
 FLAGS_bridges := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_ep_kit := -Iapi
 FLAGS_python := -D_GNU_SOURCE -Iapi -isystem $(PYTHON_INCLUDE) -fno-plt
-FLAGS_ep_sample := -D_GNU_SOURCE -Iapi
+FLAGS_ep_sample := -D_GNU_SOURCE -Iapi -I.
 FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_tests := -D_GNU_SOURCE -Iapi -Iruntime -I. -DCHECK_BUILD='"$(abspath $(BUILD))"' -DCHECK_SOURCE='"$(CURDIR)"'
 FLAGS_tests/plugins := -D_GNU_SOURCE -Iapi -I.
@@ -305,10 +312,13 @@ $(TF_SHIM): $(O)/bridges/tensorflow/tf_shim.o
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-soname,libtensorflow_framework.so.2 $(CFLAGS) $(LDFLAGS) -o $@ $^
 
+# The software accelerator is in all but the one for OpenCL, which uses what is above its device.
+sample_accelerator = $(if $(filter opencl_ep,$(1)),$(addprefix ep_sample/accelerator_,chain.c node.c),$(ACCELERATOR))
+
 .SECONDEXPANSION:
-$(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $(ACCELERATOR)) $(LIBKIT)
+$(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $$(call sample_accelerator,$$*)) $(LIBKIT)
 	$(call say,LD)
-	$(Q)$(if $(wildcard ep_sample/$*.cc),$(CXX),$(CC)) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+	$(Q)$(if $(wildcard ep_sample/$*.cc),$(CXX),$(CC)) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(if $(filter opencl_ep,$*),$(OPENCL))
 
 # The sample EP with a stand-in for the kit.
 $(BUILD)/tests/plugins/formula_ep.so: $(call objects,$(call sample_ep,ort_ep) $(ACCELERATOR))
@@ -462,7 +472,7 @@ abi: lib
 	$(Q)ORT_HEADERS='$(ORT_HEADERS)' CC='$(CC)' tests/abi/run $(BUILD)
 
 # What has not changed is not analysed again: a stamp for each file, and the cache of cppcheck.
-ANALYZED := $(call sources,runtime bridges cli ep_kit ep_sample)
+ANALYZED := $(filter-out $(if $(OPENCL),,ep_sample/opencl_ep.c),$(call sources,runtime bridges cli ep_kit ep_sample))
 ANALYSIS := $(O)/analysis
 
 analyze: $(ANALYZED:%.c=$(ANALYSIS)/%.ok) $(ANALYSIS)/cppcheck.ok
@@ -542,6 +552,7 @@ install: all $(PAGES)
 	$(Q)$(INSTALL) -m 644 api/epprof/abi/*.h $(DIRS_api)/abi
 	$(Q)$(INSTALL) -m 644 $(filter %.a,$(LIBRARIES)) $(DIRS_lib)
 	$(Q)$(INSTALL) -m 644 $(KIT_FILES) $(DIRS_kit)
+	$(Q)$(INSTALL) -D -m 644 -t $(DIRS_kit)/clocks $(CLOCKS)
 	$(Q)$(INSTALL) -m 755 $(TF_SHIM) $(PRELOAD) $(DIRS_lib)
 	$(Q)for lib in $(basename $(notdir $(filter %.so,$(LIBRARIES)))); do \
 		$(INSTALL) -m 755 $(BUILD)/$$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so.$(VERSION) && \
@@ -577,6 +588,7 @@ wheel-tree: lib $(BRIDGES) $(PRELOAD) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHO
 	$(Q)$(foreach file,$(filter epprof_record/%,$(BRIDGE_PYTHON:$(BUILD)/python/%=%)),$(INSTALL) -D -m 644 $(BUILD)/python/$(file) $(WHEEL_LIB)/python/$(file) &&) :
 	$(Q)$(INSTALL) -m 644 packaging/wheel/epprof_command.py $(BUILD)/wheel
 	$(Q)$(INSTALL) -D -m 644 -t $(WHEEL)/kit $(KIT_FILES)
+	$(Q)$(INSTALL) -D -m 644 -t $(WHEEL)/kit/clocks $(CLOCKS)
 	$(Q)$(INSTALL) -D -m 644 -t $(WHEEL)/completion cli/completion/epprof.bash cli/completion/_epprof
 
 uninstall:
