@@ -327,11 +327,11 @@ static PyObject *session_new(PyTypeObject *type, PyObject *arguments, PyObject *
 	unsigned long long memory_bytes = 0, max_bytes = 0, buffer_bytes = 0;
 	unsigned int policy = 0, sync_ms = 0;
 	int overwrite = 1, lossless = 0;
-	const char *label = NULL, *include = NULL, *exclude = NULL;
+	const char *label = NULL, *include = NULL, *exclude = NULL, *schedule = NULL, *step = NULL;
 
 	(void)keywords;
-	if (!PyArg_ParseTuple(arguments, "OzKKIpIpKzz", &path, &label, &memory_bytes, &max_bytes, &policy, &overwrite,
-	                      &sync_ms, &lossless, &buffer_bytes, &include, &exclude))
+	if (!PyArg_ParseTuple(arguments, "OzKKIpIpKzzzz", &path, &label, &memory_bytes, &max_bytes, &policy, &overwrite,
+	                      &sync_ms, &lossless, &buffer_bytes, &include, &exclude, &schedule, &step))
 		return NULL;
 	if (path != Py_None && !PyUnicode_FSConverter(path, &bytes))
 		return NULL;
@@ -355,6 +355,8 @@ static PyObject *session_new(PyTypeObject *type, PyObject *arguments, PyObject *
 		                        .buffer_bytes = buffer_bytes,
 		                        .include = include,
 		                        .exclude = exclude,
+		                        .schedule = schedule,
+		                        .step = step,
 		                        .log = keep_problem,
 		                        .log_user = problem };
 	epp_status *status;

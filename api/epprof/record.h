@@ -98,8 +98,13 @@ EPP_EXPORT extern uint32_t epp_recording_count;
 #define EPPROF_ENABLED() (epp_recording_count != 0)
 #endif
 
+/* The id of a step that the session's schedule leaves out (options.schedule).  It is ended as any other event is.  As a
+ * parent it means that the event is left out, too, and a flow from it or to it is ignored. */
+#define EPP_LEFT_OUT_ID UINT64_C(1)
+
 /* Begins an event on the calling thread: reads the clock, then calls StartEvent of each profiler.
- * Returns the event's id, unique in the process, or 0 if nothing records or 64 events are open here (counted).
+ * Returns the event's id, unique in the process, or 0 if nothing records, the event is left out, or 64 events are open
+ * here (both are counted).
  * Never blocks, locks or, after a thread's first event, allocates, unless options.lossless is set.  Makes system calls
  * (some 10 us) only where it finds no room in the first milliseconds of a session in a file without buffer_bytes.
  * Thread: [event-thread]; not from a profiler's callback (then 0), not from a signal handler. */

@@ -99,6 +99,19 @@ typedef struct epp_session_options {
 	                          Instants, counters, and the device events of profilers are left out by their names,
 	                          too; flows are not.  An event that is named at its end (epp_event_end_named) is left
 	                          out there.  Names that begin with "epprof." are always recorded */
+	const char *schedule; /* which steps of the program are recorded: "skip=10,warmup=5,active=20,repeat=3" leaves out
+	                         10 steps, and then, 3 times, leaves out 5 and records 20; the rest is left out.  Only
+	                         `active` is required; repeat=0 repeats until the end.  NULL or empty: all is recorded.
+	                         Steps are numbered as they begin, on all threads together, while the session records.
+	                         The number of a step decides about the events in it on its thread; other events are
+	                         recorded if the step that began last is.  Device events with a parent are recorded
+	                         whenever they arrive, those without one if they began, as far as that is known, while
+	                         steps were recorded.  An event that is left out is counted (EPP_LOSS_FILTER), and
+	                         epp_event_begin returns 0 for it, or EPP_LEFT_OUT_ID for a step.  Attached profilers
+	                         run all the time */
+	const char *step; /* the name of the events that are steps, outside other steps; NULL or empty: "model_run".  An
+	                         event that gets this name at its end is one, too.  A step ends on the thread on which it
+	                         began */
 } epp_session_options;
 
 /* Makes an idle session.  The file is created here, and its window mapped and touched, so that start is fast.  A new
@@ -126,6 +139,7 @@ EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp
  *   EPPROF_LOSSLESS options.lossless
  *   EPPROF_BUFFER_BYTES  options.buffer_bytes, such as "256M"
  *   EPPROF_INCLUDE, EPPROF_EXCLUDE  options.include and options.exclude
+ *   EPPROF_SCHEDULE, EPPROF_STEP    options.schedule and options.step
  *   EPPROF_START_PAUSED  1: the session is paused until `epprof ctl resume`, which EPPROF_CONTROL must allow
  *   EPPROF_ONLY_PID, EPPROF_RANKS  a process with another pid, or with a rank that is not in this list ("0,7") or without
  *                   a rank, gets a NULL session.  The rank is the first number in PMIX_RANK, PMI_RANK,
@@ -152,7 +166,8 @@ typedef enum epp_loss {
 	                           what a host could not deliver: epp_session_count_refused */
 	EPP_LOSS_DISK = 5,      /* a write failed */
 	EPP_LOSS_POLICY = 6,    /* stop: full; ring: overwritten */
-	EPP_LOSS_FILTER = 7,    /* left out on request: options.include and options.exclude, or filters of an export */
+	EPP_LOSS_FILTER = 7,    /* left out on request: options.include, options.exclude and options.schedule, or
+	                           filters of an export */
 	EPP_LOSS_AFTER_END = 8,   /* an end after the end of the session; a plugin's event that, by its times, began
 	                             after the end */
 	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted: counts the gaps, not the events;

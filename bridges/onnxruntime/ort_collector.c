@@ -230,10 +230,11 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 		return NULL;
 	}
 	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0), none = 0;
-	if (!__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
+	bool is_recorded = id > EPP_LEFT_OUT_ID;
+	if (is_recorded && !__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
 		__atomic_compare_exchange_n(&collector->first_id, &none, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	push(open, collector, ort_id, id);
-	return id && collector->hosted ? ort_profilers_start_event(collector->hosted, id, ort_id) : NULL;
+	return is_recorded && collector->hosted ? ort_profilers_start_event(collector->hosted, id, ort_id) : NULL;
 }
 
 /* Usually one thread runs all events. It is counted without a locked addition, which would wait for all earlier
@@ -251,6 +252,15 @@ static void count_event(struct collector *collector, const void *thread)
 		__atomic_fetch_add(&collector->others_count, 1, __ATOMIC_RELAXED);
 }
 
+/* Ends an event that a schedule leaves out, if it is a step. */
+static OrtStatus *end_left_out(const struct collector *collector, const OrtProfilingEvent *event)
+{
+	const char *name = NULL;
+	OrtStatus *status = collector->host->ep->ProfilingEvent_GetName(event, &name);
+	epp_event_end_named(collector->session, EPP_LEFT_OUT_ID, EPP_NODE, epp_name_intern(status ? NULL : name), NULL, 0);
+	return status;
+}
+
 static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	struct collector *collector = (struct collector *)impl;
@@ -259,6 +269,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	uint64_t id = popped.id;
 	if (!id)
 		return NULL;
+	if (id == EPP_LEFT_OUT_ID)
+		return end_left_out(collector, event);
 	struct ort_event_args read;
 	count_event(collector, open);
 	bool is_first = id == __atomic_load_n(&collector->first_id, __ATOMIC_RELAXED);

@@ -1,4 +1,5 @@
 /* epprof record: runs a program, records what it does, and prints a summary. */
+#include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 #include "record_estimate.h"
 
 #define RANK_DIGITS_MAX 9
+#define STEPS_MAX 1000000000
 #define YEAR_NS (INT64_C(365) * 24 * 3600 * 1000000000)
 
 static const char help[] =
@@ -39,6 +41,11 @@ static const char help[] =
     "  --start-paused       the recording begins when 'epprof ctl resume' is run for the process\n"
     "  --include PATTERN    only events whose names match this shell pattern are recorded; may be given several times\n"
     "  --exclude PATTERN    events whose names match are not recorded, but counted; may be given several times\n"
+    "  --active N           only N steps of the program are recorded, then the same again after the warm-up\n"
+    "  --skip N             before the first warm-up, N steps are left out\n"
+    "  --warmup N           before the steps that are recorded, N steps are left out, each time\n"
+    "  --repeat N           after N times nothing more is recorded; by default it goes on until the end\n"
+    "  --step NAME          what is a step: an event with this name; the default is model_run\n"
     "  --snapshot-when RULE 'model_run > 50ms': when an event of this name, or shell pattern, on a thread has lasted\n"
     "                       longer, write what its process has recorded, or its ring holds, into FILE.snapshot-1.epp\n"
     "                       (-2, ...); may be given several times\n"
@@ -216,6 +223,17 @@ static bool add_pattern(const char *variable, bool *is_next)
 	return is_set;
 }
 
+/* Parses optarg as a number of steps. */
+static bool is_steps(const char *option, int64_t low, int64_t *steps)
+{
+	const char *problem;
+
+	*steps = strtonum(optarg, low, STEPS_MAX, &problem);
+	if (problem)
+		cli_misuse(&cli_record, "%s '%s': %s", option, optarg, problem);
+	return !problem;
+}
+
 /* Returns false, after a message, if nothing could resume the recording. */
 static bool can_be_resumed(void)
 {
@@ -253,6 +271,11 @@ static int run(int argc, char **argv)
 		{ "start-paused", no_argument, NULL, 'b' },
 		{ "include", required_argument, NULL, 'i' },
 		{ "exclude", required_argument, NULL, 'x' },
+		{ "skip", required_argument, NULL, 'k' },
+		{ "warmup", required_argument, NULL, 'w' },
+		{ "active", required_argument, NULL, 'a' },
+		{ "repeat", required_argument, NULL, 't' },
+		{ "step", required_argument, NULL, 'N' },
 		{ "snapshot-when", required_argument, NULL, 's' },
 		{ "every", required_argument, NULL, 'e' },
 		{ "snapshot-on-signal", no_argument, NULL, 'S' },
@@ -288,6 +311,15 @@ static int run(int argc, char **argv)
 		if ((option == 'i' && !add_pattern("EPPROF_INCLUDE", &has_include)) ||
 		    (option == 'x' && !add_pattern("EPPROF_EXCLUDE", &has_exclude)))
 			return CLI_FAILURE;
+		struct record_schedule *schedule = &record_options.schedule;
+		if ((option == 'k' && !is_steps("--skip", 0, &schedule->skip)) ||
+		    (option == 'w' && !is_steps("--warmup", 0, &schedule->warmup)) ||
+		    (option == 'a' && !is_steps("--active", 1, &schedule->active)) ||
+		    (option == 't' && !is_steps("--repeat", 0, &schedule->repeat)))
+			return CLI_USAGE;
+		schedule->is_given |= option && strchr("kwatN", option);
+		if (option == 'N')
+			schedule->step = optarg;
 		if ((option == 's' && !record_watch_add(watch, optarg)) ||
 		    (option == 'e' && !is_time("--every", 1, &watch->every_ns)))
 			return CLI_USAGE;
@@ -314,6 +346,8 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_record, "--start-paused and --delay exclude each other");
 	if (record_options.start_paused && !can_be_resumed())
 		return CLI_USAGE;
+	if (record_options.schedule.is_given && !record_options.schedule.active)
+		return cli_misuse(&cli_record, "--skip, --warmup, --repeat and --step need --active");
 	if (watch->every_ns && !watch->triggers_count)
 		return cli_misuse(&cli_record, "--every needs --snapshot-when");
 	watch->every_ns = watch->every_ns ? watch->every_ns : RECORD_EVERY_NS;

@@ -11,6 +11,13 @@
 #include "cli/cli.h"
 #include "record_watch.h"
 
+/* Which steps of the program are recorded. */
+struct record_schedule {
+	bool is_given;
+	int64_t skip, warmup, active, repeat;
+	const char *step; /* NULL: by default */
+};
+
 /* The command line. */
 struct record_options {
 	char **program;     /* the program and its arguments, up to NULL */
@@ -22,7 +29,8 @@ struct record_options {
 	bool no_follow;                /* only the program itself is recorded */
 	int64_t delay_ns, duration_ns; /* 0: none */
 	bool start_paused;             /* the recording begins at `epprof ctl resume` */
-	int64_t from_ns;               /* CLOCK_MONOTONIC; with a delay, when the recording begins */
+	struct record_schedule schedule;
+	int64_t from_ns; /* CLOCK_MONOTONIC; with a delay, when the recording begins */
 	bool report, force;
 	struct record_watch watch;
 };

@@ -126,6 +126,20 @@ static epp_status *set_time_range(struct record_options *options)
 	return status ? status : set_time("EPPROF_UNTIL_NS", options->duration_ns ? from_ns + options->duration_ns : 0);
 }
 
+/* Without the options, the variables of the user apply. */
+static epp_status *set_schedule(const struct record_schedule *schedule)
+{
+	char *text = NULL;
+
+	if (!schedule->is_given)
+		return NULL;
+	if ((schedule->step ? setenv("EPPROF_STEP", schedule->step, 1) : unsetenv("EPPROF_STEP")) != 0)
+		return epp_status_no_memory();
+	int made = asprintf(&text, "skip=%lld,warmup=%lld,active=%lld,repeat=%lld", (long long)schedule->skip,
+	                    (long long)schedule->warmup, (long long)schedule->active, (long long)schedule->repeat);
+	return set_printed("EPPROF_SCHEDULE", text, made);
+}
+
 epp_status *record_set_environment(struct record_options *options, const char *folder)
 {
 	char absolute[PATH_MAX];
@@ -141,6 +155,8 @@ epp_status *record_set_environment(struct record_options *options, const char *f
 	    (options->profilers && setenv("EPPROF_PROFILERS", options->profilers, 1) != 0))
 		return epp_status_no_memory();
 	epp_status *status = set_output(absolute);
+	if (!status)
+		status = set_schedule(&options->schedule);
 	if (!status)
 		status = set_hooks();
 	return status ? status : set_time_range(options);

@@ -38,7 +38,8 @@ class Session:
     def __init__(self, path: Union[str, "os.PathLike[str]", None] = None, *, label: Optional[str] = None,
                  policy: Policy = Policy.STREAM, max_bytes: int = 0, memory_bytes: int = 0, overwrite: bool = True,
                  sync_ms: int = 0, lossless: bool = False, buffer_bytes: int = 0,
-                 include: Optional[str] = None, exclude: Optional[str] = None) -> None:
+                 include: Optional[str] = None, exclude: Optional[str] = None, schedule: Optional[str] = None,
+                 step: Optional[str] = None) -> None:
         """Creates a session and starts it.
 
         path          the .epp to write; %pid% and %hostname% are expanded.  None: record in memory
@@ -47,7 +48,7 @@ class Session:
         """
         self.path = None if path is None else os.fspath(path)
         self._session = _record.Session(self.path, label, memory_bytes, max_bytes, policy, overwrite, sync_ms, lossless,
-                                        buffer_bytes, include, exclude)
+                                        buffer_bytes, include, exclude, schedule, step)
         if self.path is not None:
             _open.append(self)
 

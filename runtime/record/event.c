@@ -140,10 +140,40 @@ static inline void push(struct recorder_hot *hot, struct epf_open *open, uint64_
 	STORE_RELEASE(&open->tail, tail);
 }
 
+/* Returns true if the thread is in a step. The mark is set, and the session has a schedule. */
+static bool is_in_step(struct recorder *recorder)
+{
+	struct schedule_step *step = &recorder->step;
+	if (step->id <= EPP_LEFT_OUT_ID)
+		return step->id != 0;
+	for (const struct epf_open *open = recorder->slot->open; open < recorder->hot->top; open++)
+		if (open->id == step->id)
+			return true;
+	/* It has ended on the fast path. */
+	step->id = 0;
+	return false;
+}
+
+/* If an event with this name begins a step, takes the step's number. The mark is set. */
+static bool begins_step(struct recorder *recorder, epp_name name, uint64_t now)
+{
+	const struct name_filter *filter = recorder->hot->filter;
+	if (!filter || !filter->schedule || (name && name != filter->schedule->step))
+		return false;
+	if (is_in_step(recorder) && !(name && recorder->step.is_unnamed))
+		return false;
+	schedule_begin_step(filter->schedule, &recorder->step, name, now);
+	return true;
+}
+
 /* Returns true if the session's filter leaves the event out, which is counted. The mark is set. */
 static bool is_left_out(struct recorder *recorder, epp_name name)
 {
-	if (!name_filter_leaves_out(recorder->hot->filter, name))
+	const struct name_filter *filter = recorder->hot->filter;
+	if (!filter)
+		return false;
+	if (!name_filter_leaves_out(filter, name) &&
+	    (!filter->schedule || (is_in_step(recorder) ? recorder->step.is_active : schedule_is_on(filter->schedule))))
 		return false;
 	recorder_lose_idless(recorder, EPP_LOSS_FILTER);
 	return true;
@@ -159,7 +189,7 @@ static struct recorder *enter_for(epp_session *session, epp_name name)
 	return NULL;
 }
 
-/* Slow path of begin, and its only path in a session with a filter. `now` 0: the resident recorder is not the session's,
+/* Slow path of begin, and its only path in a session with a filter. The end of a step is awaited even if it is left out. `now` 0: the resident recorder is not the session's,
  * or its mark is not set. */
 static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_t now)
 {
@@ -169,16 +199,19 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 		now = clock_ticks();
 	}
 	struct recorder *recorder = recorder_cache.resident;
+	bool is_step = begins_step(recorder, EPF_TAIL_NAME(tail), now);
 	if (is_left_out(recorder, EPF_TAIL_NAME(tail))) {
 		recorder_leave_hot(&recorder_hot);
-		return 0;
+		return is_step ? EPP_LEFT_OUT_ID : 0;
 	}
 	uint64_t id = recorder_take_id(recorder, &recorder_hot);
 	if (recorder_is_full(&recorder_hot) && !reclaim(recorder)) {
 		recorder_lose(recorder, EPP_LOSS_TOO_DEEP);
 		recorder_leave_hot(&recorder_hot);
-		return 0;
+		return is_step ? EPP_LEFT_OUT_ID : 0;
 	}
+	if (is_step)
+		recorder->step.id = id;
 	push(&recorder_hot, recorder_hot.top, id, tail, now);
 	if (recorder_hot.calls)
 		return calls_start_event(recorder, id);
@@ -237,6 +270,15 @@ static inline void fill(struct epf_record *record, const struct epf_open *open, 
 	record->id = open->id;
 }
 
+/* Returns true if the filter leaves out an event that gets its name at its end. */
+static bool is_left_out_at_end(struct recorder *recorder, uint64_t id, epp_name name, uint64_t now)
+{
+	const struct name_filter *filter = recorder->hot->filter;
+	if (recorder->step.id == id)
+		schedule_end_step(filter->schedule, &recorder->step, name, now);
+	return name_filter_leaves_out(filter, name);
+}
+
 /* Ends the topmost open event of the resident recorder, in all cases. The mark is set. `tail` as for unwind. */
 static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
@@ -244,7 +286,7 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 	struct epf_open *open = recorder_hot.top - 1;
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
 	struct epf_record *record = NULL;
-	if (tail && name_filter_leaves_out(recorder_hot.filter, EPF_TAIL_NAME(tail)))
+	if (tail && recorder_hot.filter && is_left_out_at_end(recorder, open->id, EPF_TAIL_NAME(tail), now))
 		recorder_lose(recorder, EPP_LOSS_FILTER);
 	else
 		record = recorder_reserve(recorder, EPF_RECORD_BYTES + size.slots * sizeof(struct epf_arg));
@@ -278,6 +320,14 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 	if (!clock_is_fast())
 		now = clock_ticks_slow();
 	struct recorder *recorder = recorder_enter_any(session);
+	if (id == EPP_LEFT_OUT_ID) {
+		if (recorder && recorder->step.id == id)
+			schedule_end_step(recorder->hot->filter->schedule, &recorder->step,
+			                  tail ? EPF_TAIL_NAME(tail) : 0, now);
+		if (recorder)
+			recorder_leave(recorder);
+		return;
+	}
 	if (!recorder) {
 		end_nowhere(session);
 		return;
@@ -369,7 +419,8 @@ void epp_counter_record_f64(epp_session *session, epp_name name, double value)
 void epp_flow_record(epp_session *session, uint64_t from_id, uint64_t to_id)
 {
 	uint64_t now = clock_ticks();
-	struct recorder *recorder = from_id && to_id ? recorder_enter_new(session) : NULL;
+	bool has_events = from_id > EPP_LEFT_OUT_ID && to_id > EPP_LEFT_OUT_ID;
+	struct recorder *recorder = has_events ? recorder_enter_new(session) : NULL;
 	if (!recorder)
 		return;
 	recorder_take_id(recorder, recorder->hot);

@@ -347,6 +347,10 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 	}
 	options.include = secure_getenv("EPPROF_INCLUDE");
 	options.exclude = secure_getenv("EPPROF_EXCLUDE");
+	options.schedule = secure_getenv("EPPROF_SCHEDULE");
+	options.step = secure_getenv("EPPROF_STEP");
+	EPP_TRY(epp_status_prefix(schedule_parse(options.schedule, NULL, &(struct schedule){ 0 }, &(bool){ false }),
+	                          "EPPROF_SCHEDULE"));
 	return share_file(&options, session, made);
 }
 

@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/options.h"
 #include "epprof/track.h"
 #include "ort_abi/ort_event.h"
 #include "record/args.h"
@@ -23,8 +22,10 @@ struct submitted {
 	uint32_t category;
 	uint64_t start_ticks;
 	uint64_t end_ticks;
+	uint64_t host_ticks; /* about the start, for a schedule; 0: unknown */
 	uint64_t parent;
 	epp_name name;
+	bool is_own;                  /* of the library: no filter leaves it out */
 	bool cut;                     /* it had more args than a record can hold */
 	enum epf_placement placement; /* how its parent was found; 0: it was given */
 };
@@ -133,6 +134,64 @@ static struct recorder *submission_enter(uintptr_t handle)
 		return recorder;
 	/* Closed between finding and entering: the run is over. */
 	return NULL;
+}
+
+/* ---- times, for a schedule ---- */
+
+/* Only a schedule needs the times of events on the host's clock; they are 0 where they are unknown. */
+static bool has_schedule(const struct session *session)
+{
+	return session->filter && session->filter->schedule;
+}
+
+/* Keeps the last pair of each clock. The mark is clear, because this takes the session's lock. */
+static void submitted_keep_pairs(struct session_profiler *of, const EpprofBatch *batch)
+{
+	if (!has_schedule(of->session) || !batch->pairs)
+		return;
+	pthread_mutex_lock(&of->session->storage.lock);
+	for (size_t i = 0; i < batch->pairs_count; i++) {
+		const EpprofClockPair *pair = &batch->pairs[i];
+		if (pair->clock >= SUBMIT_CLOCKS_MAX)
+			continue;
+		of->submission->clocks[pair->clock].pair = *pair;
+	}
+	pthread_mutex_unlock(&of->session->storage.lock);
+}
+
+/* Converts a time of a clock with its last pair and its nominal rate. Takes the session's lock. */
+static uint64_t submitted_about(struct session_profiler *of, uint32_t clock, uint64_t ticks)
+{
+	if (!has_schedule(of->session))
+		return 0;
+	pthread_mutex_lock(&of->session->storage.lock);
+	EpprofClockPair pair = of->submission->clocks[clock].pair;
+	EpprofClock description = of->submission->clocks[clock].description;
+	pthread_mutex_unlock(&of->session->storage.lock);
+	/* The counter may have wrapped around. */
+	unsigned unused_bits = 64 - description.bits;
+	int64_t since = (int64_t)((ticks - pair.device_ticks) << unused_bits) >> unused_bits;
+	double host_since = (double)since * (double)clock_ticks_per_second() / (double)description.ticks_per_second;
+	if (!pair.host_ticks || !(host_since > -(double)pair.host_ticks && host_since < 0x1p62))
+		return 0;
+	return pair.host_ticks + (uint64_t)(int64_t)host_since;
+}
+
+/* Converts microseconds since the start of the run. */
+static uint64_t submitted_in_run(const struct session_profiler *of, int64_t us)
+{
+	double ticks = (double)us * (double)clock_ticks_per_second() / 1e6;
+	if (!has_schedule(of->session))
+		return 0;
+	return of->session->storage.window.live->run_start.ticks + (uint64_t)(int64_t)ticks;
+}
+
+static uint64_t submitted_on_track(const struct session *session, epp_track track, uint64_t ticks)
+{
+	if (!has_schedule(session) ||
+	    definitions_track(&session->storage.definitions, track)->clock_kind != EPF_TRACK_CLOCK_HOST)
+		return 0;
+	return ticks;
 }
 
 /* ---- what profilers push ---- */
@@ -379,7 +438,9 @@ static inline uint64_t record(struct session_profiler *of, struct recorder **kno
 		submission_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
 		return 0;
 	}
-	bool is_left_out = name_filter_leaves_out(recorder->hot->filter, submitted->name);
+	const struct name_filter *filter = submitted->is_own ? NULL : recorder->hot->filter;
+	bool is_left_out = name_filter_leaves_out_submitted(filter, submitted->name, submitted->parent,
+	                                                    submitted->host_ticks);
 	uint64_t id = is_left_out ? 0 : submission_store(recorder, submitted, args, args_count);
 	if (!id)
 		submission_lose(of, is_left_out ? EPP_LOSS_FILTER : EPP_LOSS_NO_BUFFER, 1);
@@ -449,10 +510,9 @@ static enum epf_placement parent_placement(const EpprofEvent *event)
 	return event->category & EPPROF_PARENT_AMBIGUOUS ? EPF_PLACED_AMBIGUOUS : EPF_PLACED_MEASURED;
 }
 
-/* Converts a host time of the profiler to host ticks. ~0: it is out of range. */
-static uint64_t host_ticks_of(const struct pushing *pushing, uint64_t value)
+/* Converts a host time of a profiler to host ticks. ~0: it is out of range. `clock` NULL: it is in ticks. */
+static uint64_t submitted_host_ticks(const EpprofHostClock *clock, uint64_t value)
 {
-	const EpprofHostClock *clock = pushing->host_clock;
 	if (!clock)
 		return value;
 	double ticks = (double)(int64_t)(value - clock->origin) * clock->ticks_per_unit;
@@ -470,9 +530,10 @@ static size_t put_times(const struct pushing *pushing, const struct specials *sp
 	if (specials->has[SPECIAL_QUEUE])
 		args[times - 1] = (epp_arg){ EPF_NAME_QUEUE, EPP_ARG_U64, { .u64 = values[SPECIAL_QUEUE] }, 0 };
 	if (specials->has[SPECIAL_SUBMIT])
-		args[0] = (epp_arg){
-			EPF_NAME_SUBMIT, EPP_ARG_U64, { .u64 = host_ticks_of(pushing, values[SPECIAL_SUBMIT]) }, 0
-		};
+		args[0] = (epp_arg){ EPF_NAME_SUBMIT,
+			             EPP_ARG_U64,
+			             { .u64 = submitted_host_ticks(pushing->host_clock, values[SPECIAL_SUBMIT]) },
+			             0 };
 	return count + times;
 }
 
@@ -570,6 +631,7 @@ static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 	bool cut = args_count > EPF_ARG_SLOTS_MAX;
 	args_count = take_args(pushing, event->args, args_count, args, &specials);
 	struct submitted submitted = {
+		.host_ticks = event->parent ? 0 : submitted_about(of, event->clock, event->start_ticks),
 		.track = track_for(of, event->clock, event->device, event->stream,
 		                   needs_calls_track(category, event->clock, event->device), NULL, NULL),
 		.category = category,
@@ -606,6 +668,7 @@ static void push_device(struct pushing *pushing, const EpprofDevice *device)
 		.start_ticks = now_ticks,
 		.end_ticks = now_ticks,
 		.name = epp_name_intern("epprof.device"),
+		.is_own = true,
 	};
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
 	record(of, &pushing->recorder, &submitted, args, args_count);
@@ -617,7 +680,8 @@ static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
 {
 	struct session_profiler *of = pushing->of;
 	uint64_t now_ticks = clock_ticks();
-	uint64_t at_ticks = counter->host_ticks ? host_ticks_of(pushing, counter->host_ticks) : now_ticks;
+	uint64_t at_ticks = counter->host_ticks ? submitted_host_ticks(pushing->host_clock, counter->host_ticks)
+	                                        : now_ticks;
 	epp_loss loss = !counter->name || counter->type > EPP_ARG_F64 || at_ticks > now_ticks ? EPP_LOSS_REFUSED
 	                : at_ticks < of->session->storage.window.live->run_start.ticks        ? EPP_LOSS_BEFORE_START
 	                                                                                      : EPP_LOSS_ENTRY_COUNT;
@@ -631,7 +695,7 @@ static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
 		loss = recorder                             ? EPP_LOSS_ENTRY_COUNT
 		       : LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT
 		                                            : EPP_LOSS_AFTER_END;
-		if (recorder && name_filter_leaves_out(recorder->hot->filter, value.key))
+		if (recorder && name_filter_leaves_out_submitted(recorder->hot->filter, value.key, 0, at_ticks))
 			loss = EPP_LOSS_FILTER;
 		else if (recorder && !submission_store_counter(recorder, track, at_ticks, &value))
 			loss = EPP_LOSS_NO_BUFFER;
@@ -785,6 +849,7 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 	}
 	if (recorder)
 		recorder_leave(recorder);
+	submitted_keep_pairs(of, batch);
 	for (size_t i = 0; has_waits && i < batch->waits_count; i++)
 		push_wait(&pushing, &batch->waits[i]);
 	if (batch->struct_size >= offsetof(EpprofBatch, devices) && batch->gaps_count)
@@ -854,6 +919,7 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 				                        .value.text = event->values[i],
 				                        .text_bytes = strlen(event->values[i]) };
 	struct submitted submitted = {
+		.host_ticks = submitted_in_run(of, start),
 		.track = track_for(of, SUBMIT_OFFSET_US, event->process_id, event->thread_id,
 		                   event->category == EPP_API, NULL, NULL),
 		.category = (uint32_t)event->category,
@@ -866,76 +932,7 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 	record(of, &(struct recorder *){ NULL }, &submitted, args, args_count);
 }
 
-/* ---- tracks and events of the host application ---- */
-
-void epp_track_options_init(epp_track_options *options)
-{
-	*options = (epp_track_options){ .struct_size = sizeof(*options), .device = -1, .stream = -1 };
-}
-
-epp_status *epp_track_create(epp_session *handle, const epp_track_options *given, epp_track *track)
-{
-	epp_track_options known, *options = &known;
-	*track = 0;
-	epp_track_options_init(options);
-	EPP_TRY(options_take_over(options, sizeof(*options), given, "epp_track_options"));
-	bool is_device = options->device >= 0 || options->clock_kind != EPP_CLOCK_HOST;
-	if (options->clock_kind > EPP_CLOCK_DURATION_ONLY)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: clock kind %u is unknown", options->clock_kind);
-	if (options->clock_kind != EPP_CLOCK_HOST && !options->ticks_per_second)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: a device clock needs ticks_per_second");
-	struct epf_track definition = {
-		.kind = is_device ? EPF_TRACK_DEVICE : EPF_TRACK_CUSTOM,
-		.clock_kind = options->clock_kind,
-		.clock_bits = options->clock_bits ? options->clock_bits : 64,
-		.ticks_per_second = options->ticks_per_second,
-		.device = options->device,
-		.stream = options->stream,
-		.producer = -1,
-	};
-	epp_status *status = NULL;
-	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
-	if (!session)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
-	const struct epf_track *shared = options->clock_of
-	                                     ? definitions_track(&session->storage.definitions, options->clock_of)
-	                                     : NULL;
-	if (options->clock_of && !shared)
-		status = epp_status_create(EPP_INVALID_ARGUMENT, "track: clock_of %u is not a track", options->clock_of);
-	else if (shared)
-		definition.clock = shared->clock;
-	else if (options->clock_kind != EPP_CLOCK_HOST)
-		definition.clock = ++session->storage.definitions.clocks_end;
-	if (!status) {
-		*track = definitions_add_track(&session->storage.definitions, &definition,
-		                               options->name ? options->name : "", options->group ? options->group : "");
-		if (!*track)
-			status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u",
-			                           DEFINITIONS_TRACKS_MAX);
-	}
-	pthread_mutex_unlock(&session->storage.lock);
-	return status;
-}
-
-epp_status *epp_track_create_thread(epp_session *handle, uint32_t thread_id, const char *name, epp_track *track)
-{
-	struct epf_track definition = {
-		.kind = EPF_TRACK_THREAD,
-		.thread_id = thread_id,
-		.device = -1,
-		.producer = -1,
-	};
-	epp_status *status = NULL;
-	*track = 0;
-	struct session *session = session_lock(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
-	if (!session)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
-	*track = definitions_add_track(&session->storage.definitions, &definition, name ? name : "", "");
-	if (!*track)
-		status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u", DEFINITIONS_TRACKS_MAX);
-	pthread_mutex_unlock(&session->storage.lock);
-	return status;
-}
+/* ---- events of the host application ---- */
 
 uint64_t epp_event_record(epp_session *handle, epp_track track, epp_category category, epp_name name, uint64_t start_ticks,
                           uint64_t end_ticks, uint64_t parent, const epp_arg *args, size_t args_count)
@@ -953,7 +950,8 @@ uint64_t epp_event_record(epp_session *handle, epp_track track, epp_category cat
 	epp_loss loss = EPP_LOSS_NO_BUFFER;
 	if (end_ticks < start_ticks || !definitions_track(&recorder->session->storage.definitions, track))
 		loss = EPP_LOSS_REFUSED;
-	else if (name_filter_leaves_out(recorder->hot->filter, name))
+	else if (name_filter_leaves_out_submitted(recorder->hot->filter, name, parent,
+	                                          submitted_on_track(recorder->session, track, start_ticks)))
 		loss = EPP_LOSS_FILTER;
 	struct submitted event = { .track = track,
 		                   .category = category & 3u,
@@ -970,9 +968,10 @@ uint64_t epp_event_record(epp_session *handle, epp_track track, epp_category cat
 
 void epp_event_set_parent(epp_session *handle, uint64_t id, uint64_t parent)
 {
-	struct recorder *recorder = id && parent ? submission_enter(handle ? (uintptr_t)handle
-	                                                                   : LOAD_RELAXED(&session_default_handle))
-	                                         : NULL;
+	bool has_events = id > EPP_LEFT_OUT_ID && parent > EPP_LEFT_OUT_ID;
+	struct recorder *recorder = has_events ? submission_enter(handle ? (uintptr_t)handle
+	                                                                 : LOAD_RELAXED(&session_default_handle))
+	                                       : NULL;
 	if (!recorder)
 		return;
 	submission_store_parent(recorder, id, parent);

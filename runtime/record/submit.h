@@ -36,6 +36,7 @@ struct submission {
 		uint32_t number; /* clock number in the session; 0: not described */
 		uint32_t track;  /* track of its clock samples */
 		EpprofClock description;
+		EpprofClockPair pair; /* the last one, kept for a schedule; host_ticks 0: none; under the session's lock */
 	} clocks[SUBMIT_CLOCKS_MAX];
 	/* Under the session's lock. */
 	struct {

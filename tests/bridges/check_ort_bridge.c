@@ -259,6 +259,35 @@ START_TEST(of_many_at_once_each_has_its_events)
 }
 END_TEST
 
+static void record_steps(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = started(&host);
+	begin(profiler, 1);
+	end(profiler, 1, "session_initialization");
+	for (uint64_t i = 0; i < 5; i++) {
+		begin(profiler, 1000 + i);
+		begin(profiler, 2000 + i);
+		end(profiler, 2000 + i, "node");
+		end(profiler, 1000 + i, "model_run");
+	}
+	ended(profiler);
+	host_close(&host);
+}
+
+/* Its events get their names at their ends. */
+START_TEST(steps_of_a_schedule)
+{
+	setenv("EPPROF_SCHEDULE", "skip=1,warmup=1,active=1,repeat=2", 1);
+	struct trace_scan *scan = recorded(record_steps, NULL);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, named(scan, "model_run")->name), 2);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, named(scan, "node")->name), 2);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 4);
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_FILTER), 1 + 2 * 3);
+	trace_scan_free(scan);
+}
+END_TEST
+
 /* A collector and a hosted profiler want an account each: 16 pairs have them. */
 START_TEST(a_hosted_one_without_an_account_is_counted_as_lost)
 {
@@ -411,6 +440,7 @@ static Suite *ort_bridge_suite(void)
 	tcase_add_test(tcase, deeper_than_there_is_room);
 	tcase_add_test(tcase, args_and_times);
 	tcase_add_test(tcase, of_many_at_once_each_has_its_events);
+	tcase_add_test(tcase, steps_of_a_schedule);
 	tcase_add_test(tcase, a_hosted_one_without_an_account_is_counted_as_lost);
 	tcase_add_test(tcase, a_profiler_for_each_run);
 	tcase_add_test(tcase, an_older_host);

@@ -265,6 +265,19 @@ class Sessions(Case):
         self.assertEqual(set(found), {"outer", "op_a"})
         self.assertEqual(found["op_a"].parent, found["outer"].id)
 
+    def test_steps_of_a_schedule(self):
+        def program():
+            for number in range(8):
+                with epprof.event("step", number=number):
+                    with epprof.event(f"op {number}"):
+                        pass
+        found = self.record(program, schedule="skip=1,warmup=1,active=2,repeat=2", step="step")
+        self.assertEqual({name for name in found if name != "step"}, {"op 2", "op 3", "op 5", "op 6"})
+        for wrong in ("active=0", "skip=2", "active=2;skip=1", "active=-1", "active=1,wait=2"):
+            with self.assertRaises(epprof.Error) as raised:
+                epprof.session(self.path, schedule=wrong)
+            self.assertEqual(raised.exception.code, epprof.Code.INVALID_ARGUMENT)
+
     def test_a_snapshot(self):
         with self.assertRaises(epprof.Error) as raised:
             epprof.snapshot(self.path)

@@ -176,7 +176,7 @@ static void end_of_other_thread(void)
 
 static void end_of_earlier_run(void)
 {
-	epp_event_end(session, 1, NULL, 0);
+	epp_event_end(session, EPP_LEFT_OUT_ID + 1, NULL, 0);
 }
 
 static void end_async(void)

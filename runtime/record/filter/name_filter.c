@@ -42,23 +42,34 @@ static char *split(const char *patterns, char *to)
 	return to + 1;
 }
 
-epp_status *name_filter_create(const char *include, const char *exclude, struct name_filter **filter)
+epp_status *name_filter_create(const char *include, const char *exclude, const char *schedule, const char *step,
+                               struct name_filter **filter)
 {
+	struct {
+		struct name_filter filter;
+		struct schedule schedule;
+		char patterns[];
+	} * made;
+	struct schedule parsed;
+	bool has_schedule;
 	include = include ? include : "";
 	exclude = exclude ? exclude : "";
 	*filter = NULL;
-	if (!include[strspn(include, ";")] && !exclude[strspn(exclude, ";")])
+	EPP_TRY(schedule_parse(schedule, step, &parsed, &has_schedule));
+	if (!include[strspn(include, ";")] && !exclude[strspn(exclude, ";")] && !has_schedule)
 		return NULL;
 	/* Of each list, the NUL of its last pattern and that of the empty one are not in the text. */
-	struct name_filter *made = calloc(1, sizeof(*made) + strlen(include) + 2 + strlen(exclude) + 2);
+	made = calloc(1, sizeof(*made) + strlen(include) + 2 + strlen(exclude) + 2);
 	if (!made)
 		return epp_status_no_memory();
-	made->include = (char *)(made + 1);
-	made->exclude = split(include, (char *)(made + 1));
-	split(exclude, (char *)made->exclude);
-	made->listener.added = decide;
-	name_listener_add(&made->listener);
-	*filter = made;
+	made->schedule = parsed;
+	made->filter.schedule = has_schedule ? &made->schedule : NULL;
+	made->filter.include = made->patterns;
+	made->filter.exclude = split(include, made->patterns);
+	split(exclude, (char *)made->filter.exclude);
+	made->filter.listener.added = decide;
+	name_listener_add(&made->filter.listener);
+	*filter = &made->filter;
 	return NULL;
 }
 
@@ -72,4 +83,13 @@ void name_filter_destroy(struct name_filter *filter)
 void name_filter_fork_child(struct name_filter *filter)
 {
 	free(filter);
+}
+
+bool name_filter_leaves_out_submitted(const struct name_filter *filter, epp_name name, uint64_t parent, uint64_t host_ticks)
+{
+	if (!filter || name_filter_leaves_out(filter, name))
+		return filter != NULL;
+	if (!filter->schedule || parent > EPP_LEFT_OUT_ID)
+		return false;
+	return parent || !(host_ticks ? schedule_was_on(filter->schedule, host_ticks) : schedule_is_on(filter->schedule));
 }

@@ -1,5 +1,6 @@
-/* The filter of a session: which events it leaves out, by their names. Each name is compared with the patterns once, when
- * it is interned, and has a bit from then on: recording threads read the bit, and never compare texts. */
+/* The filter of a session: which events it leaves out, by their names, and the schedule of its steps, if it has one. Each
+ * name is compared with the patterns once, when it is interned, and has a bit from then on: recording threads read the
+ * bit, and never compare texts. */
 #ifndef EPPROF_RUNTIME_RECORD_FILTER_NAME_FILTER_H
 #define EPPROF_RUNTIME_RECORD_FILTER_NAME_FILTER_H
 
@@ -7,6 +8,7 @@
 
 #include "base/atomics.h"
 #include "base/name.h"
+#include "record/filter/schedule.h"
 
 #define NAME_FILTER_NAMES (1u << 20) /* base/name.c interns no more */
 #define NAME_FILTER_WORD_BITS 64u
@@ -14,15 +16,18 @@
 struct name_filter {
 	struct name_listener listener;
 	const char *include, *exclude; /* patterns one after the other, up to an empty one; in the same allocation */
+	struct schedule *schedule;     /* in the same allocation; NULL: none */
 	uint64_t left_out[NAME_FILTER_NAMES / NAME_FILTER_WORD_BITS]; /* one bit a name; atomic */
 };
 
 /* Creates a filter that records the names that match a pattern of `include`, or all names if it has none, except those
  * that match a pattern of `exclude`.  Both are fnmatch(3) patterns separated by semicolons; NULL: none.  Names that begin
  * with "epprof." are the library's own and are always recorded, as are events without a name.
- * `*filter` is NULL if there are no patterns.
- * Errors: EPP_OUT_OF_MEMORY.  Ownership: name_filter_destroy; the patterns are copied. */
-epp_status *name_filter_create(const char *include, const char *exclude, struct name_filter **filter) EPP_MUST_CHECK;
+ * `schedule` and `step`: as schedule_parse.
+ * `*filter` is NULL if there are neither patterns nor a schedule.
+ * Errors: EPP_INVALID_ARGUMENT (the schedule), EPP_OUT_OF_MEMORY.  Ownership: name_filter_destroy; texts are copied. */
+epp_status *name_filter_create(const char *include, const char *exclude, const char *schedule, const char *step,
+                               struct name_filter **filter) EPP_MUST_CHECK;
 
 /* No thread uses the filter any more. NULL does nothing. */
 void name_filter_destroy(struct name_filter *filter);
@@ -30,12 +35,17 @@ void name_filter_destroy(struct name_filter *filter);
 /* As name_filter_destroy, in the child of a fork, where names have no listeners. */
 void name_filter_fork_child(struct name_filter *filter);
 
-/* Returns true if events with this name are left out. `filter` NULL: none are.
+/* Returns true if events with this name are left out, whatever the schedule. `filter` NULL: none are.
  * Thread: any, without a lock, as long as the filter exists. */
 static inline bool name_filter_leaves_out(const struct name_filter *filter, epp_name name)
 {
 	return filter && name < NAME_FILTER_NAMES &&
 	       (LOAD_RELAXED(&filter->left_out[name / NAME_FILTER_WORD_BITS]) >> name % NAME_FILTER_WORD_BITS & 1);
 }
+
+/* The same for an event that is submitted, with the schedule. One without a parent belongs to the step that ran at
+ * `host_ticks` or, if that is 0, to the present one. */
+bool name_filter_leaves_out_submitted(const struct name_filter *filter, epp_name name, uint64_t parent,
+                                      uint64_t host_ticks);
 
 #endif

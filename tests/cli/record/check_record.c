@@ -142,6 +142,8 @@ static void begin(void)
 	unsetenv("EPPROF_START_PAUSED");
 	unsetenv("EPPROF_INCLUDE");
 	unsetenv("EPPROF_EXCLUDE");
+	unsetenv("EPPROF_SCHEDULE");
+	unsetenv("EPPROF_STEP");
 }
 
 /* The number of entries in the folder whose names begin with a text. */
@@ -546,6 +548,28 @@ START_TEST(events_are_selected_by_name)
 }
 END_TEST
 
+/* The program records 5 other events and then `work` 4 times more than it may. */
+START_TEST(steps_are_selected_by_a_schedule)
+{
+	char active[16];
+
+	snprintf(active, sizeof active, "%d", EVENTS_COUNT);
+	EXPECT(0, "By op", "record", "-o", "a.epp", "--active", active, "--step", "work", "--repeat", "1", "--exclude",
+	       "*left out", self, "names", "work");
+	expect_left_out("a.epp", "9 filter");
+	/* The options replace what the variables have. */
+	setenv("EPPROF_SCHEDULE", "active=1000", 1);
+	setenv("EPPROF_STEP", "left out", 1);
+	expect_variable("EPPROF_SCHEDULE", "skip=0,warmup=2,active=3,repeat=0\n", "--active=3", "--warmup=2");
+	expect_variable("EPPROF_STEP", "not set\n", "--active", "3");
+	expect_variable("EPPROF_STEP", "left out\n", "--delay", "0");
+	EXPECT(2, "--skip, --warmup, --repeat and --step need --active", "record", "--step", "a", "true");
+	EXPECT(2, "--active '0': too small", "record", "--active", "0", "true");
+	EXPECT(2, "--skip '-1': too small", "record", "--skip", "-1", "true");
+	EXPECT(2, "--repeat '2x': invalid", "record", "--repeat", "2x", "true");
+}
+END_TEST
+
 /* The program records until the estimate is there. */
 static void expect_estimate(const char *option, const char *value, const char *text)
 {
@@ -628,6 +652,7 @@ static Suite *record_suite(void)
 	tcase_add_test(tests, a_time_range);
 	tcase_add_test(tests, a_recording_that_begins_paused);
 	tcase_add_test(tests, events_are_selected_by_name);
+	tcase_add_test(tests, steps_are_selected_by_a_schedule);
 	tcase_add_test(tests, the_size_is_estimated);
 	tcase_add_test(tests, mistakes_on_the_command_line);
 	tcase_add_test(tests, a_report_is_written_beside_the_trace);
