@@ -148,6 +148,50 @@ EPP_EXPORT void epp_flow_record(epp_session *session, uint64_t from_id, uint64_t
 EPP_EXPORT uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name name);
 EPP_EXPORT void epp_async_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count);
 
+/* ---- requests ----
+ *
+ * A request is known by its W3C traceparent ("00-" trace id "-" parent id "-" flags).  It is given to one event; all
+ * events inside that event, and all device events that they launch, belong to the request, too: the reader derives this
+ * from the parents, so that recording them costs nothing more.  An event inside that has requests of its own belongs to
+ * these only.
+ *
+ *   uint64_t id = epp_event_begin(NULL, EPP_SESSION, step);     a request that one thread serves
+ *   epp_context_set(NULL, traceparent, NULL);
+ *   ...
+ *   epp_event_end(NULL, id, NULL, 0);
+ *
+ *   epp_context_begin(NULL, traceparent, NULL, &context);       a request that waits, and is served in batches, on
+ *   ...                                                         other threads
+ *   uint64_t id = epp_event_begin(NULL, EPP_SESSION, step);
+ *   epp_context_attach(NULL, contexts, count);
+ *   ...
+ *   epp_event_end(NULL, id, NULL, 0);
+ *   ...
+ *   epp_async_end(NULL, context, NULL, 0); */
+
+/* Gives the innermost open event of the calling thread to the request of a traceparent.  `tracestate` may be NULL; one
+ * of more than 512 bytes is left out.  Costs one record; a second call adds a second request to the event.
+ * Errors: EPP_INVALID_ARGUMENT (the traceparent does not follow the grammar; the message has the reason),
+ * EPP_WRONG_STATE (the session records, and no event is open on this thread).  Without a session that records, only the
+ * traceparent is checked.
+ * Thread: [event-thread].  Ownership: the texts are copied. */
+EPP_EXPORT epp_status *epp_context_set(epp_session *session, const char *traceparent, const char *tracestate)
+    EPP_MUST_CHECK;
+
+/* Begins a request with a lifetime of its own: an asynchronous event `request`, which epp_async_end ends on any thread.
+ * `*context` is its id, for epp_context_attach on any thread; 0 if nothing records.
+ * Errors: EPP_INVALID_ARGUMENT as epp_context_set, or `context` is NULL; `*context` is 0 then.
+ * Thread: [any-thread].  Ownership: the texts are copied. */
+EPP_EXPORT epp_status *epp_context_begin(epp_session *session, const char *traceparent, const char *tracestate,
+                                         uint64_t *context) EPP_MUST_CHECK;
+
+/* Gives the innermost open event of the calling thread to requests that epp_context_begin began: several for a batch.
+ * Zeros are left out.  Costs one record for each 128 requests, of 16 bytes a request; a further call adds requests.
+ * Errors: EPP_WRONG_STATE as epp_context_set; EPP_INVALID_ARGUMENT (`contexts` is NULL, and the count is not 0).
+ * Thread: [event-thread].  Ownership: `contexts` is borrowed for the call. */
+EPP_EXPORT epp_status *epp_context_attach(epp_session *session, const uint64_t *contexts, size_t contexts_count)
+    EPP_MUST_CHECK;
+
 /* ---- the host's clock ---- */
 
 /* Reads the host clock that gives the times of events (TSC if it is reliable, else CLOCK_MONOTONIC).

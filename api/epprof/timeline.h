@@ -86,7 +86,9 @@ enum epp_event_flags {
 	                                 ended, or, without such a wait, after the outermost event around its parent
 	                                 ended; by more than its error bound: reported, not moved */
 	EPP_FLAG_AFTER_WAIT = 128,    /* OUTSIDE_PARENT, and an event waited for it: one of the two times is wrong */
-	EPP_FLAG_FLOW = 256           /* the source or the target of an EPP_EVENT_FLOW */
+	EPP_FLAG_FLOW = 256,          /* the source or the target of an EPP_EVENT_FLOW */
+	EPP_FLAG_OWN_REQUEST = 512    /* the event was itself given to its requests; other events with requests
+	                                 have those of their parent.  Only with epp_timeline_options.requests */
 };
 
 typedef struct epp_event {
@@ -117,8 +119,11 @@ typedef struct epp_event {
 	uint8_t category;  /* epp_category */
 	uint8_t placement; /* epp_placement */
 	uint8_t args_count;
-	uint32_t flags;   /* epp_event_flags */
-	const void *args; /* for epp_event_args */
+	uint32_t flags;    /* epp_event_flags */
+	const void *args;  /* for epp_event_args */
+	uint32_t requests; /* not 0: it belongs to requests, for epp_timeline_request_at; events with the same number
+	                      have the same requests.  0 without epp_timeline_options.requests */
+	uint32_t reserved;
 } epp_event;
 
 typedef struct epp_timeline_options {
@@ -134,11 +139,17 @@ typedef struct epp_timeline_options {
 	size_t sources_count;
 	uint32_t as_claimed; /* 1: device events keep the time and the bound that their clock gives; causes and waits
 	                        are ignored */
-	uint32_t reserved;
+	uint32_t requests;   /* 1: finds the requests that events belong to.  The trace is then read once more in
+	                        advance, if it has requests; takes some 40 bytes for each event that was given to
+	                        requests or is referenced by others, and 4 bytes for each request in a set */
+	/* Only events that belong to a request with this trace id, 32 hex digits; NULL: all.  Implies `requests`.
+	 * Ownership: borrowed for the call. */
+	const char *trace_id;
 } epp_timeline_options;
 
 /* Prepares the merge: reads the index of blocks, and the blocks of devices once.
- * `options` may be NULL.  Errors: EPP_INVALID_ARGUMENT (an option), EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY.
+ * `options` may be NULL.  Errors: EPP_INVALID_ARGUMENT (an option), EPP_NOT_FOUND (no request has the trace id), EPP_IO,
+ * EPP_CORRUPT, EPP_OUT_OF_MEMORY.
  * Ownership: the caller destroys it, before the trace is closed. */
 EPP_EXPORT epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
     EPP_MUST_CHECK;
@@ -156,6 +167,26 @@ EPP_EXPORT int epp_event_args(const epp_timeline *timeline, const epp_event *eve
 /* Why epp_timeline_next returned 0: NULL at the end, else the error.  The error is returned once.
  * Ownership: the caller destroys it.  Errors: EPP_IO, EPP_CORRUPT, EPP_OUT_OF_MEMORY. */
 EPP_EXPORT epp_status *epp_timeline_status(epp_timeline *timeline) EPP_MUST_CHECK;
+
+/* A request, of epp_context_set or epp_context_begin. */
+typedef struct epp_request {
+	size_t struct_size;  /* set by the caller */
+	uint64_t id;         /* of its asynchronous event, with `source`; 0: it has none */
+	char trace_id[33];   /* lower-case hex, NUL-terminated, as the next one */
+	char parent_id[17];  /* the span in which it was sent */
+	uint8_t trace_flags; /* of its traceparent; bit 0: sampled */
+	uint8_t reserved[5];
+	const char *tracestate; /* "" if there is none.  Ownership: valid until the timeline is destroyed */
+	uint32_t source;
+	uint32_t events_count; /* how many events were given to it */
+	int64_t begin_ns;      /* when it began; INT64_MIN without an asynchronous event */
+	int64_t first_ns;      /* when the first event was given to it; INT64_MAX: none was */
+} epp_request;
+
+/* Gets the request number `index` of an event of this timeline, or, with `event` NULL, of the trace; 0 beyond the last.
+ * Several requests of a trace may have the same trace id. */
+EPP_EXPORT int epp_timeline_request_at(const epp_timeline *timeline, const epp_event *event, size_t index,
+                                       epp_request *request);
 
 /* Statistics of the merge so far.
  * Ownership: valid until the timeline is destroyed. */

@@ -29,9 +29,9 @@ const char *export_kind(unsigned kind)
 	return names[kind < sizeof names / sizeof *names ? kind : 0];
 }
 
-const char *const export_flags[EXPORT_FLAGS_COUNT] = { "unended",         "open",       "args_cut",
-	                                               "ended_elsewhere", "referred",   "uncorrelated",
-	                                               "outside_parent",  "after_wait", "flow" };
+const char *const export_flags[EXPORT_FLAGS_COUNT] = { "unended",  "open",         "args_cut",       "ended_elsewhere",
+	                                               "referred", "uncorrelated", "outside_parent", "after_wait",
+	                                               "flow",     "own_request" };
 
 char *export_put_flags(char *at, unsigned flags)
 {
@@ -147,7 +147,15 @@ static epp_status *export_into(const struct export_writer *writer, const epp_exp
 	struct sink sink;
 	bool left_out = false;
 
+	epp_timeline_options timeline = { .struct_size = sizeof timeline };
+
 	EPP_TRY(options_take(&options, sizeof options, given, "epp_export_options"));
+	if (writer->requests) {
+		EPP_TRY(options_take(&timeline, sizeof timeline, options.timeline, "timeline options"));
+		timeline.struct_size = sizeof timeline;
+		timeline.requests = 1;
+		options.timeline = &timeline;
+	}
 	EPP_TRY(sink_init(&sink, write, write_user));
 	run->info = epp_trace_get_info(run->trace);
 	run->sink = &sink;

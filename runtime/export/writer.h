@@ -32,7 +32,8 @@ struct export_run {
 struct export_writer {
 	epp_export_format format;
 	size_t state_bytes;
-	bool divides; /* whether it may divide its output into several files */
+	bool divides;  /* whether it may divide its output into several files */
+	bool requests; /* whether it needs the requests of events */
 	/* For a format that reads the trace itself: does the whole export. begin, event and end are NULL then. `filter`
 	 * is NULL if all events pass; the number of events that do not pass goes into run->filtered. */
 	epp_status *(*write)(struct export_run *run, struct filter *filter);
@@ -58,6 +59,7 @@ extern const struct export_writer export_xspace;
 extern const struct export_writer export_parquet;
 extern const struct export_writer export_html;
 extern const struct export_writer export_flame;
+extern const struct export_writer export_otlp;
 
 /* The formats of this library: formats.c, or formats_xspace.c in a bridge. */
 extern const struct export_writer *const export_writers[];
@@ -105,12 +107,12 @@ static inline bool export_has_placement(const epp_event *event)
 /* Returns "slice", "instant", ... */
 const char *export_kind(unsigned kind);
 /* The words for epp_event_flags, by bit: "unended", "open", ... */
-#define EXPORT_FLAGS_COUNT 9u
+#define EXPORT_FLAGS_COUNT 10u
 extern const char *const export_flags[EXPORT_FLAGS_COUNT];
 /* Flags that only mean that another record refers to this event by its id; exporters write the id instead. */
 #define EXPORT_FLAGS_NAMED (unsigned)(EPP_FLAG_REFERENCED | EPP_FLAG_FLOW)
 /* Writes the words of all flags that are set, separated by spaces, at most EXPORT_FLAGS_BYTES; returns the new end. */
-#define EXPORT_FLAGS_BYTES 96u
+#define EXPORT_FLAGS_BYTES 128u
 char *export_put_flags(char *at, unsigned flags);
 
 #endif

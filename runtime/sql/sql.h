@@ -15,6 +15,7 @@
 #include "epprof/timeline.h"
 #include "export/filter.h"
 #include "export/writer.h"
+#include "timeline/timeline.h"
 
 #include <sqlite3.h>
 
@@ -48,6 +49,7 @@ struct sql_event {
 	uint32_t kind : 4, category : 4, placement : 8, flags : 16;
 	uint32_t next_of_id; /* in the hash chain of its id: index + 1 */
 	uint32_t next_of_parent;
+	uint32_t requests;
 };
 
 struct sql_memory {
@@ -79,6 +81,8 @@ struct epp_sql {
 	_Atomic int interrupted; /* may be set by any thread, or by a signal handler */
 	epp_status *status;      /* the error of a table */
 	struct sql_scan *scans;
+	struct requests *requests; /* of the trace; NULL: there are none */
+	bool requests_known;
 	struct sql_marks marks;
 	struct sql_memory memory;
 	struct sql_stored_args args;

@@ -312,6 +312,36 @@ static epp_status *result_of_args(const struct cursor *cursor, sqlite3_context *
 	return NULL;
 }
 
+/* The trace ids of an event's requests, separated by blanks; null without requests. */
+static void result_trace_id(sqlite3_context *context, const struct requests *requests, const epp_event *event)
+{
+	epp_request request = { .struct_size = sizeof request };
+	size_t count, bytes = 0;
+	const uint32_t *numbers = requests_numbers(requests, event, &count);
+	const size_t id_bytes = sizeof request.trace_id;
+
+	if (!count)
+		return;
+	char *text = sqlite3_malloc64(count * id_bytes);
+	if (!text) {
+		sqlite3_result_error_nomem(context);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		requests_fill(requests, numbers[i], &request);
+		/* A trace id may have several requests. */
+		bool is_new = true;
+		for (size_t at = 0; at < bytes && is_new; at += id_bytes)
+			is_new = memcmp(text + at, request.trace_id, id_bytes - 1) != 0;
+		if (!is_new)
+			continue;
+		memcpy(text + bytes, request.trace_id, id_bytes - 1);
+		text[bytes + id_bytes - 1] = ' ';
+		bytes += id_bytes;
+	}
+	sqlite3_result_text64(context, text, bytes - 1, sqlite3_free, SQLITE_UTF8);
+}
+
 int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	const struct cursor *cursor = (struct cursor *)base;
@@ -319,6 +349,8 @@ int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 
 	if (field == SQL_NUMBER)
 		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
+	else if (field == SQL_TRACE_ID)
+		result_trace_id(context, sql_of(cursor)->requests, cursor->event);
 	else if (field >= SQL_OP_TYPE)
 		return sql_fail(sql_of(cursor), result_of_args(cursor, context, field));
 	else

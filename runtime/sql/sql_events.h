@@ -34,6 +34,7 @@ enum sql_field {
 	SQL_STREAM,
 	SQL_PLACEMENT_TEXT,
 	SQL_FLOW_KIND,
+	SQL_TRACE_ID,
 	SQL_OP_TYPE, /* this and the following fields are found in the args */
 	SQL_WORK,
 	SQL_WORK_TEXT,
@@ -44,7 +45,7 @@ struct sql_face {
 	const char *name;
 	const char *columns; /* NULL: as in the export */
 	bool flows;          /* only arrows, which have their own numbers */
-	uint8_t fields[26];  /* the field of each column */
+	uint8_t fields[27];  /* the field of each column */
 };
 
 /* Comparisons that a cursor handles, in the order in which their values are passed, and other flags for the cursor. */

@@ -41,7 +41,8 @@ static epp_status *keep(struct sql_memory *memory, const epp_event *event)
 		                                              .kind = event->kind,
 		                                              .category = event->category,
 		                                              .placement = event->placement,
-		                                              .flags = event->flags };
+		                                              .flags = event->flags,
+		                                              .requests = event->requests };
 	return NULL;
 }
 
@@ -165,6 +166,7 @@ void sql_memory_event(const struct epp_sql *sql, size_t index, epp_event *event)
 		              .kind = kept->kind,
 		              .category = kept->category,
 		              .placement = kept->placement,
-		              .flags = kept->flags };
+		              .flags = kept->flags,
+		              .requests = kept->requests };
 	event->name = epp_trace_name(sql->trace, kept->name_number, &event->name_bytes);
 }

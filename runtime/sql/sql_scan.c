@@ -85,7 +85,11 @@ static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t 
 	const epp_timeline_options range = { .struct_size = sizeof range, .from_ns = from_ns, .to_ns = to_ns };
 	const epp_timeline_options *window = sql->run.options ? sql->run.options->timeline : NULL;
 
+	if (!sql->requests_known)
+		EPP_TRY(requests_create(sql->trace->reader, window ? window : &range, &sql->requests));
+	sql->requests_known = true;
 	EPP_TRY(epp_timeline_create(sql->trace, window ? window : &range, &scan->timeline));
+	timeline_use_requests(scan->timeline, sql->requests);
 	sql->run.filtered = 0;
 	scan->sql = sql;
 	scan->next = sql->scans;

@@ -23,7 +23,8 @@ const struct sqlite_table sqlite_tables[] = {
 	  " depth INTEGER NOT NULL, id INTEGER NOT NULL, parent INTEGER, run INTEGER NOT NULL,"
 	  " kind INTEGER NOT NULL REFERENCES kinds, category INTEGER NOT NULL REFERENCES categories,"
 	  " placement INTEGER NOT NULL REFERENCES placements, start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL,"
-	  " flags INTEGER NOT NULL, work INTEGER REFERENCES works, correlation INTEGER)" },
+	  " flags INTEGER NOT NULL, work INTEGER REFERENCES works, correlation INTEGER,"
+	  " trace_id TEXT)" },
 	{ "start_index", "(start_ns INTEGER NOT NULL, event INTEGER PRIMARY KEY)" },
 	{ "names", "(name INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
 	{ "args", "(event INTEGER NOT NULL REFERENCES events, number INTEGER NOT NULL, key TEXT NOT NULL, value,"

@@ -95,6 +95,7 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->flags = item->is.flags;
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
 	event->args = NULL;
+	event->requests = 0;
 }
 
 /* ---- nesting ---- */
@@ -284,6 +285,15 @@ bool timeline_next(struct epp_timeline *timeline, epp_event *event)
 		if (unlikely(status)) {
 			end_with(timeline, status);
 			break;
+		}
+		if (unlikely(timeline->requests)) {
+			status = requests_of(timeline->requests, &timeline->open_grants, event);
+			if (status) {
+				end_with(timeline, status);
+				break;
+			}
+			if (timeline->selected && !(event->requests && timeline->selected[event->requests - 1]))
+				continue;
 		}
 		timeline->counts.events++;
 		return true;

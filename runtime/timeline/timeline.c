@@ -29,7 +29,13 @@ static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_opt
 	EPP_TRY(host_clock_init(&timeline->host, timeline->reader));
 	EPP_TRY(lines_init(&timeline->lines, timeline->reader, &timeline->clocks));
 	EPP_TRY(scan_pass_blocks(timeline));
-	return plan_merge(timeline);
+	EPP_TRY(plan_merge(timeline));
+	if (timeline->options.requests || timeline->options.trace_id)
+		EPP_TRY(requests_create(timeline->reader, &timeline->options, &timeline->own_requests));
+	timeline->requests = timeline->own_requests;
+	return timeline->options.trace_id
+	           ? requests_select(timeline->requests, timeline->options.trace_id, &timeline->selected)
+	           : NULL;
 }
 
 static epp_status *create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
@@ -109,8 +115,31 @@ void epp_timeline_destroy(epp_timeline *timeline)
 	free(timeline->order.stack);
 	free(timeline->buffer);
 	free(timeline->ends_buffer);
+	requests_destroy(timeline->own_requests);
+	open_grants_deinit(&timeline->open_grants);
+	free(timeline->selected);
 	epp_status_destroy(timeline->status);
 	free(timeline);
+}
+
+void timeline_use_requests(struct epp_timeline *timeline, const struct requests *requests)
+{
+	timeline->requests = requests;
+}
+
+int epp_timeline_request_at(const epp_timeline *timeline, const epp_event *event, size_t index, epp_request *request)
+{
+	const struct requests *requests = timeline->requests;
+	const epp_request none = { .struct_size = sizeof(none) };
+	size_t count = requests ? requests->requests_count : 0;
+	const uint32_t *numbers = NULL;
+
+	if (event)
+		numbers = requests_numbers(requests, event, &count);
+	if (index < count)
+		return requests_fill(requests, numbers ? numbers[index] : (uint32_t)index, request);
+	options_fill(request, &none, sizeof(none));
+	return 0;
 }
 
 /* Reads the args that were recorded with an end in another block. */

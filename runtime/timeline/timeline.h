@@ -12,6 +12,8 @@
  *                          them, and merges them
  *   build_event.c          turns an item into an event, with its depth and lane
  *   find_parent.c          finds the parent of a device event, by the id in its record or by the launching thread
+ *   requests.c             only on request: finds the requests that events belong to, from their parents; reads the
+ *                          trace once in advance
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_TIMELINE_H
 #define EPPROF_RUNTIME_TIMELINE_TIMELINE_H
@@ -21,6 +23,7 @@
 #include "timeline/merge.h"
 #include "timeline/merging/separate_ends.h"
 #include "timeline/merging/spill.h"
+#include "timeline/requests.h"
 #include "timeline/time_range.h"
 #include "timeline/tracks/track_state.h"
 #include "trace/reader.h"
@@ -101,6 +104,11 @@ struct epp_timeline {
 	uint32_t ends_payload_bytes;
 	uint32_t ends_block; /* the block in ends_buffer; BLOCK_NONE: none */
 
+	const struct requests *requests; /* NULL: not wanted, or there are none */
+	struct requests *own_requests;   /* to be destroyed with the timeline */
+	struct open_grants open_grants;
+	uint8_t *selected; /* by grant: 1: its events are wanted; NULL: all events are */
+
 	epp_event event;
 	struct event_args args;
 	epp_timeline_counts counts;
@@ -115,6 +123,10 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 /* Creates the timeline for the pass of measure.c, with the memory limits of `like`. */
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
+
+/* Gives a new timeline the requests of its trace, which several timelines may share. NULL: there are none.
+ * Ownership: borrowed until the timeline is destroyed. */
+void timeline_use_requests(struct epp_timeline *timeline, const struct requests *requests);
 
 /* As epp_timeline_next, with the event in the caller's memory. */
 bool timeline_next(struct epp_timeline *timeline, epp_event *event);

@@ -1,0 +1,129 @@
+/* Records which requests events belong to.  A request is an instant event with its traceparent; the reader derives the
+ * requests of all other events from their parents (timeline/requests.c), so that these cost nothing. */
+#include "base/status.h"
+#include "base/traceparent.h"
+#include "record/recorder.h"
+
+#define STATE_BYTES_MAX 512u /* the most that the standard requires */
+#define CONTEXTS_MAX 128u    /* of one record */
+
+struct names {
+	epp_name set, begin, event, context, parent, state;
+};
+
+/* Interned at the first use; the same text gives the same name, so that it does not matter which thread is first. */
+static struct names names_of_requests(void)
+{
+	static struct names names;
+
+	if (!LOAD_ACQUIRE(&names.state)) {
+		STORE_RELAXED(&names.set, epp_name_intern(REQUEST_SET));
+		STORE_RELAXED(&names.begin, epp_name_intern(REQUEST_BEGIN));
+		STORE_RELAXED(&names.event, epp_name_intern(REQUEST_EVENT));
+		STORE_RELAXED(&names.context, epp_name_intern(REQUEST_KEY_CONTEXT));
+		STORE_RELAXED(&names.parent, epp_name_intern(REQUEST_KEY_PARENT));
+		STORE_RELEASE(&names.state, epp_name_intern(REQUEST_KEY_STATE));
+	}
+	return (struct names){ LOAD_RELAXED(&names.set),     LOAD_RELAXED(&names.begin),  LOAD_RELAXED(&names.event),
+		               LOAD_RELAXED(&names.context), LOAD_RELAXED(&names.parent), LOAD_RELAXED(&names.state) };
+}
+
+static epp_status *check(const char *traceparent)
+{
+	const char *fault = traceparent ? traceparent_fault(traceparent, strlen(traceparent)) : "it is NULL";
+
+	return fault ? epp_status_create(EPP_INVALID_ARGUMENT, "traceparent '%.64s': %s",
+	                                 traceparent ? traceparent : "", fault)
+	             : NULL;
+}
+
+/* Fills in the args of a traceparent; returns their number. */
+static size_t put_parent(const struct names *names, const char *traceparent, const char *tracestate, epp_arg *args)
+{
+	size_t state_bytes = tracestate ? strnlen(tracestate, STATE_BYTES_MAX + 1) : 0;
+
+	args[0] = (epp_arg){
+		.key = names->parent, .type = EPP_ARG_TEXT, .value.text = traceparent, .text_bytes = strlen(traceparent)
+	};
+	/* A longer list must be dropped as a whole: a part of it may be no list. */
+	if (!state_bytes || state_bytes > STATE_BYTES_MAX)
+		return 1;
+	args[1] = (epp_arg){ .key = names->state, .type = EPP_ARG_TEXT, .value.text = tracestate, .text_bytes = state_bytes };
+	return 2;
+}
+
+/* Returns false if the session records on this thread, and no event is open. */
+static bool has_event(epp_session *session)
+{
+	struct recorder *recorder = recorder_enter_any(session);
+
+	if (!recorder)
+		return true;
+	bool any = recorder_depth(recorder) > 0;
+	recorder_leave(recorder);
+	return any;
+}
+
+static epp_status *no_event(const char *function)
+{
+	return epp_status_create(EPP_WRONG_STATE, "%s: no event is open on this thread", function);
+}
+
+epp_status *epp_context_set(epp_session *session, const char *traceparent, const char *tracestate)
+{
+	epp_arg args[2];
+
+	EPP_TRY(check(traceparent));
+	if (!EPPROF_ENABLED())
+		return NULL;
+	if (!has_event(session))
+		return no_event("epp_context_set");
+	struct names names = names_of_requests();
+	epp_instant_record(session, EPP_SESSION, names.set, args, put_parent(&names, traceparent, tracestate, args));
+	return NULL;
+}
+
+epp_status *epp_context_begin(epp_session *session, const char *traceparent, const char *tracestate, uint64_t *context)
+{
+	epp_arg args[3];
+
+	if (!context)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_context_begin: context is NULL");
+	*context = 0;
+	EPP_TRY(check(traceparent));
+	if (!EPPROF_ENABLED())
+		return NULL;
+	struct names names = names_of_requests();
+	*context = epp_async_begin(session, EPP_SESSION, names.event);
+	if (!*context)
+		return NULL;
+	args[0] = (epp_arg){ .key = names.context, .type = EPP_ARG_U64, .value.u64 = *context };
+	epp_instant_record(session, EPP_SESSION, names.begin, args,
+	                   1 + put_parent(&names, traceparent, tracestate, args + 1));
+	return NULL;
+}
+
+epp_status *epp_context_attach(epp_session *session, const uint64_t *contexts, size_t contexts_count)
+{
+	epp_arg args[CONTEXTS_MAX];
+
+	if (!contexts && contexts_count)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_context_attach: contexts is NULL");
+	if (!contexts_count || !EPPROF_ENABLED())
+		return NULL;
+	if (!has_event(session))
+		return no_event("epp_context_attach");
+	struct names names = names_of_requests();
+	for (size_t i = 0; i < contexts_count;) {
+		size_t count = 0;
+		for (; i < contexts_count && count < CONTEXTS_MAX; i++) {
+			if (contexts[i])
+				args[count++] = (epp_arg){ .key = names.context,
+					                   .type = EPP_ARG_U64,
+					                   .value.u64 = contexts[i] };
+		}
+		if (count)
+			epp_instant_record(session, EPP_SESSION, names.set, args, count);
+	}
+	return NULL;
+}

@@ -1,0 +1,452 @@
+/* Implements requests.h. */
+#include "timeline/requests.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/options.h"
+#include "base/traceparent.h"
+#include "containers/array.h"
+#include "timeline/timeline.h"
+
+/* ---- grants by id ---- */
+
+static struct granted_event *granted_find(const struct granted *granted, uint32_t source, uint64_t id)
+{
+	struct hash_probe probe = hash_index_probe(&granted->index, hash_pair(id, source));
+	uint32_t number;
+
+	while (hash_index_next(&granted->index, &probe, &number)) {
+		struct granted_event *event = &granted->events[number];
+		if (event->id == id && event->source == source)
+			return event;
+	}
+	return NULL;
+}
+
+/* Adds an event, or replaces its grant. */
+static epp_status *granted_put(struct granted *granted, const struct granted_event *event)
+{
+	struct granted_event *found = granted_find(granted, event->source, event->id);
+
+	if (found) {
+		*found = *event;
+		return NULL;
+	}
+	if (granted->count >= HASH_INDEX_NONE ||
+	    !array_reserve(&granted->events, &granted->room, granted->count + 1, sizeof(*granted->events)) ||
+	    !hash_index_add(&granted->index, hash_pair(event->id, event->source), (uint32_t)granted->count))
+		return epp_status_no_memory();
+	granted->events[granted->count++] = *event;
+	return NULL;
+}
+
+static void granted_deinit(struct granted *granted)
+{
+	free(granted->events);
+	hash_index_deinit(&granted->index);
+}
+
+/* Removes the events that ended before a time. */
+static epp_status *granted_sweep(struct granted *granted, int64_t now_ns)
+{
+	size_t count = granted->count;
+
+	granted->count = 0;
+	hash_index_clear(&granted->index);
+	for (size_t i = 0; i < count; i++) {
+		const struct granted_event event = granted->events[i];
+		if (event.end_ns >= now_ns)
+			EPP_TRY(granted_put(granted, &event));
+	}
+	return NULL;
+}
+
+/* ---- the requests of an event ---- */
+
+#define SWEEP_MIN 1024u
+
+void open_grants_deinit(struct open_grants *open)
+{
+	granted_deinit(&open->open);
+}
+
+static epp_status *add_open(struct open_grants *open, const epp_event *event, uint32_t grant)
+{
+	if (open->open.count >= open->sweep_at) {
+		EPP_TRY(granted_sweep(&open->open, event->start_ns));
+		open->sweep_at = 2 * open->open.count + SWEEP_MIN;
+	}
+	const struct granted_event opened = { .id = event->id,
+		                              .source = event->track->source,
+		                              .grant = grant,
+		                              .end_ns = event->flags & EPP_FLAG_OPEN
+		                                            ? INT64_MAX
+		                                            : event->start_ns + event->duration_ns };
+	return granted_put(&open->open, &opened);
+}
+
+static const struct granted_event *find(const struct requests *requests, const struct open_grants *open,
+                                        uint32_t source, uint64_t id)
+{
+	const struct granted_event *found = id ? granted_find(&requests->lasting, source, id) : NULL;
+
+	return found || !id ? found : granted_find(&open->open, source, id);
+}
+
+uint32_t requests_of_id(const struct requests *requests, const struct open_grants *open, uint32_t source, uint64_t id)
+{
+	const struct granted_event *found = find(requests, open, source, id);
+
+	return found ? found->grant + 1 : 0;
+}
+
+epp_status *requests_of(const struct requests *requests, struct open_grants *open, epp_event *event)
+{
+	uint32_t source = event->track->source;
+	const struct granted_event *found = NULL;
+
+	/* A flow has the id of the event at its end. */
+	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
+		found = granted_find(&requests->lasting, source, event->id);
+	if (!found)
+		found = find(requests, open, source, event->parent);
+	if (!found && event->kind == EPP_EVENT_FLOW)
+		found = find(requests, open, source, event->id);
+	if (!found)
+		return NULL;
+	const struct grant *grant = &requests->grants[found->grant];
+	event->requests = found->grant + 1;
+	if (event->kind != EPP_EVENT_FLOW && grant->id == event->id && grant->source == source)
+		event->flags |= EPP_FLAG_OWN_REQUEST;
+	if (event->kind != EPP_EVENT_SLICE || event->track->kind == EPP_TRACK_DEVICE)
+		return NULL;
+	return add_open(open, event, found->grant);
+}
+
+const uint32_t *requests_numbers(const struct requests *requests, const epp_event *event, size_t *count)
+{
+	size_t bytes = 0;
+	const char *numbers = NULL;
+
+	if (requests && event->requests && event->requests <= requests->grants_count)
+		numbers = string_table_bytes(&requests->sets, requests->grants[event->requests - 1].set, &bytes);
+	*count = bytes / sizeof(uint32_t);
+	/* Aligned, because all strings of this table are arrays of numbers. */
+	return (const uint32_t *)(const void *)numbers;
+}
+
+bool requests_fill(const struct requests *requests, uint32_t number, epp_request *given)
+{
+	const struct request *request = &requests->requests[number];
+	size_t bytes;
+	const char *text = string_table_bytes(&requests->texts, request->parent, &bytes);
+	epp_request made = { .struct_size = sizeof(made),
+		             .id = request->id,
+		             .source = request->source,
+		             .events_count = request->events_count,
+		             .begin_ns = request->begin_ns,
+		             .first_ns = request->first_ns,
+		             .tracestate = text + strlen(text) + 1 };
+
+	memcpy(made.trace_id, text + TRACEPARENT_TRACE_ID, TRACEPARENT_TRACE_ID_BYTES);
+	memcpy(made.parent_id, text + TRACEPARENT_PARENT_ID, TRACEPARENT_PARENT_ID_BYTES);
+	made.trace_flags = (uint8_t)strtoul((const char[]){ text[TRACEPARENT_FLAGS], text[TRACEPARENT_FLAGS + 1], 0 },
+	                                    NULL, 16);
+	return options_fill(given, &made, sizeof(made));
+}
+
+/* ---- reading the instants ---- */
+
+/* State of the pass over all events. */
+struct pass {
+	struct requests *requests;
+	const struct epp_timeline *timeline;
+	uint32_t *set; /* numbers of the requests of one instant */
+	size_t set_count, set_room;
+	char *text; /* a traceparent and its tracestate, with NULs */
+	size_t text_bytes, text_room;
+};
+
+static bool is_named(const epp_event *event, const char *name)
+{
+	return event->name_bytes == strlen(name) && memcmp(event->name, name, event->name_bytes) == 0;
+}
+
+static bool is_key(const epp_trace_arg *arg, const char *key, unsigned type)
+{
+	return arg->type == type && strcmp(arg->key, key) == 0;
+}
+
+/* Reads a traceparent at the cursor, and the tracestate that may follow it.  pass->text_bytes stays 0 if it is
+ * invalid. */
+static epp_status *take_text(struct pass *pass, const epp_event *event, size_t *cursor, const epp_trace_arg *parent)
+{
+	size_t bytes = parent->text_bytes, next = *cursor;
+	epp_trace_arg state;
+
+	pass->text_bytes = 0;
+	bool has_state = epp_event_args(pass->timeline, event, &next, &state) &&
+	                 is_key(&state, REQUEST_KEY_STATE, EPP_ARG_TEXT) &&
+	                 !memchr(state.value.text, 0, state.text_bytes);
+	size_t all_bytes = bytes + 1 + (has_state ? state.text_bytes : 0) + 1;
+	if (memchr(parent->value.text, 0, bytes) || traceparent_fault(parent->value.text, bytes))
+		return NULL;
+	if (!array_reserve(&pass->text, &pass->text_room, all_bytes, 1))
+		return epp_status_no_memory();
+	memcpy(pass->text, parent->value.text, bytes);
+	pass->text[bytes] = 0;
+	if (has_state) {
+		memcpy(pass->text + bytes + 1, state.value.text, state.text_bytes);
+		*cursor = next;
+	}
+	pass->text[all_bytes - 1] = 0;
+	pass->text_bytes = all_bytes;
+	return NULL;
+}
+
+static epp_status *add_request(struct pass *pass, const struct request *request, uint32_t *number)
+{
+	struct requests *requests = pass->requests;
+
+	if (requests->requests_count >= HASH_INDEX_NONE ||
+	    !array_reserve(&requests->requests, &requests->requests_room, requests->requests_count + 1,
+	                   sizeof(*requests->requests)))
+		return epp_status_no_memory();
+	*number = (uint32_t)requests->requests_count++;
+	requests->requests[*number] = *request;
+	return string_table_add(&requests->texts, pass->text, pass->text_bytes, &requests->requests[*number].parent)
+	           ? NULL
+	           : epp_status_no_memory();
+}
+
+/* Finds or adds the request without an event that has pass->text. */
+static epp_status *request_of_text(struct pass *pass, uint32_t source, uint32_t *number)
+{
+	struct requests *requests = pass->requests;
+	uint32_t text;
+
+	if (!string_table_add(&requests->texts, pass->text, pass->text_bytes, &text) ||
+	    !array_reserve_zeroed(&requests->of_text, &requests->of_text_room, text + (size_t)1, sizeof(uint32_t)))
+		return epp_status_no_memory();
+	if (!requests->of_text[text]) {
+		const struct request made = { .source = source, .begin_ns = INT64_MIN, .first_ns = INT64_MAX };
+		EPP_TRY(add_request(pass, &made, number));
+		requests->of_text[text] = *number + 1;
+	}
+	*number = requests->of_text[text] - 1;
+	return NULL;
+}
+
+static epp_status *add_to_set(struct pass *pass, uint32_t number)
+{
+	size_t at = pass->set_count;
+
+	while (at && pass->set[at - 1] > number)
+		at--;
+	if (at && pass->set[at - 1] == number)
+		return NULL;
+	if (!array_reserve(&pass->set, &pass->set_room, pass->set_count + 1, sizeof(*pass->set)))
+		return epp_status_no_memory();
+	memmove(&pass->set[at + 1], &pass->set[at], (pass->set_count - at) * sizeof(*pass->set));
+	pass->set[at] = number;
+	pass->set_count++;
+	return NULL;
+}
+
+/* Gives the event `id` to the requests in pass->set. */
+static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
+{
+	struct requests *requests = pass->requests;
+	const struct granted_event *known = granted_find(&requests->lasting, source, id);
+	bool again = known && requests->grants[known->grant].id == id && requests->grants[known->grant].source == source;
+	uint32_t grant = again ? known->grant : (uint32_t)requests->grants_count;
+
+	if (again) {
+		size_t bytes;
+		const char *earlier = string_table_bytes(&requests->sets, requests->grants[grant].set, &bytes);
+		for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+			uint32_t number;
+			memcpy(&number, earlier + i, sizeof(number));
+			EPP_TRY(add_to_set(pass, number));
+		}
+	} else {
+		if (requests->grants_count >= HASH_INDEX_NONE - 1 ||
+		    !array_reserve(&requests->grants, &requests->grants_room, requests->grants_count + 1,
+		                   sizeof(*requests->grants)))
+			return epp_status_no_memory();
+		requests->grants[requests->grants_count++] = (struct grant){ .id = id, .source = source };
+	}
+	if (!string_table_add(&requests->sets, pass->set, pass->set_count * sizeof(*pass->set),
+	                      &requests->grants[grant].set))
+		return epp_status_no_memory();
+	return granted_put(&requests->lasting, &(struct granted_event){ .id = id, .source = source, .grant = grant });
+}
+
+/* An event is given to requests. */
+static epp_status *read_set(struct pass *pass, const epp_event *event)
+{
+	struct requests *requests = pass->requests;
+	uint32_t source = event->track->source, number;
+	size_t cursor = 0;
+	epp_trace_arg arg;
+
+	pass->set_count = 0;
+	while (event->parent && epp_event_args(pass->timeline, event, &cursor, &arg)) {
+		const struct granted_event *begun = NULL;
+		pass->text_bytes = 0;
+		if (is_key(&arg, REQUEST_KEY_CONTEXT, EPP_ARG_U64))
+			begun = granted_find(&requests->begun, source, arg.value.u64);
+		else if (is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT))
+			EPP_TRY(take_text(pass, event, &cursor, &arg));
+		if (pass->text_bytes)
+			EPP_TRY(request_of_text(pass, source, &number));
+		else if (begun)
+			number = begun->grant;
+		else
+			continue;
+		EPP_TRY(add_to_set(pass, number));
+	}
+	for (size_t i = 0; i < pass->set_count; i++) {
+		struct request *request = &requests->requests[pass->set[i]];
+		request->first_ns = event->start_ns < request->first_ns ? event->start_ns : request->first_ns;
+		request->events_count++;
+	}
+	return pass->set_count ? add_grant(pass, source, event->parent) : NULL;
+}
+
+/* A request begins: the first arg is the id of its event. */
+static epp_status *read_begin(struct pass *pass, const epp_event *event)
+{
+	struct requests *requests = pass->requests;
+	uint32_t source = event->track->source, number;
+	size_t cursor = 0;
+	epp_trace_arg arg;
+
+	if (!epp_event_args(pass->timeline, event, &cursor, &arg) || !is_key(&arg, REQUEST_KEY_CONTEXT, EPP_ARG_U64))
+		return NULL;
+	struct request made = { .source = source, .id = arg.value.u64, .begin_ns = event->start_ns, .first_ns = INT64_MAX };
+	if (!epp_event_args(pass->timeline, event, &cursor, &arg) || !is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT) ||
+	    granted_find(&requests->begun, source, made.id))
+		return NULL;
+	EPP_TRY(take_text(pass, event, &cursor, &arg));
+	if (!pass->text_bytes)
+		return NULL;
+	EPP_TRY(add_request(pass, &made, &number));
+	EPP_TRY(granted_put(&requests->begun, &(struct granted_event){ .id = made.id, .source = source, .grant = number }));
+	pass->set_count = 0;
+	EPP_TRY(add_to_set(pass, number));
+	return add_grant(pass, source, made.id);
+}
+
+static epp_status *read_events(struct pass *pass, struct epp_timeline *timeline, struct open_grants *open)
+{
+	struct requests *requests = pass->requests;
+	epp_event event;
+
+	pass->timeline = timeline;
+	while (timeline_next(timeline, &event)) {
+		EPP_TRY(requests_of(requests, open, &event));
+		if (event.kind == EPP_EVENT_INSTANT && is_named(&event, REQUEST_SET))
+			EPP_TRY(read_set(pass, &event));
+		else if (event.kind == EPP_EVENT_INSTANT && is_named(&event, REQUEST_BEGIN))
+			EPP_TRY(read_begin(pass, &event));
+		else if (event.requests && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE &&
+		         !(event.flags & EPP_FLAG_OWN_REQUEST))
+			EPP_TRY(granted_put(&requests->lasting, &(struct granted_event){ .id = event.id,
+			                                                                 .source = event.track->source,
+			                                                                 .grant = event.requests - 1 }));
+	}
+	return epp_timeline_status(timeline);
+}
+
+/* ---- create ---- */
+
+static bool has_requests(const struct reader *reader)
+{
+	for (size_t i = 0; i < reader->names_count; i++) {
+		const struct reader_name *name = &reader->names[i];
+		if (name->text && name->bytes == sizeof(REQUEST_SET) - 1 &&
+		    memcmp(name->text, REQUEST_SET, name->bytes) == 0)
+			return true;
+		if (name->text && name->bytes == sizeof(REQUEST_BEGIN) - 1 &&
+		    memcmp(name->text, REQUEST_BEGIN, name->bytes) == 0)
+			return true;
+	}
+	return false;
+}
+
+epp_status *requests_create(struct reader *reader, const epp_timeline_options *options, struct requests **made)
+{
+	const epp_timeline_options all = { .struct_size = sizeof(all),
+		                           .sources = options->sources,
+		                           .sources_count = options->sources_count,
+		                           .as_claimed = options->as_claimed };
+	struct open_grants open = { 0 };
+	struct epp_timeline *timeline;
+	struct pass pass = { 0 };
+
+	*made = NULL;
+	if (!has_requests(reader))
+		return NULL;
+	EPP_TRY(epp_timeline_create(&(epp_trace){ reader }, &all, &timeline));
+	pass.requests = calloc(1, sizeof(*pass.requests));
+	epp_status *status = pass.requests ? read_events(&pass, timeline, &open) : epp_status_no_memory();
+	open_grants_deinit(&open);
+	epp_timeline_destroy(timeline);
+	free(pass.set);
+	free(pass.text);
+	if (status)
+		requests_destroy(pass.requests);
+	else
+		*made = pass.requests;
+	return status;
+}
+
+void requests_destroy(struct requests *requests)
+{
+	if (!requests)
+		return;
+	free(requests->requests);
+	free(requests->of_text);
+	free(requests->grants);
+	granted_deinit(&requests->begun);
+	granted_deinit(&requests->lasting);
+	string_table_deinit(&requests->texts);
+	string_table_deinit(&requests->sets);
+	free(requests);
+}
+
+/* ---- one trace id ---- */
+
+epp_status *requests_select(const struct requests *requests, const char *trace_id, uint8_t **selected)
+{
+	size_t grants_count = requests ? requests->grants_count : 0;
+	bool any = false;
+
+	*selected = NULL;
+	if (strspn(trace_id, "0123456789abcdefABCDEF") != TRACEPARENT_TRACE_ID_BYTES ||
+	    trace_id[TRACEPARENT_TRACE_ID_BYTES])
+		return epp_status_create(EPP_INVALID_ARGUMENT, "'%.64s' is no trace id: 32 hex digits are", trace_id);
+	uint8_t *made = calloc(grants_count + 1, 1);
+	if (!made)
+		return epp_status_no_memory();
+	for (size_t i = 0; i < grants_count; i++) {
+		const epp_event event = { .requests = (uint32_t)i + 1 };
+		size_t count;
+		const uint32_t *numbers = requests_numbers(requests, &event, &count);
+		for (size_t j = 0; j < count && !made[i]; j++) {
+			size_t bytes;
+			const char *text = string_table_bytes(&requests->texts, requests->requests[numbers[j]].parent,
+			                                      &bytes);
+			made[i] = strncasecmp(text + TRACEPARENT_TRACE_ID, trace_id, TRACEPARENT_TRACE_ID_BYTES) == 0;
+		}
+		any |= made[i];
+	}
+	if (!any) {
+		free(made);
+		return epp_status_create(EPP_NOT_FOUND, "no request has the trace id %.32s", trace_id);
+	}
+	*selected = made;
+	return NULL;
+}
