@@ -6,6 +6,7 @@
 #include "dataset.h"
 
 static const char help[] = "usage: epprof convert [OPTION]... -o FILE TRACE\n"
+			   "       epprof convert -t otlp --post URL [OPTION]... TRACE\n"
 			   "       epprof convert -t parquet --run RUN [OPTION]... -o FOLDER TRACE...\n"
 			   "\n"
 			   "Converts a trace to another format.  FILE appears when it is complete.  What the format cannot represent\n"
@@ -23,6 +24,8 @@ static const char
 		  "                     many runs at once; several traces are merged first\n"
 		  "  --rank N           kineto: rank of this process in a distributed job\n"
 		  "  --world-size N     kineto: number of processes in the job\n"
+		  "  --kernels          otlp: write spans for device events, too\n"
+		  "  --post URL         otlp: send the spans to a collector, http://127.0.0.1:4318, instead of writing a file\n"
 		  "  --gpu-planes       xspace: name devices as GPUs, which more tools recognise\n"
 		  "  --part-bytes N     xspace: maximum size of a file; the rest goes into FILE_part2 and so on, which are\n"
 		  "                     listed on standard error; the default is 1,900,000,000\n"
@@ -118,6 +121,8 @@ static int run(int argc, char **argv)
 		{ "rank", required_argument, NULL, 'R' },
 		{ "world-size", required_argument, NULL, 'W' },
 		{ "lossless", no_argument, NULL, 'L' },
+		{ "kernels", no_argument, NULL, 'J' },
+		{ "post", required_argument, NULL, 'Y' },
 		{ "gpu-planes", no_argument, NULL, 'G' },
 		{ "part-bytes", required_argument, NULL, 'B' },
 		{ 0 },
@@ -150,6 +155,9 @@ static int run(int argc, char **argv)
 			run = optarg;
 		conversion.options.lossless |= option == 'L';
 		conversion.options.gpu_planes |= option == 'G';
+		conversion.options.kernels |= option == 'J';
+		if (option == 'Y')
+			conversion.post = optarg;
 	}
 	conversion.options.part_bytes = (uint32_t)part_bytes;
 	conversion.options.rank = (uint32_t)rank;
@@ -159,6 +167,12 @@ static int run(int argc, char **argv)
 	conversion.input = cli_options_trace(&options);
 	if (!conversion.input)
 		return options.exit;
+	if (conversion.post && conversion.output)
+		return cli_misuse(&cli_convert, "--post and -o exclude each other");
+	if (conversion.post) {
+		conversion.output = "-";
+		conversion.format = conversion.format ? conversion.format : "otlp";
+	}
 	if (!conversion.output)
 		return cli_misuse(&cli_convert, "-o is missing: use -o FILE, or -o - for standard output");
 	if (!conversion.format && is_trace_name(conversion.output) &&
@@ -173,7 +187,9 @@ static int run(int argc, char **argv)
 	if (!conversion.format)
 		return unknown_ending(conversion.output);
 	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||
-	    (planes && check_meant(conversion.format, planes, "xspace") != CLI_OK))
+	    (planes && check_meant(conversion.format, planes, "xspace") != CLI_OK) ||
+	    (conversion.options.kernels && check_meant(conversion.format, "--kernels", "otlp") != CLI_OK) ||
+	    (conversion.post && check_meant(conversion.format, "--post", "otlp") != CLI_OK))
 		return CLI_USAGE;
 	return conversion_check(&conversion) == CLI_OK ? conversion_run(&conversion) : CLI_USAGE;
 }

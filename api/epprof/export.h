@@ -55,6 +55,8 @@ typedef struct epp_export_options {
 	 * the end; both 0: all, or of more than `events_max` the range in which devices (or threads) were busiest. */
 	int64_t show_from_ns;
 	int64_t show_to_ns;
+	uint32_t kernels; /* otlp: 1: device events become spans, too */
+	uint32_t reserved;
 } epp_export_options;
 
 /* Receives what the format could not hold, as texts for people, one line a call ("12 flows left out").

@@ -122,7 +122,7 @@ int run_report(const struct run_options *options, const struct ort *ort, const s
 	add_latencies(table, "runs", &results->runs);
 	cli_table_print(table);
 	printf("\n");
-	int code = summary_open(&summary, options->output, 0, 0, NULL);
+	int code = summary_open(&summary, options->output, 0, 0, NULL, NULL);
 	if (code != CLI_OK)
 		return code;
 	summary.top = LINES_MAX;

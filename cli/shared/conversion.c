@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "accounts.h"
+#include "post.h"
 
 /* Returns true if the error concerns the trace, not the output. */
 static bool is_of_trace(epp_code code)
@@ -67,6 +68,9 @@ bool conversion_option(struct conversion *conversion, int option)
 	case 'P':
 		conversion->options.process = optarg;
 		break;
+	case 'Q':
+		conversion->window.trace_id = optarg;
+		break;
 	case '!':
 		conversion->force = true;
 		break;
@@ -94,6 +98,24 @@ int conversion_check(struct conversion *conversion)
 	return CLI_OK;
 }
 
+/* Prefers the reason of the post, which the export does not have. */
+static epp_status *post_export(const struct conversion *conversion, const epp_export_options *options, epp_trace *trace,
+                               bool *left_out)
+{
+	struct post *post;
+	epp_status *status = post_create(conversion->post, &post);
+
+	if (status)
+		return status;
+	status = epp_export(trace, conversion->format, options, post_write, post, cli_print_receipt, left_out);
+	epp_status *reason = post_status(post);
+	post_destroy(post);
+	if (!reason)
+		return status;
+	epp_status_destroy(status);
+	return reason;
+}
+
 int conversion_run(const struct conversion *conversion)
 {
 	epp_export_options options = conversion->options;
@@ -113,16 +135,18 @@ int conversion_run(const struct conversion *conversion)
 	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		cli_progress_end();
 	epp_status *status = accounts_add_up(&accounts, trace);
-	if (!status)
+	if (!status && conversion->post)
+		status = post_export(conversion, &options, trace, &left_out);
+	else if (!status)
 		status = epp_export_file(trace, conversion->format, &options, output, conversion->force,
 		                         cli_print_receipt, &left_out);
 	cli_progress_end();
 	if (status)
 		code = conversion_explain(status);
-	else if (strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
+	else if (!conversion->post && strcmp(output, "-") != 0 && stat(output, &st) == 0 && S_ISREG(st.st_mode))
 		fprintf(stderr, "epprof: wrote %s: %s, %s\n", output, conversion->format,
 		        cli_bytes((uint64_t)st.st_size, size));
-	if (!status && strcmp(output, "-") != 0)
+	if (!status && !conversion->post && strcmp(output, "-") != 0)
 		cli_warn_of_writers(output);
 	if (code == CLI_OK)
 		code = conversion_judge(conversion, &accounts, left_out);

@@ -9,6 +9,7 @@
 struct conversion {
 	const struct cli_command *command;
 	const char *input, *output, *format;
+	const char *post; /* a URL to send the lines to, instead of `output`; NULL: none */
 	epp_timeline_options window;
 	epp_export_options options;
 	int64_t from_ns, to_ns;
@@ -20,7 +21,8 @@ struct conversion {
 	{ "output", required_argument, NULL, 'o' }, { "from", required_argument, NULL, 'F' }, \
 	    { "to", required_argument, NULL, 'T' }, { "min-duration", required_argument, NULL, 'D' }, \
 	    { "name", required_argument, NULL, 'N' }, { "track", required_argument, NULL, 'K' }, \
-	    { "process", required_argument, NULL, 'P' }, { "force", no_argument, NULL, '!' }, \
+	    { "process", required_argument, NULL, 'P' }, { "trace-id", required_argument, NULL, 'Q' }, \
+	    { "force", no_argument, NULL, '!' }, \
 	{ \
 		"strict", no_argument, NULL, 'S' \
 	}
@@ -30,7 +32,8 @@ struct conversion {
 	"  --min-duration TIME  only events with at least this duration\n" \
 	"  --name PATTERN     only events whose name matches; patterns as in the shell: 'gemm*'\n" \
 	"  --track PATTERN    only events of threads and streams whose name matches\n" \
-	"  --process PATTERN  only events of a process (its number, program, label or host) or device that matches\n"
+	"  --process PATTERN  only events of a process (its number, program, label or host) or device that matches\n" \
+	"  --trace-id ID      only events of requests with this W3C trace id\n"
 
 void conversion_init(struct conversion *conversion, const struct cli_command *command);
 /* Handles one of CONVERSION_LONGS; other options are ignored.  False: an error was reported. */

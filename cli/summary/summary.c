@@ -41,6 +41,7 @@ static const char help[] =
     "                   per process); call: ops of category Api, and ops that launched device events\n"
     "  --process PATTERN  only events of processes whose number, program, label or host matches; losses are\n"
     "                   those of all processes\n"
+    "  --trace-id ID    only events of requests with this W3C trace id\n"
     "  --sort COLUMN    total (the default), self, count, mean, p50, p99, max or name\n"
     "  --top N          at most N rows per table; the default is 20 for text, 0 (all) for csv and json\n"
     "  --histogram PATTERN  instead of tables, a histogram of the durations of matching ops and kernels: 'gemm*'\n"
@@ -102,7 +103,8 @@ static bool take_lines(struct summary *summary, unsigned kind, int sort)
 	return true;
 }
 
-int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count, const char *process)
+int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count, const char *process,
+                 const char *trace_id)
 {
 	epp_timeline_options window = { .struct_size = sizeof window };
 
@@ -116,6 +118,7 @@ int summary_open(struct summary *summary, const char *path, int sort, uint64_t w
 		return no_memory ? cli_failure(epp_status_no_memory()) : summary_no_process(process);
 	}
 	window.sources = summary->sources;
+	window.trace_id = trace_id;
 	const epp_summary_options options = { .struct_size = sizeof options,
 		                              .timeline = &window,
 		                              .warmup_count = warmup_count };
@@ -170,15 +173,13 @@ enum { BY_PROCESS = EPP_BY_COUNT, BY_CALL };
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "by", required_argument, NULL, 'b' },
-		                               { "sort", required_argument, NULL, 's' },
-		                               { "top", required_argument, NULL, 'n' },
-		                               { "format", required_argument, NULL, 'f' },
-		                               { "warmup", required_argument, NULL, 'w' },
-		                               { "histogram", required_argument, NULL, 'H' },
-		                               { "process", required_argument, NULL, 'P' },
-		                               { "strict", no_argument, NULL, 'S' },
-		                               { 0 } };
+	static const struct option longs[] = {
+		{ "by", required_argument, NULL, 'b' },      { "sort", required_argument, NULL, 's' },
+		{ "top", required_argument, NULL, 'n' },     { "format", required_argument, NULL, 'f' },
+		{ "warmup", required_argument, NULL, 'w' },  { "histogram", required_argument, NULL, 'H' },
+		{ "process", required_argument, NULL, 'P' }, { "trace-id", required_argument, NULL, 'Q' },
+		{ "strict", no_argument, NULL, 'S' },        { 0 }
+	};
 	static const char *const bys[] = { "op",      "kernel",  "stream", "thread", "phase",
 		                           "op-type", "process", "call",   NULL };
 	static const char *const sorts[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name", NULL };
@@ -189,7 +190,7 @@ static int run(int argc, char **argv)
 	const char *histogram = NULL;
 	bool strict = false;
 	long long top = -1, warmup_count = 0;
-	const char *process = NULL;
+	const char *process = NULL, *trace_id = NULL;
 
 	while ((option = cli_options_next(&options)) != CLI_END) {
 		if (option == CLI_STOP)
@@ -208,14 +209,18 @@ static int run(int argc, char **argv)
 			histogram = optarg;
 		if (option == 'P')
 			process = optarg;
+		if (option == 'Q')
+			trace_id = optarg;
 		strict = strict || option == 'S';
 	}
 	const char *path = cli_options_trace(&options);
 	if (!path)
 		return options.exit;
+	if (by == BY_PROCESS && trace_id)
+		return cli_misuse(&cli_summary, "--trace-id does not apply to --by process");
 	if (by == BY_PROCESS)
 		return summary_by_process(path, process, (enum summary_format)format, strict);
-	int code = summary_open(&summary, path, sort, (uint64_t)warmup_count, process);
+	int code = summary_open(&summary, path, sort, (uint64_t)warmup_count, process, trace_id);
 	if (code != CLI_OK)
 		return code;
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++)

@@ -26,8 +26,10 @@ enum summary_format { SUMMARY_TEXT, SUMMARY_CSV, SUMMARY_JSON };
 
 /* Adds up a trace, or reports an error.  `sort` is the index of a column in the list of --sort, 0 for total; the first
  * `warmup_count` events of each op and kernel are counted separately; only processes that match the pattern `process`
- * are included, if it is not NULL.  Prints no results.  Returns an enum cli_exit. */
-int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count, const char *process);
+ * are included, if it is not NULL, and only events of requests with the id `trace_id`, if that is not NULL.  Prints no
+ * results.  Returns an enum cli_exit. */
+int summary_open(struct summary *summary, const char *path, int sort, uint64_t warmup_count, const char *process,
+                 const char *trace_id);
 void summary_close(struct summary *summary);
 
 /* Returns true if the line of an op is a call: of category API, or one that caused device events. */

@@ -17,6 +17,9 @@
 
 #define LEDGER_JSON "\"thread unlucky (77)\",\"emitted\":42,\"written\":1,\"open\":0,\"lost\":{\"no buffer\":41}"
 #define LEDGER_CSV "\"\"emitted\"\":42,\"\"written\"\":1,\"\"open\"\":0,\"\"lost\"\":{\"\"no buffer\"\":41}"
+#define LEDGER_TEXT \
+	"\\\"thread unlucky (77)\\\",\\\"emitted\\\":42,\\\"written\\\":1,\\\"open\\\":0," \
+	"\\\"lost\\\":{\\\"no buffer\\\":41}"
 #define LEDGER_XML \
 	"&quot;thread unlucky (77)&quot;,&quot;emitted&quot;:42,&quot;written&quot;:1,&quot;open&quot;:0," \
 	"&quot;lost&quot;:{&quot;no buffer&quot;:41}"
@@ -86,6 +89,7 @@ static const struct {
 	{ "parquet", "sample.parquet.txt", is_parquet, LEDGER_JSON, parquet_text_dump, 0 },
 	{ "html", "sample.html.txt", is_text, "41 lost", html_text_dump, 997 },
 	{ "flame", "sample.flame.svg", is_text, LEDGER_XML, NULL, 0 },
+	{ "otlp", "sample.otlp.jsonl", is_lines_of_json, LEDGER_TEXT, NULL, 0 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 
