@@ -387,6 +387,7 @@ static epp_status *html_event(struct export_run *run, const epp_event *event)
 
 	if (!run->pass) {
 		EPP_TRY(add_up(html, event));
+		EPP_TRY(html_requests_add(&html->requests, run->timeline, event));
 		if (html->chosen)
 			return keep_chosen(run, html, event);
 		if (!html->partial && fits(html))
@@ -429,6 +430,7 @@ static void html_deinit(struct export_run *run)
 	rows_deinit(&html->rows);
 	html_columns_deinit(&html->columns);
 	accumulator_deinit(&html->accumulator);
+	free(html->requests.lines);
 	args_text_deinit(&html->text);
 	html_pack_destroy(html->pack);
 }
@@ -436,6 +438,7 @@ static void html_deinit(struct export_run *run)
 const struct export_writer export_html = {
 	.format = { "html", ".html", "a report: timeline and tables in one HTML page that works offline" },
 	.state_bytes = sizeof(struct html),
+	.requests = true,
 	.begin = html_begin,
 	.event = html_event,
 	.end = html_end,

@@ -1,5 +1,5 @@
 /* State and functions that the files of the report writer share: the collected events (html.c, html_columns.c), the
- * facts about the trace (html_facts.c), and the page with the part that it shows of a long trace (html.c).
+ * facts about the trace (html_facts.c, html_requests.c), and the page with the part that it shows of a long trace (html.c).
  *
  * The page is one file: report/page/page.html with style.css, tables.css, the scripts, and the data.  The data is text:
  * base64 of a zlib stream of sections, each a little-endian uint32_t size and that many bytes:
@@ -85,6 +85,27 @@ epp_status *html_columns_add(struct html_columns *columns, struct args_text *tex
 epp_status *html_columns_link(struct html_columns *columns) EPP_MUST_CHECK;
 void html_columns_deinit(struct html_columns *columns);
 
+/* ---- requests ---- */
+
+/* By the number of the request. */
+struct html_requests {
+	struct html_request {
+		int64_t start_ns, end_ns; /* of its event, and of all that was given to it or done for it */
+		int64_t device_ns;
+		uint64_t kernels; /* all device events */
+		uint32_t batch;   /* the most requests of an event that was given to it */
+		bool any;
+	} * lines;
+	size_t room;
+};
+
+/* Adds any event.  Errors: EPP_OUT_OF_MEMORY. */
+epp_status *html_requests_add(struct html_requests *requests, const epp_timeline *timeline, const epp_event *event)
+    EPP_MUST_CHECK;
+/* Writes the member `requests`.  Errors: as html_requests_add. */
+epp_status *html_requests_put(struct html_requests *requests, const epp_timeline *timeline, struct sink *sink)
+    EPP_MUST_CHECK;
+
 /* ---- the part of a trace that is shown ---- */
 
 #define HTML_PIECES_COUNT 4096u
@@ -104,6 +125,7 @@ struct html {
 	struct html_columns columns;
 	struct html_part part;
 	struct accumulator accumulator;
+	struct html_requests requests;
 	struct args_text text;
 	uint64_t limit;
 	bool partial; /* only [from_ns, to_ns) is shown */

@@ -255,6 +255,7 @@ epp_status *html_facts_put(struct export_run *run, struct html *html)
 	put_processes(sink, &html->rows);
 	put_rows(sink, &html->rows);
 	put_tables(sink, &html->accumulator);
+	EPP_TRY(html_requests_put(&html->requests, run->timeline, sink));
 	EPP_TRY(put_losses(run, sink));
 	sink_text(sink, "}");
 	return args_text_take(&html->text);

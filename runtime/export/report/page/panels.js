@@ -37,6 +37,7 @@ class Panels {
 			["Streams", () => this.streams(), tables.streams.all],
 			["Threads", () => this.threads(), tables.threads.all],
 			["Phases", () => this.phases(), tables.phases.all],
+			["Requests", () => this.requests(), app.model.facts.requests.all],
 			["Rows", () => this.rows()],
 			["Losses and clocks", () => this.trust()],
 		].filter(([, , count]) => count !== 0);
@@ -136,6 +137,19 @@ class Panels {
 	threads() {
 		const { columns, lines } = this.placed("threads", "thread", "process");
 		return new Table(columns, lines, { sorted: 3 }).element;
+	}
+
+	requests() {
+		const { lines, all } = this.app.model.facts.requests, counted = (title, of, hint) => ({ title, of, hint, show: (line) => countText(of(line)) });
+		const most = lines.reduce((longest, line) => Math.max(longest, line.total), 1);
+		const table = new Table([this.nameColumn("trace id"), { ...timed("total", (line) => line.total, "from its beginning to the end of its last event"), bar: (line) => line.total / most },
+			timed("queue", (line) => line.queue, "from its beginning until the first event was given to it"),
+			counted("events", (line) => line.steps, "events that were given to it: runs or steps"),
+			counted("largest batch", (line) => line.batch, "the most requests that one of these events had"),
+			counted("kernels", (line) => line.kernels, "device events that it or its batch caused"),
+			timed("on devices", (line) => line.device, "the sum of these device events; one of a batch counts for each of its requests")], lines, { sorted: 1 });
+		return make("div", {}, table.element,
+			make("p", { class: "note" }, all > lines.length ? `The ${countText(lines.length)} longest of ${countText(all)}.` : ""));
 	}
 
 	phases() {
