@@ -288,6 +288,68 @@ static PyObject *flow_record(PyObject *module, PyObject *const *arguments, Py_ss
 	Py_RETURN_NONE;
 }
 
+/* Reads a traceparent and, if there is one more that is not None, a tracestate. */
+static int read_parent(PyObject *const *arguments, Py_ssize_t count, const char *texts[2])
+{
+	texts[1] = NULL;
+	if (count < 1 || count > 2) {
+		PyErr_SetString(PyExc_TypeError, "the arguments are a traceparent and a tracestate");
+		return -1;
+	}
+	texts[0] = PyUnicode_AsUTF8AndSize(arguments[0], NULL);
+	if (texts[0] && count == 2 && arguments[1] != Py_None)
+		texts[1] = PyUnicode_AsUTF8AndSize(arguments[1], NULL);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Without an open event, which a filter may have left out, it does nothing. */
+static PyObject *finish_context(epp_status *status)
+{
+	if (!status || epp_status_code(status) == EPP_WRONG_STATE) {
+		epp_status_destroy(status);
+		Py_RETURN_NONE;
+	}
+	return python_raise(status);
+}
+
+static PyObject *context_set(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+	const char *texts[2];
+
+	(void)module;
+	return read_parent(arguments, count, texts) < 0 ? NULL
+	                                                : finish_context(epp_context_set(current, texts[0], texts[1]));
+}
+
+static PyObject *context_begin(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+	const char *texts[2];
+	uint64_t context;
+
+	(void)module;
+	if (read_parent(arguments, count, texts) < 0)
+		return NULL;
+	epp_status *status = epp_context_begin(current, texts[0], texts[1], &context);
+	return status ? python_raise(status) : PyLong_FromUnsignedLongLong(context);
+}
+
+static PyObject *context_attach(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+	uint64_t contexts[64];
+	epp_status *status = NULL;
+
+	(void)module;
+	for (Py_ssize_t i = 0; i < count && !status;) {
+		size_t read = 0;
+		for (; i < count && read < sizeof contexts / sizeof *contexts; i++) {
+			if (read_id(arguments[i], &contexts[read++]) < 0)
+				return NULL;
+		}
+		status = epp_context_attach(current, contexts, read);
+	}
+	return finish_context(status);
+}
+
 static PyObject *is_recording(PyObject *module, PyObject *unused)
 {
 	(void)module;
@@ -495,6 +557,15 @@ static PyMethodDef functions[] = {
 	  "counter_record(name, value, /)\n--\n\nRecords the present value of a counter of the process." },
 	{ "flow_record", PYTHON_FUNCTION(flow_record), METH_FASTCALL,
 	  "flow_record(from_id, to_id, /)\n--\n\nRecords a link between two events; an id of 0 does nothing." },
+	{ "context_set", PYTHON_FUNCTION(context_set), METH_FASTCALL,
+	  "context_set(traceparent, tracestate=None, /)\n--\n\n"
+	  "Gives the innermost open event of this thread to the request of a W3C traceparent." },
+	{ "context_begin", PYTHON_FUNCTION(context_begin), METH_FASTCALL,
+	  "context_begin(traceparent, tracestate=None, /)\n--\n\n"
+	  "Begins a request that async_end() ends; returns its id for context_attach(), 0 if nothing records." },
+	{ "context_attach", PYTHON_FUNCTION(context_attach), METH_FASTCALL,
+	  "context_attach(*ids)\n--\n\n"
+	  "Gives the innermost open event of this thread to requests of context_begin(): several for a batch." },
 	{ "is_recording", is_recording, METH_NOARGS,
 	  "is_recording()\n--\n\nTrue while any session of the process records." },
 	{ "current_session", current_session, METH_NOARGS, NULL },

@@ -20,11 +20,12 @@ try:
 except ImportError as error:
     raise ImportError("epprof: this Python cannot load epprof._record, which needs CPython with the GIL; "
                       f"the command `epprof` needs no such Python: {error}") from error
+from ._context import context
 from ._frameworks import attach, bridge
 from ._reader import (Event, Finding, LedgerEntry, Report, Rows, Summary, SummaryLine, Trace, TraceInfo, Track, open,
                       snapshot)
-from ._record import (async_begin, async_end, async_event, counter_record, event, event_begin, event_end, flow_record,
-                      instant_record, is_recording)
+from ._record import (async_begin, async_end, async_event, context_attach, context_begin, context_set, counter_record,
+                      event, event_begin, event_end, flow_record, instant_record, is_recording)
 from ._session import Category, Policy, Session, session
 from ._traced import trace
 from .errors import Code, Error
@@ -32,6 +33,6 @@ from .errors import Code, Error
 __all__ = [
     "Category", "Code", "Error", "Event", "Finding", "LedgerEntry", "Policy", "Report", "Rows", "Session", "Summary",
     "SummaryLine", "Trace", "TraceInfo", "Track", "async_begin", "async_end", "async_event", "attach", "bridge",
-    "counter_record", "event", "event_begin", "event_end", "flow_record", "instant_record", "is_recording", "open",
-    "session", "snapshot", "trace",
+    "context", "context_attach", "context_begin", "context_set", "counter_record", "event", "event_begin", "event_end",
+    "flow_record", "instant_record", "is_recording", "open", "session", "snapshot", "trace",
 ]

@@ -48,6 +48,66 @@ class Case(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
 
+class OfRequests(Case):
+    PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+
+    def trace_ids(self):
+        text = subprocess.run([COMMAND, "sql", "--format", "json", self.path,
+                               "SELECT name, trace_id FROM timeline WHERE kind != 'instant'"],
+                              stdout=subprocess.PIPE, check=True).stdout
+        return {row["name"]: row["trace_id"] for row in json.loads(text)}
+
+    def test_a_context_has_the_events_inside(self):
+        with epprof.session(self.path):
+            with epprof.context(self.PARENT, "vendor=1", "served", rows=8):
+                with epprof.event("node"):
+                    pass
+            with epprof.event("alone"):
+                pass
+            ids = [epprof.context_begin(parent) for parent in (self.PARENT, self.OTHER)]
+            with epprof.event("step"):
+                epprof.context_attach(*ids)
+            for number in ids:
+                epprof.async_end(number)
+        first, second = self.PARENT[3:35], self.OTHER[3:35]
+        self.assertEqual(self.trace_ids(), {"served": first, "node": first, "alone": None, "step": f"{first} {second}",
+                                            "request": second})
+
+    def test_an_invalid_traceparent_is_an_error(self):
+        def invalid():
+            for text in ("", self.PARENT.upper(), "ff" + self.PARENT[2:]):
+                with self.assertRaisesRegex(epprof.Error, "traceparent"):
+                    with epprof.context(text):
+                        self.fail("entered")
+        invalid()
+        self.record(invalid)
+        with self.assertRaises(TypeError):
+            epprof.context_set(5)
+
+    def test_the_current_span_of_opentelemetry_is_taken(self):
+        done = self.run_program("""
+import types
+class State:
+    def to_header(self): return "vendor=1"
+class Span:
+    trace_id, span_id, trace_flags, trace_state, is_valid = 0xaf7651916cd43dd8448eb211c80319c, 0xb7ad6b7169203331, 1, State(), True
+    def get_span_context(self): return self
+module = types.ModuleType("opentelemetry.trace")
+module.get_current_span = lambda: Span
+Span.get_span_context = classmethod(lambda cls: cls)
+sys.modules["opentelemetry.trace"] = module
+with epprof.session(path):
+    with epprof.context(name="served"):
+        pass
+    Span.is_valid = False
+    with epprof.context(name="alone"):
+        pass
+""")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertEqual(self.trace_ids(), {"served": self.PARENT[3:35], "alone": None})
+
+
 class Unprintable:
     def __str__(self):
         raise ValueError("no")
