@@ -131,6 +131,14 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	return *profiler ? NULL : no_memory(host);
 }
 
+/* ONNX Runtime calls this in the run's event, before its first node; not when it replays a captured graph. */
+static OrtStatus *ep_on_run_start(OrtEp *ep, const OrtRunOptions *options)
+{
+	const struct bridge_factory *factory = ((struct bridge_ep *)ep)->factory;
+	ort_collector_run_starts(&factory->host, factory->logger, options);
+	return NULL;
+}
+
 /* ---- the factory ---- */
 
 static const char *factory_name(const OrtEpFactory *factory)
@@ -203,6 +211,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 	made->ep.GetCapability = ep_claim_nothing;
 	made->ep.Compile = ep_compile;
 	made->ep.ReleaseNodeComputeInfos = ep_release_node_compute_infos;
+	made->ep.OnRunStart = ep_on_run_start;
 	made->ep.IsConcurrentRunSupported = ep_is_concurrent_run_supported;
 	made->ep.CreateProfiler = ep_create_profiler;
 	*ep = &made->ep;

@@ -37,4 +37,8 @@ bool ort_host_reads_profile(void);
 struct ort_eps;
 OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps);
 
+/* Called when a run starts, on its thread: gives the run's event to the request whose traceparent is in the config
+ * entries of the run. */
+void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options);
+
 #endif

@@ -63,6 +63,7 @@ struct open_events {
 		uint64_t number; /* of the collector */
 		uint64_t ort_id;
 		uint64_t id;
+		epp_session *session;
 		uint32_t profiler; /* number in ort_missing of one that has events of this node; 0: none */
 	} events[OPEN_MAX];
 };
@@ -110,7 +111,7 @@ static void push(struct open_events *open, const struct collector *collector, ui
 		memmove(&open->events[0], &open->events[1], (OPEN_MAX - 1) * sizeof(open->events[0]));
 		open->depth--;
 	}
-	open->events[open->depth++] = (struct open_event){ collector->number, ort_id, id, 0 };
+	open->events[open->depth++] = (struct open_event){ collector->number, ort_id, id, collector->session, 0 };
 }
 
 static bool is_of(const struct open_event *event, const struct collector *collector, uint64_t ort_id)
@@ -359,6 +360,26 @@ __attribute__((destructor)) static void read_profiles(void)
 		ort_missing_close(&collector->missing);
 	}
 	pthread_mutex_unlock(&all_lock);
+}
+
+/* ---- requests ---- */
+
+void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options)
+{
+	static bool is_reported;
+	const struct open_events *open = this_thread;
+	if (!open || !open->depth || !host->api->GetRunConfigEntry)
+		return;
+	const struct open_event *run = &open->events[open->depth - 1];
+	const char *parent = run->id ? host->api->GetRunConfigEntry(options, "traceparent") : NULL;
+	if (!parent)
+		return;
+	epp_status *status = epp_context_set(run->session, parent, host->api->GetRunConfigEntry(options, "tracestate"));
+	/* Requests come from outside: one report is enough. */
+	if (epp_status_code(status) == EPP_INVALID_ARGUMENT && !__atomic_exchange_n(&is_reported, true, __ATOMIC_RELAXED))
+		ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING, ort_status_of(host, epp_status_prefix(status, "epprof")));
+	else
+		epp_status_destroy(status);
 }
 
 /* ---- profilers that join ---- */

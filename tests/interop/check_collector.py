@@ -210,6 +210,22 @@ def slices(trace):
     return [line for line in lines if line["kind"] == "slice"], ledger
 
 
+class Requests(unittest.TestCase):
+    def test_a_run_has_the_traceparent_of_its_options(self):
+        recorded = Recorded("requests")
+        rows = json.loads(epprof("sql", "--format", "json", recorded.trace,
+                                 "SELECT name, trace_id, id, parent, flags FROM timeline WHERE kind = 'slice'"))
+        found = collections.defaultdict(collections.Counter)
+        for row in rows:
+            found[row["trace_id"]][row["name"]] += 1
+        every = {"model_run": 1, "SequentialExecutor::Execute": 1, **{f"n{i}_kernel_time": 1 for i in range(5)}}
+        self.assertEqual({key: dict(value) for key, value in found.items() if key},
+                         {f"{number:032x}": every for number in range(2, 200)})
+        self.assertEqual(found[None]["model_run"], 2)
+        (own,) = {row["name"] for row in rows if row["flags"] & 512}
+        self.assertEqual(own, "model_run")
+
+
 class WithoutTheKit(unittest.TestCase):
     """Kernels of providers without the kit come from ONNX Runtime's profile: each once, under its node, inside its bound."""
 

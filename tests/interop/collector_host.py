@@ -84,6 +84,25 @@ class Host:
         run_in_threads(sessions, 30)
         return sessions
 
+    def requests(self):
+        """Runs with a traceparent on several threads, one run without, and one with a traceparent that is none."""
+        session = self.session(chain(5))
+
+        def run(first):
+            for number in range(first, first + 50):
+                options = onnxruntime.RunOptions()
+                if number:
+                    options.add_run_config_entry("traceparent", f"00-{number:032x}-{number:016x}-01" if number > 1 else "00-no")
+                    options.add_run_config_entry("tracestate", f"vendor={number}")
+                session.run(None, {"v0": numpy.ones(SHAPE, "f4")}, options)
+
+        all_threads = [threading.Thread(target=run, args=(50 * i,)) for i in range(4)]
+        for thread in all_threads:
+            thread.start()
+        for thread in all_threads:
+            thread.join()
+        return [session]
+
     def branches(self):
         sessions = [self.session(branches())]
         run_in_threads(sessions, 30)

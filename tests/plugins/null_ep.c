@@ -52,6 +52,11 @@ static OrtStatus *null_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEvents
 	return NULL;
 }
 
+void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options)
+{
+	(void)host, (void)logger, (void)options;
+}
+
 OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps)
 {
 	(void)logger, (void)eps;

@@ -175,6 +175,7 @@ EPP_ORT_AT(OrtApi, Node_GetAttributeByName, 361);
 EPP_ORT_AT(OrtApi, OpAttr_GetType, 363);
 EPP_ORT_AT(OrtApi, OpAttr_GetName, 364);
 EPP_ORT_AT(OrtApi, Node_GetNumSubgraphs, 365);
+EPP_ORT_AT(OrtApi, GetRunConfigEntry, 373);
 EPP_ORT_AT(OrtApi, EpDevice_MemoryInfo, 374);
 EPP_ORT_AT(OrtApi, GetTensorData, 378);
 EPP_ORT_AT(OrtApi, GetSessionOptionsConfigEntries, 379);

@@ -370,7 +370,9 @@ struct OrtApi {
 	OrtStatus *(*OpAttr_GetType)(const OrtOpAttr *attribute, OrtOpAttrType *type) EPP_ORT_CHECK;
 	OrtStatus *(*OpAttr_GetName)(const OrtOpAttr *attribute, const char **name) EPP_ORT_CHECK;
 	OrtStatus *(*Node_GetNumSubgraphs)(const OrtNode *node, size_t *count) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_366[8];
+	epp_ort_slot unnamed_366[7];
+	/* In OrtEp::OnRunStart: NULL for an unknown key; valid until the run ends. */
+	const char *(*GetRunConfigEntry)(const OrtRunOptions *options, const char *config_key) EPP_ORT_NOEXCEPT;
 	/* [served] The memory info that EpDevice_AddAllocatorInfo added, or NULL. */
 	const OrtMemoryInfo *(*EpDevice_MemoryInfo)(const OrtEpDevice *ep_device,
 	                                            OrtDeviceMemoryType memory_type) EPP_ORT_NOEXCEPT;
