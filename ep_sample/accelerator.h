@@ -77,6 +77,11 @@ typedef struct accelerator_completion {
 	uint64_t queue_ticks; /* when it was queued, in ticks of the device's clock */
 	uint64_t start_ticks;
 	uint64_t end_ticks;
+	uint64_t early_ticks; /* by how much the device's driver reported the start before the submission, which start_ticks
+	                         then is; 0: it did not.  The software accelerator never does. */
+	/* Readings of CLOCK_MONOTONIC before the start and after the end, by which tests judge the times; 0: none. */
+	uint64_t true_before_ns;
+	uint64_t true_after_ns;
 	uint64_t flops; /* 0 for a copy */
 	uint64_t bytes; /* read and written by a kernel, moved by a copy, filled */
 	uint32_t m;     /* 0 if the command does not use it */

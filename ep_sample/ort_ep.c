@@ -1,8 +1,8 @@
 /* The sample execution provider: one library for ONNX Runtime and for every epprof host, around the software
- * accelerator. This file contains the entry points, the device and the profiling; ort_ep_graph.c and ort_ep_compute.c
- * run models, ort_ep_work.c gives work to the device without a model.  Code that an EP adds for profiling is marked
- * [profiling]: it creates a profiler with the kit, takes a token where work is launched, and emits an event where the
- * device reports that work is done.
+ * accelerator; and the same around an OpenCL device (ort_ep_device.h).  This file contains the entry points and the
+ * profiling; ort_ep_graph.c and ort_ep_compute.c run models, ort_ep_work.c gives work to the device without a model.
+ * Code that an EP adds for profiling is marked [profiling]: it creates a profiler with the kit, takes a token where work
+ * is launched, and emits an event where the device reports that work is done.
  *
  * A process has one device, like hardware: it is created with the first factory and destroyed with the last.  A launch
  * is the work of one node, and the tag of its commands.  It ends when its last command, the copy out, is reported;
@@ -15,6 +15,7 @@
 
 #include "accelerator_node.h"
 #include "epprof/ep.h"
+#include "ort_ep_device.h"
 #include "ort_ep_graph.h"
 #include "ort_ep_launch.h"
 #include "sample_ep.h"
@@ -60,8 +61,6 @@ static struct {
 	size_t factories_count;
 	uint64_t launches_count;
 	accelerator *device;
-	accelerator_clock_options clock;
-	bool durations_only;
 	bool leave_running;
 	bool has_details;
 	LIST_HEAD(, sample_profiler) profilers;
@@ -128,16 +127,14 @@ static void command_completed(void *user, const accelerator_completion *completi
 {
 	(void)user;
 	struct sample_launch *launch = (struct sample_launch *)(uintptr_t)completion->tag;
-	epp_ep_arg kernel_args[4] = {
-		{ .key = "m", .i64 = completion->m },
-		{ .key = "n", .i64 = completion->n },
-	};
+	epp_ep_arg args[7];
 	epp_ep_event event = {
 		.name = completion->name,
 		.start_ticks = completion->start_ticks,
 		.end_ticks = completion->end_ticks,
 		.stream = completion->stream,
 		.queue_ticks = completion->queue_ticks,
+		.args = args,
 	};
 	if (completion->stream == ACCELERATOR_COPY_ENGINE) {
 		event.copy = completion->op == ACCELERATOR_COPY_IN    ? EPP_EP_HOST_TO_DEVICE
@@ -150,14 +147,25 @@ static void command_completed(void *user, const accelerator_completion *completi
 	} else {
 		if (sample.has_details)
 			event.flow_end = launch->number;
-		event.args = kernel_args;
-		event.args_count = 2;
+		args[event.args_count++] = (epp_ep_arg){ .key = "m", .i64 = completion->m };
+		args[event.args_count++] = (epp_ep_arg){ .key = "n", .i64 = completion->n };
 		if (completion->op == ACCELERATOR_GEMM)
-			kernel_args[event.args_count++] = (epp_ep_arg){ .key = "k", .i64 = completion->k };
+			args[event.args_count++] = (epp_ep_arg){ .key = "k", .i64 = completion->k };
 		if (launch->kernel_names)
-			kernel_args[event.args_count++] = (epp_ep_arg){
-				.key = "node", .text = launch->kernel_names[launch->kernels_done++]
-			};
+			args[event.args_count++] = (epp_ep_arg){ .key = "node",
+				                                 .text = launch->kernel_names[launch->kernels_done++] };
+	}
+	if (completion->early_ticks)
+		args[event.args_count++] = (epp_ep_arg){ .key = "reported_too_early_ns",
+			                                 .u64 = completion->early_ticks,
+			                                 .type = EPP_EP_U64 };
+	if (completion->true_after_ns) {
+		args[event.args_count++] = (epp_ep_arg){ .key = "true_before_ns",
+			                                 .u64 = completion->true_before_ns,
+			                                 .type = EPP_EP_U64 };
+		args[event.args_count++] = (epp_ep_arg){ .key = "true_after_ns",
+			                                 .u64 = completion->true_after_ns,
+			                                 .type = EPP_EP_U64 };
 	}
 	for (size_t i = 0; i < launch->parents_count; i++) {
 		event.parent = launch->parents[i].token;
@@ -233,11 +241,6 @@ void sample_ep_synchronise(void)
 
 /* ---- [profiling] the profiler ---- */
 
-static uint64_t device_ticks(void *device)
-{
-	return accelerator_now(device);
-}
-
 static void device_finish(void *device)
 {
 	accelerator_synchronise(device);
@@ -272,20 +275,18 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
 	epp_ep_options options = {
 		.struct_size = sizeof(options),
 		.ort_api_base = factory->ort_api_base,
-		.ep_name = "SampleEP",
-		.now_ticks = sample.durations_only ? NULL : device_ticks,
-		.ticks_per_second = sample.clock.ticks_per_second,
-		.clock_bits = (uint32_t)sample.clock.bits,
+		.ep_name = sample_device_kind.ep_name,
 		.end_profiling = device_finish,
 		.release = profiler_free,
 		.user = sample.device,
 	};
+	sample_device_kind.clock_describe(sample.device, &options);
 	OrtStatus *status = epp_ep_profiler_init(&profiler->kit, &options);
 	if (status) {
 		free(profiler);
 		return status;
 	}
-	epp_ep_device_name_set(&profiler->kit, 0, "Sample accelerator");
+	epp_ep_device_name_set(&profiler->kit, 0, sample_device_kind.device_name);
 	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_STREAM_0, "compute 0");
 	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_STREAM_1, "compute 1");
 	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_COPY_ENGINE, "copy engine");
@@ -303,7 +304,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
 static const char *ep_name(const OrtEp *ep)
 {
 	(void)ep;
-	return "SampleEP";
+	return sample_device_kind.ep_name;
 }
 
 static OrtStatus *ep_get_capability(OrtEp *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *support)
@@ -344,7 +345,7 @@ static OrtStatus *ep_is_concurrent_run_supported(OrtEp *ep, bool *is_supported)
 static const char *factory_name(const OrtEpFactory *factory)
 {
 	(void)factory;
-	return "SampleEP";
+	return sample_device_kind.ep_name;
 }
 
 static const char *factory_vendor(const OrtEpFactory *factory)
@@ -359,7 +360,7 @@ static const char *factory_version(const OrtEpFactory *factory)
 	return "1.0.0";
 }
 
-/* The accelerator is software, so every machine with a CPU has one. */
+/* The accelerator is software, so every machine with a CPU has one.  ONNX Runtime does not list devices of OpenCL. */
 static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
                                             size_t devices_count, OrtEpDevice **ep_devices, size_t max_count,
                                             size_t *count)
@@ -419,15 +420,10 @@ static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTra
 /* Creates the device with the first factory.  Returns NULL, or a text that describes the error. */
 static const char *device_create(void)
 {
-	accelerator_options options = { .completed = command_completed };
-	if (!accelerator_clock_options_read(&options.clock))
-		return "sample EP: an ACCELERATOR_ variable of the environment is not a number";
-	sample.clock = options.clock;
-	sample.durations_only = secure_getenv("SAMPLE_EP_DURATIONS_ONLY") != NULL;
+	const accelerator_options options = { .completed = command_completed };
 	sample.leave_running = secure_getenv("SAMPLE_EP_LEAVE_RUNNING") != NULL;
 	sample.has_details = secure_getenv("SAMPLE_EP_DETAILS") != NULL;
-	accelerator_result result = accelerator_create(&options, &sample.device);
-	return result ? accelerator_result_text(result) : NULL;
+	return sample_device_kind.create(&options, &sample.device);
 }
 
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base, const OrtLogger *default_logger,

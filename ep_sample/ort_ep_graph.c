@@ -8,6 +8,8 @@
  * that result.  So only the end of a path has consumers outside, and a fused node never depends on itself. */
 #include "ort_ep_graph.h"
 
+#include "ort_ep_device.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +191,18 @@ static OrtStatus *ends_read(const OrtApi *ort, struct node_reading *reading)
 	return NULL;
 }
 
+/* Accepts a Softmax of rows.  Without an axis, what a row is depends on the version of the operator if there are more than
+ * two dimensions. */
+static OrtStatus *softmax_read(const OrtApi *ort, const OrtNode *node, struct node_reading *reading,
+                               const struct shape *shapes)
+{
+	int64_t columns = last_of(&shapes[0]), last = (int64_t)shapes[0].count - 1, axis = last == 1 ? last : -2;
+	TRY(attribute_read(ort, node, "axis", ORT_OP_ATTR_INT, &axis, sizeof(axis)));
+	if (sample_device_kind.has_softmax && side_valid(columns) && (axis == -1 || axis == last))
+		kernel_add(reading, ACCELERATOR_SOFTMAX, columns, columns, NULL);
+	return NULL;
+}
+
 static OrtStatus *node_read(const OrtApi *ort, const OrtNode *node, struct node_reading *reading)
 {
 	const char *type;
@@ -210,6 +224,8 @@ static OrtStatus *node_read(const OrtApi *ort, const OrtNode *node, struct node_
 	reading->x = inputs[0];
 	if (strcmp(type, "Relu") == 0)
 		relu_read(reading, shapes);
+	else if (strcmp(type, "Softmax") == 0)
+		TRY(softmax_read(ort, node, reading, shapes));
 	else if (strcmp(type, "Add") == 0)
 		add_read(reading, inputs, shapes);
 	else if (strcmp(type, "MatMul") == 0)

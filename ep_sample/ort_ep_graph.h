@@ -1,5 +1,5 @@
-/* How the sample EP runs ONNX models: it claims Gemm, MatMul, Add and Relu on floats where the device can do them,
- * nodes that follow one another as one fused node, and compiles each fused node to a chain of kernels. */
+/* How the sample EP runs ONNX models: it claims Gemm, MatMul, Add, Relu and, if the device has it, Softmax on floats
+ * where the device can do them, nodes that follow one another as one fused node, and compiles each fused node to a chain of kernels. */
 #ifndef EPPROF_EP_SAMPLE_ORT_EP_GRAPH_H
 #define EPPROF_EP_SAMPLE_ORT_EP_GRAPH_H
 

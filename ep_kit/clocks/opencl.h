@@ -8,7 +8,8 @@
  * Ticks are nanoseconds, as clGetEventProfilingInfo returns them, in steps of resolution_ns.  The timer of OpenCL 2.1 is
  * used if the driver's events follow it, which OpenCL requires and opening tests; otherwise the time of a small command,
  * which is between its submission and the end of the wait for it.
- * docs/clocks.md lists where it was tried.  epp_opencl_event_times corrects a start that the driver reports too early. */
+ * docs/clocks.md lists where it was tried.  epp_opencl_event_times corrects times of commands that
+ * contradict each other. */
 #ifndef EPPROF_EP_KIT_CLOCKS_OPENCL_H
 #define EPPROF_EP_KIT_CLOCKS_OPENCL_H
 
@@ -128,10 +129,12 @@ static inline cl_int epp_opencl_event_times(cl_event event, struct epp_opencl_ti
 		error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(cl_ulong), &times->start, NULL);
 	if (!error)
 		error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(cl_ulong), &times->end, NULL);
-	if (!error && times->start < times->submitted && times->submitted <= times->end) {
+	if (!error && times->start < times->submitted) {
 		times->early = times->submitted - times->start;
-		times->start = times->submitted;
+		times->start = times->submitted < times->end ? times->submitted : times->end;
 	}
+	if (times->queued > times->start)
+		times->queued = 0;
 	return error;
 }
 

@@ -1,5 +1,5 @@
 /* A header of ep_kit/clocks/ with a driver of the test's own, which implements the API's functions around a device clock
- * of 36 bits and 19.2 MHz: each pair must hold.  The driver reads its clock anywhere within a call, which may be slow,
+ * of 36 bits and 19.2 MHz (CUDA and HIP: 64 bits and 1 GHz): each pair must hold.  The driver reads its clock anywhere within a call, which may be slow,
  * and fails each 11th one.
  * Compiled once for each API, against its real headers: -DAPI_CUDA, API_HIP, API_LEVEL_ZERO, API_VULKAN or API_D3D12. */
 #include <stdint.h>
