@@ -61,6 +61,9 @@ typedef struct epp_histogram epp_histogram;
 EPP_EXPORT uint64_t epp_histogram_count(const epp_histogram *histogram);
 /* Returns the quantile `part` (0 to 1), within 0.8 %; 1: the largest value, exactly; 0 if there are no values. */
 EPP_EXPORT int64_t epp_histogram_quantile(const epp_histogram *histogram, double part);
+/* As epp_histogram_quantile, but interpolated within a bucket by the mean of its values, so that small changes of all
+ * values change the result: the error is small if the values differ by less than a bucket's width, or are spread evenly. */
+EPP_EXPORT double epp_histogram_interpolate(const epp_histogram *histogram, double part);
 /* Iterates over the buckets that have values, in ascending order: `*count` values from `*from` to below `*to`.  Set
  * `*cursor` to 0 before the first call.  Returns 0 after the last. */
 EPP_EXPORT int epp_histogram_next(const epp_histogram *histogram, size_t *cursor, int64_t *from, int64_t *to,

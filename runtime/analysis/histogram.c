@@ -16,17 +16,25 @@ static unsigned bucket_of(uint64_t value, unsigned octave)
 	return (unsigned)(octave ? value >> (octave - 1) : value) & (HISTOGRAM_BUCKETS - 1);
 }
 
+/* The width of an octave's buckets. */
+static uint64_t width_of(unsigned octave)
+{
+	return UINT64_C(1) << (octave ? octave - 1 : 0);
+}
+
 bool histogram_add(struct epp_histogram *histogram, int64_t value)
 {
 	if (value < 0)
 		value = 0;
 	unsigned octave = octave_of((uint64_t)value);
 	if (!histogram->octaves[octave]) {
-		histogram->octaves[octave] = calloc(HISTOGRAM_BUCKETS, sizeof *histogram->octaves[octave]);
+		histogram->octaves[octave] = calloc(1, sizeof *histogram->octaves[octave]);
 		if (!histogram->octaves[octave])
 			return false;
 	}
-	histogram->octaves[octave][bucket_of((uint64_t)value, octave)]++;
+	unsigned bucket = bucket_of((uint64_t)value, octave);
+	histogram->octaves[octave]->counts[bucket]++;
+	histogram->octaves[octave]->sums[bucket] += (uint64_t)value & (width_of(octave) - 1);
 	if (!histogram->count || value < histogram->least)
 		histogram->least = value;
 	if (!histogram->count || value > histogram->largest)
@@ -40,13 +48,16 @@ uint64_t epp_histogram_count(const epp_histogram *histogram)
 	return histogram->count;
 }
 
+/* Returns the smallest value of a bucket. */
+static int64_t first_value(unsigned octave, unsigned bucket)
+{
+	return octave ? (int64_t)((HISTOGRAM_BUCKETS + bucket) * width_of(octave)) : bucket;
+}
+
 /* Returns the middle of a bucket. */
 static int64_t bucket_value(unsigned octave, unsigned bucket)
 {
-	if (!octave)
-		return bucket;
-	uint64_t width = UINT64_C(1) << (octave - 1);
-	return (int64_t)((HISTOGRAM_BUCKETS + bucket) * width + width / 2);
+	return first_value(octave, bucket) + (int64_t)(width_of(octave) / 2);
 }
 
 int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double part)
@@ -59,7 +70,7 @@ int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double par
 		return histogram->largest;
 	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
 		for (unsigned bucket = 0; histogram->octaves[octave] && bucket < HISTOGRAM_BUCKETS; bucket++) {
-			seen += histogram->octaves[octave][bucket];
+			seen += histogram->octaves[octave]->counts[bucket];
 			if (seen < wanted || !seen)
 				continue;
 			int64_t value = bucket_value(octave, bucket);
@@ -70,18 +81,40 @@ int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double par
 	return histogram->largest;
 }
 
+double epp_histogram_interpolate(const struct epp_histogram *histogram, double part)
+{
+	double wanted = part * (double)histogram->count, before = 0;
+
+	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
+		const struct histogram_octave *counted = histogram->octaves[octave];
+		for (unsigned bucket = 0; counted && bucket < HISTOGRAM_BUCKETS; bucket++) {
+			double count = (double)counted->counts[bucket], rest = (double)(width_of(octave) - 1);
+			if (!counted->counts[bucket] || before + count < wanted) {
+				before += count;
+				continue;
+			}
+			/* The values are taken as evenly spaced around their mean, as far as the bucket reaches on both
+			 * sides. */
+			double mean = (double)counted->sums[bucket] / count, reach = fmin(mean, rest - mean);
+			double place = fmin(fmax(wanted - before, 0.5), count - 0.5) / count;
+			double value = (double)first_value(octave, bucket) + mean + reach * (2 * place - 1);
+			return fmin(fmax(value, (double)histogram->least), (double)histogram->largest);
+		}
+	}
+	return (double)histogram->largest;
+}
+
 int epp_histogram_next(const epp_histogram *histogram, size_t *cursor, int64_t *from, int64_t *to, uint64_t *count)
 {
 	for (; *cursor < HISTOGRAM_OCTAVES * HISTOGRAM_BUCKETS; ++*cursor) {
 		unsigned octave = (unsigned)(*cursor / HISTOGRAM_BUCKETS),
 			 bucket = (unsigned)(*cursor % HISTOGRAM_BUCKETS);
-		if (!histogram->octaves[octave] || !histogram->octaves[octave][bucket])
+		if (!histogram->octaves[octave] || !histogram->octaves[octave]->counts[bucket])
 			continue;
-		uint64_t width = UINT64_C(1) << (octave ? octave - 1 : 0);
-		uint64_t first = octave ? (HISTOGRAM_BUCKETS + bucket) * width : bucket;
+		uint64_t first = (uint64_t)first_value(octave, bucket), width = width_of(octave);
 		*from = (int64_t)first;
 		*to = first + width < INT64_MAX ? (int64_t)(first + width) : INT64_MAX;
-		*count = histogram->octaves[octave][bucket];
+		*count = histogram->octaves[octave]->counts[bucket];
 		++*cursor;
 		return 1;
 	}

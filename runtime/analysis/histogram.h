@@ -12,10 +12,15 @@
 #define HISTOGRAM_BUCKETS 64u
 #define HISTOGRAM_OCTAVES 59u
 
+struct histogram_octave {
+	uint64_t counts[HISTOGRAM_BUCKETS];
+	uint64_t sums[HISTOGRAM_BUCKETS]; /* of the values, from the smallest value of their bucket */
+};
+
 struct epp_histogram {
 	uint64_t count;
 	int64_t least, largest;
-	uint64_t *octaves[HISTOGRAM_OCTAVES];
+	struct histogram_octave *octaves[HISTOGRAM_OCTAVES];
 };
 
 /* Negative values count as 0.  False: no memory. */
