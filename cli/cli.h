@@ -56,7 +56,7 @@ struct cli_options {
 	int argc;
 	char **argv;
 	const char *shorts; /* getopt's short options, without a leading ':'; a leading '+' ends the options at the
-	                               first argument */
+	                       first argument, a leading '-' makes each argument an option with the value 1 */
 	const struct option *longs; /* --help and --quiet are always accepted and need not be listed */
 	int exit;                   /* after CLI_STOP */
 };

@@ -135,8 +135,8 @@ int cli_options_next(struct cli_options *options)
 		longs[count++] = *from;
 	longs[count++] = (struct option){ "help", no_argument, NULL, 'h' };
 	longs[count] = (struct option){ "quiet", no_argument, NULL, QUIET };
-	bool ends_at_argument = options->shorts[0] == '+';
-	snprintf(shorts, sizeof shorts, "%s:h%s", ends_at_argument ? "+" : "", options->shorts + ends_at_argument);
+	bool has_mode = options->shorts[0] == '+' || options->shorts[0] == '-';
+	snprintf(shorts, sizeof shorts, "%.*s:h%s", (int)has_mode, options->shorts, options->shorts + has_mode);
 
 	opterr = 0;
 	optopt = 0;

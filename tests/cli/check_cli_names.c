@@ -140,7 +140,7 @@ static void has_no_formula(const char *what, const char *text)
 START_TEST(what_the_commands_print)
 {
 	static const char *const by[] = { "op-type", "op", "kernel", "call", "stream", "thread", "phase", "process" };
-	static const char *const formats[] = { "text", "csv", "json" };
+	static const char *const formats[] = { "text", "csv", "json" }, *const sets[] = { "text", "markdown", "json" };
 
 	for (size_t i = 0; i < sizeof by / sizeof *by; i++)
 		for (size_t j = 0; j < 3; j++)
@@ -154,6 +154,8 @@ START_TEST(what_the_commands_print)
 	SHOWS("show", "--where", "name LIKE '%DROP%'", trace);
 	SHOWS("diff", trace, trace);
 	SHOWS("diff", "--format", "csv", trace, trace);
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+		SHOWS("diff", "--format", sets[i], "--top", "0", "--before", trace, trace, "--after", trace);
 	SHOWS("sql", trace, "SELECT * FROM timeline");
 	SHOWS("sql", "--format", "csv", trace, "SELECT name, track_name FROM timeline");
 	SHOWS("sql", "--format", "json", trace, "SELECT * FROM timeline");

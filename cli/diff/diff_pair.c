@@ -1,36 +1,16 @@
-/* epprof diff: reports what became slower or faster from one trace to another.
+/* Compares two traces.
  *
  * It compares medians of ops and of kernels, by name and category.  The uncertainty of a median follows from its own
  * events: with 95 % certainty it lies between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
  * (binomial), within the width of a bucket.  If the two intervals overlap, no change is reported.  Variation between
- * runs that does not show within one run is not covered: it takes several traces. */
+ * runs that does not show within one run is not covered: diff_sets.c measures it with several traces. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "epprof/summary.h"
-
-static const char
-    help[] = "usage: epprof diff [OPTION]... BEFORE AFTER\n"
-	     "\n"
-	     "Compares the median durations of operator types (Conv, MatMul), ops and kernels in two traces.\n"
-	     "\n"
-	     "  change   relative change of the median; '~' if it is not significant\n"
-	     "  within   95 % confidence interval of the change, computed from the variation within each trace; the\n"
-	     "           variation from run to run is not included.  With fewer than 6 events there is no interval\n"
-	     "  p99      99th percentile of the durations, within 1 %\n"
-	     "  total    sum of the durations\n"
-	     "\n"
-	     "Options:\n"
-	     "  --top N          at most N rows per table, those with the largest total difference; the default is\n"
-	     "                   20 for text, 0 (all) for csv\n"
-	     "  --format FORMAT  text or csv (times in ns)\n"
-	     "  --warmup N       ignore the first N events of each op and kernel\n"
-	     "  --limit PERCENT  exit with status 3 if an entry is slower by more than that with 95 % confidence\n"
-	     "  --help           print this text\n";
+#include "diff.h"
 
 /* A median and its confidence interval. */
 struct median {
@@ -238,18 +218,12 @@ static void print_csv(const struct change *changes, size_t count, size_t top, ep
 
 /* ---- the command ---- */
 
-struct diff {
-	size_t top;
-	bool csv, has_limit;
-	double limit;
-};
-
-static int print(epp_summary *const summaries[2], const struct diff *diff)
+static int print(epp_summary *const summaries[2], const struct diff_options *diff)
 {
+	bool csv = diff->format == DIFF_CSV, any = false;
 	int code = CLI_OK;
-	bool any = false;
 
-	if (diff->csv)
+	if (csv)
 		printf("by,name,category,of,count_before,before_ns,before_least_ns,before_most_ns,count_after,after_ns,after_least_ns,"
 		       "after_most_ns,before_p99_ns,after_p99_ns,before_total_ns,after_total_ns,change\r\n");
 	static const epp_summary_by all[] = { EPP_BY_OP_TYPE, EPP_BY_OP, EPP_BY_KERNEL };
@@ -259,7 +233,7 @@ static int print(epp_summary *const summaries[2], const struct diff *diff)
 		struct change *changes = join(summaries, by, &count);
 		if (!changes)
 			return cli_failure(epp_status_no_memory());
-		if (diff->csv)
+		if (csv)
 			print_csv(changes, count, diff->top, by);
 		else if (count)
 			print_text(changes, count, diff->top, by), printf("\n");
@@ -269,7 +243,7 @@ static int print(epp_summary *const summaries[2], const struct diff *diff)
 				code = CLI_INVALID;
 		free(changes);
 	}
-	if (any && !diff->csv)
+	if (any && !csv)
 		cli_print_legend(
 		    "within .. to: range of the change with 95 % confidence, from the variation inside each trace, not "
 		    "between runs; ~: not significant, the ranges of the two medians overlap");
@@ -278,9 +252,9 @@ static int print(epp_summary *const summaries[2], const struct diff *diff)
 	return code;
 }
 
-static int diff_traces(char *const *paths, const struct diff *diff, uint64_t warmup_count)
+int diff_pair(char *const *paths, const struct diff_options *diff)
 {
-	const epp_summary_options options = { .struct_size = sizeof options, .warmup_count = warmup_count };
+	const epp_summary_options options = { .struct_size = sizeof options, .warmup_count = diff->warmup_count };
 	epp_summary *summaries[2] = { NULL };
 	epp_trace *traces[2] = { NULL };
 	int code = CLI_OK;
@@ -300,42 +274,3 @@ static int diff_traces(char *const *paths, const struct diff *diff, uint64_t war
 	}
 	return code;
 }
-
-static int run(int argc, char **argv)
-{
-	static const struct option longs[] = { { "top", required_argument, NULL, 'n' },
-		                               { "format", required_argument, NULL, 'f' },
-		                               { "warmup", required_argument, NULL, 'w' },
-		                               { "limit", required_argument, NULL, 'l' },
-		                               { 0 } };
-	static const char *const formats[] = { "text", "csv", NULL };
-	struct cli_options options = { &cli_diff, argc, argv, "", longs, CLI_OK };
-	long long top = -1, warmup_count = 0, limit = -1;
-	int option, format = 0;
-
-	while ((option = cli_options_next(&options)) != CLI_END) {
-		if (option == CLI_STOP)
-			return options.exit;
-		if (option == 'f' && (format = cli_choice(&cli_diff, "--format", formats)) < 0)
-			return CLI_USAGE;
-		if (option == 'n' && !cli_number(&cli_diff, "--top", 0, INT64_MAX, &top))
-			return CLI_USAGE;
-		if (option == 'w' && !cli_number(&cli_diff, "--warmup", 0, INT64_MAX, &warmup_count))
-			return CLI_USAGE;
-		if (option == 'l' && !cli_number(&cli_diff, "--limit", 0, 1000000, &limit))
-			return CLI_USAGE;
-	}
-	if (argc - optind != 2)
-		return cli_misuse(&cli_diff, "two traces are needed: BEFORE and AFTER");
-	const struct diff diff = { .top = top > 0              ? (size_t)top
-		                          : top < 0 && !format ? 20
-		                                               : SIZE_MAX,
-		                   .csv = format == 1,
-		                   .has_limit = limit >= 0,
-		                   .limit = (double)limit / 100 };
-	return diff_traces(argv + optind, &diff, (uint64_t)warmup_count);
-}
-
-const struct cli_command cli_diff = {
-	.name = "diff", .summary = "compares two traces: what became slower or faster", .help = help, .run = run
-};
