@@ -113,6 +113,56 @@ START_TEST(a_cause_may_come_later)
 }
 END_TEST
 
+/* Runs of which the first takes long: the rule warm-up finds it.  Without, and with filters, there is no advice. */
+static void build_runs(uint64_t first_ns)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	epp_name run = builder_name(builder, "run \"a\" </script>");
+	uint64_t at = BUILDER_START;
+
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t ns = i ? 1000000 : first_ns;
+		builder_event(builder, thread, at, ns, EPP_SESSION, run, NULL, 0);
+		at += ns;
+	}
+}
+
+START_TEST(advice_is_in_the_facts)
+{
+	build_runs(6000000);
+	make(NULL);
+	const struct json *advice = json_get(facts, "advice");
+	ck_assert(advice && advice->count == 1);
+	const struct json *finding = advice->items, *place = json_get(finding, "places")->items;
+	ck_assert_str_eq(json_text(finding, "rule"), "warm-up");
+	ck_assert_str_eq(json_text(finding, "confidence"), "high");
+	ck_assert_int_eq(strncmp(json_text(finding, "text"), "run \"a\" </script>: the first 1 of 20", 35), 0);
+	/* The median is known within the width of a bucket. */
+	ck_assert_int_le(llabs(fact(finding, "gain") - 5000000), fact(finding, "error"));
+	ck_assert_int_eq(fact(finding, "count"), 1);
+	ck_assert_int_eq(fact(place, "end") - fact(place, "start"), 6000000);
+	ck_assert_int_eq(fact(place, "start"), fact(facts, "base_ns"));
+	ck_assert_int_eq(fact(place, "track"), fact(json_get(facts, "rows")->items, "track"));
+}
+END_TEST
+
+START_TEST(nothing_found_is_no_advice)
+{
+	build_runs(1000000);
+	make(NULL);
+	ck_assert_ptr_null(json_get(facts, "advice"));
+}
+END_TEST
+
+START_TEST(filtered_events_are_no_base_for_advice)
+{
+	build_runs(6000000);
+	make(&(epp_export_options){ .struct_size = sizeof(epp_export_options), .min_duration_ns = 2000000 });
+	ck_assert_int_eq(fact(facts, "filtered"), 19);
+	ck_assert_ptr_null(json_get(facts, "advice"));
+}
+END_TEST
+
 /* 300 events: sparse, then 100 that keep the device busy, then sparse. */
 static void build_stretch(void)
 {
@@ -296,6 +346,9 @@ static Suite *html_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, everything_is_in_its_column);
 	tcase_add_test(tests, a_cause_may_come_later);
+	tcase_add_test(tests, advice_is_in_the_facts);
+	tcase_add_test(tests, nothing_found_is_no_advice);
+	tcase_add_test(tests, filtered_events_are_no_base_for_advice);
 	tcase_add_test(tests, of_a_long_trace_the_busiest_part_is_shown);
 	tcase_add_test(tests, the_range_of_the_timeline_can_be_chosen);
 	tcase_add_test(tests, a_chosen_range_ends_where_the_page_is_full);

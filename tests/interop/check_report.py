@@ -60,6 +60,16 @@ def server():
     return viewers.imported("server", json.dumps(events))
 
 
+def slow_start(name):
+    """40 runs of 100 us, of which the first two take 1 ms."""
+    events, at = [{"ph": "M", "pid": 1, "tid": 7, "name": "thread_name", "args": {"name": name}}], 0
+    for run in range(40):
+        duration = 1000 if run < 2 else 100
+        events.append({"ph": "X", "pid": 1, "tid": 7, "cat": "cpu_op", "name": name, "ts": at, "dur": duration})
+        at += duration + 1
+    return viewers.imported("slow-start", json.dumps(events))
+
+
 class Report(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -365,6 +375,65 @@ class Report(unittest.TestCase):
         page = self.open()
         self.assertIn("Nothing launched: the host had not started", page.value("document.getElementById('content').innerText"))
         self.assertEqual(page.value("PLACEMENTS.length"), 7)
+
+    def test_advice_leads_to_its_places(self):
+        trace = slow_start(HOSTILE)
+        found = json.loads(subprocess.run([viewers.EPPROF, "advise", "--json", trace], stdout=subprocess.PIPE, check=True).stdout)["findings"]
+        self.assertEqual([finding["rule"] for finding in found], ["warm-up"])
+        page = self.open(report(trace))
+        self.assertIn("\u201cAdvice\u201d has 1 finding: warm-up.", page.value("document.getElementById('content').innerText"))
+        page.value("epprof.panels.open('Advice')")
+        text = page.value("document.getElementById('content').textContent")
+        for part in (found[0]["title"], found[0]["text"], found[0]["remedy"], "Gain: at most 1.80\u00a0ms \u00b1 ", "Confidence: high.", HOSTILE):
+            self.assertIn(part, text)
+        self.assertEqual(page.value("document.querySelectorAll('img, #content section b b, #content section p *').length"), 0)
+        self.assertIsNone(page.value("window.broken"))
+        places = "document.querySelectorAll('.advice li button')"
+        self.assertEqual(page.value(f"{places}.length"), 2)
+        for number, place in enumerate(found[0]["places"]):
+            x, y = page.value(f"(() => {{ const button = {places}[{number}]; button.scrollIntoView(); const box = button.getBoundingClientRect();"
+                              " return [box.x + 20, box.y + box.height / 2]; })()")
+            page.click(x, y)
+            selected = page.value("epprof.state.selected")
+            self.assertEqual(page.value(f"[epprof.model.events.start[{selected}] - epprof.model.zero, epprof.model.events.end[{selected}] - epprof.model.zero]"),
+                             [place["start_ns"], place["end_ns"]])
+            self.assertEqual(page.value("epprof.state.range.map((ns) => ns - epprof.model.zero)"), [place["start_ns"], place["end_ns"]])
+            page.wait(f"epprof.view.from < epprof.state.range[0] && epprof.view.to > epprof.state.range[1] &&"
+                      " epprof.view.to - epprof.view.from < 3 * (epprof.state.range[1] - epprof.state.range[0])")
+            self.assertEqual(page.value("epprof.panels.title"), "Advice")
+        self.is_clean(page)
+        # A place outside of what the timeline shows is no link.
+        page = self.open(report(trace, "--show-from", "3ms", "--show-to", "4ms"))
+        page.value("epprof.panels.open('Advice')")
+        self.assertEqual(page.value(f"Array.from({places}, (button) => button.disabled)"), [True, True])
+        self.assertIn("2 places are outside the part", page.value("document.getElementById('content').innerText"))
+
+    def test_a_gap_leads_to_the_event_behind_it(self):
+        events, at = [], 0
+        for number in range(1, 101):
+            events += [{"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op", "name": "prepare", "ts": at, "dur": 200},
+                       {"ph": "X", "pid": 1, "tid": 1, "cat": "cuda_runtime", "name": "launch", "ts": at + 200, "dur": 5, "args": {"correlation": number}},
+                       {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "gemm", "ts": at + 210, "dur": 100, "args": {"correlation": number}}]
+            at += 320
+        page = self.open(report(viewers.imported("late", json.dumps(events))))
+        page.value("epprof.panels.open('Advice')")
+        self.assertIn("host-bound", page.value("document.getElementById('content').innerText"))
+        button = "Array.from(document.querySelectorAll('.advice section')).find((one) => one.innerText.includes('host-bound')).querySelector('button')"
+        page.value(f"{button}.focus()")
+        page.press("Enter", "\r")
+        selected = page.value("epprof.state.selected")
+        self.assertEqual(page.value(f"epprof.model.names[epprof.model.events.name[{selected}]]"), "gemm")
+        self.assertEqual(page.value(f"epprof.model.events.start[{selected}] === epprof.state.range[1]"), True)
+        self.is_clean(page)
+
+    def test_nothing_found_has_no_advice(self):
+        """Nor has a trace with filters: what they leave out would look like time without work."""
+        calm = viewers.imported("calm", json.dumps([{"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op", "name": "work", "ts": 100 * at, "dur": 99}
+                                                    for at in range(40)]))
+        for page in (self.open(report(calm)), self.open(report(slow_start("run"), "--min-duration", "500us"))):
+            self.assertNotIn("Advice", page.value("epprof.panels.pages.map(([title]) => title)"))
+            self.assertNotIn("Advice", page.value("document.body.innerText"))
+            self.is_clean(page)
 
     def test_another_theme_is_painted(self):
         page = self.open()

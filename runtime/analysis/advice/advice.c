@@ -12,9 +12,10 @@
 #include "timeline/events/name_words.h"
 
 static const struct advice_rule *const rules[] = {
-	&advice_host_bound,   &advice_sync_waits,   &advice_cpu_fallback,       &advice_allocation,
-	&advice_tiny_kernels, &advice_copies_alone, &advice_serialised_streams, &advice_queue_growth,
-	&advice_slow_outlier, &advice_warm_up,      &advice_imbalance,          &advice_clock_quality,
+	&advice_host_bound,    &advice_sync_waits,   &advice_cpu_fallback,    &advice_allocation,
+	&advice_tiny_kernels,  &advice_copies_alone, &advice_serialised_streams,
+	&advice_queue_growth,  &advice_slow_outlier, &advice_warm_up,         &advice_imbalance,
+	&advice_clock_quality,
 };
 #define RULES_COUNT (sizeof rules / sizeof *rules)
 
@@ -221,12 +222,14 @@ static void take_host_event(struct advice_pass *pass, const epp_event *event, in
 		spans_add(&pass->waits, event->start_ns, end_ns);
 }
 
-static epp_status *take_event(struct advice_pass *pass, void *const *states, const epp_event *event)
+epp_status *advice_pass_take(struct advice_pass *pass, const epp_event *event)
 {
 	struct advice_event taken = { .event = event,
 		                      .end_ns = event->start_ns + event->duration_ns,
 		                      .error_ns = event->start_error_ns + event->end_error_ns };
 
+	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_ASYNC)
+		return NULL;
 	if (pass->first_ns == INT64_MAX)
 		pass->first_ns = event->start_ns;
 	if (taken.end_ns > pass->last_ns)
@@ -241,28 +244,12 @@ static epp_status *take_event(struct advice_pass *pass, void *const *states, con
 		take_host_event(pass, event, taken.end_ns);
 	}
 	for (size_t i = 0; i < RULES_COUNT; i++)
-		EPP_TRY(rules[i]->take(pass, states[i], &taken));
+		EPP_TRY(rules[i]->take(pass, pass->states[i], &taken));
 	if (taken.device && taken.end_ns >= taken.device->busy_until_ns) {
 		taken.device->busy_until_ns = taken.end_ns;
 		taken.device->busy_until_error_ns = event->end_error_ns;
 		taken.device->is_tiny_last = is_tiny(&taken);
 	}
-	return NULL;
-}
-
-static epp_status *take_all(struct advice_pass *pass, epp_timeline *timeline, void *const *states)
-{
-	const epp_event *event;
-
-	while (epp_timeline_next(timeline, &event)) {
-		if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-			EPP_TRY(take_event(pass, states, event));
-	}
-	EPP_TRY(epp_timeline_status(timeline));
-	if (pass->first_ns == INT64_MAX)
-		return NULL;
-	for (size_t i = 0; i < RULES_COUNT; i++)
-		EPP_TRY(rules[i]->end(pass, states[i]));
 	return NULL;
 }
 
@@ -274,59 +261,94 @@ static int by_gain(const void *a, const void *b)
 	return (left->finding.gain_ns < right->finding.gain_ns) - (left->finding.gain_ns > right->finding.gain_ns);
 }
 
-static epp_status *apply_rules(epp_advice *advice, epp_timeline *timeline)
+epp_status *advice_pass_end(struct advice_pass *pass, const epp_advice **advice)
 {
-	struct advice_pass *pass = calloc(1, sizeof *pass);
-	void *states[RULES_COUNT] = { 0 };
-	epp_status *status = NULL;
+	epp_advice *made = pass->advice;
 
-	if (!pass)
+	*advice = made;
+	if (pass->first_ns == INT64_MAX)
+		return NULL;
+	made->total_ns = pass->last_ns - pass->first_ns;
+	for (size_t i = 0; i < RULES_COUNT; i++)
+		EPP_TRY(rules[i]->end(pass, pass->states[i]));
+	if (made->findings_count)
+		qsort(made->findings, made->findings_count, sizeof(struct advice_finding *), by_gain);
+	return NULL;
+}
+
+epp_status *advice_pass_create(const epp_timeline *timeline, struct advice_pass **pass)
+{
+	struct advice_pass *made = calloc(1, sizeof *made);
+
+	*pass = made;
+	if (!made)
 		return epp_status_no_memory();
-	pass->timeline = timeline;
-	pass->first_ns = INT64_MAX;
-	pass->last_ns = INT64_MIN;
-	pass->advice = advice;
-	for (size_t i = 0; !status && i < RULES_COUNT; i++) {
-		states[i] = calloc(1, rules[i]->state_bytes);
-		if (!states[i])
-			status = epp_status_no_memory();
+	made->timeline = timeline;
+	made->first_ns = INT64_MAX;
+	made->last_ns = INT64_MIN;
+	made->advice = calloc(1, sizeof *made->advice);
+	made->states = calloc(RULES_COUNT, sizeof *made->states);
+	for (size_t i = 0; made->states && i < RULES_COUNT; i++)
+		made->states[i] = calloc(1, rules[i]->state_bytes);
+	bool is_complete = made->advice && made->states;
+	for (size_t i = 0; is_complete && i < RULES_COUNT; i++)
+		is_complete = made->states[i] != NULL;
+	if (is_complete)
+		return NULL;
+	advice_pass_destroy(made);
+	*pass = NULL;
+	return epp_status_no_memory();
+}
+
+void advice_pass_destroy(struct advice_pass *pass)
+{
+	if (!pass)
+		return;
+	for (size_t i = 0; pass->states && i < RULES_COUNT; i++) {
+		if (pass->states[i] && rules[i]->deinit)
+			rules[i]->deinit(pass->states[i]);
+		free(pass->states[i]);
 	}
-	if (!status)
-		status = take_all(pass, timeline, states);
-	if (!status && pass->first_ns != INT64_MAX)
-		advice->total_ns = pass->last_ns - pass->first_ns;
-	if (advice->findings_count)
-		qsort(advice->findings, advice->findings_count, sizeof(struct advice_finding *), by_gain);
-	for (size_t i = 0; i < RULES_COUNT; i++) {
-		if (states[i] && rules[i]->deinit)
-			rules[i]->deinit(states[i]);
-		free(states[i]);
-	}
+	free(pass->states);
 	for (struct advice_device *device = pass->devices, *next; device; device = next) {
 		next = device->next;
 		free(device);
 	}
+	epp_advice_destroy(pass->advice);
 	free(pass);
-	return status;
 }
 
 /* ---- the public functions ---- */
 
+static epp_status *take_all(struct advice_pass *pass, epp_timeline *timeline)
+{
+	const epp_event *event;
+
+	while (epp_timeline_next(timeline, &event))
+		EPP_TRY(advice_pass_take(pass, event));
+	return epp_timeline_status(timeline);
+}
+
 epp_status *epp_advice_create(epp_trace *trace, const epp_timeline_options *options, epp_advice **advice)
 {
+	struct advice_pass *pass = NULL;
 	epp_timeline *timeline = NULL;
+	const epp_advice *made;
 
-	*advice = calloc(1, sizeof **advice);
-	if (!*advice)
-		return epp_status_no_memory();
+	*advice = NULL;
 	epp_status *status = epp_timeline_create(trace, options, &timeline);
 	if (!status)
-		status = apply_rules(*advice, timeline);
-	epp_timeline_destroy(timeline);
-	if (status) {
-		epp_advice_destroy(*advice);
-		*advice = NULL;
+		status = advice_pass_create(timeline, &pass);
+	if (!status)
+		status = take_all(pass, timeline);
+	if (!status)
+		status = advice_pass_end(pass, &made);
+	if (!status) {
+		*advice = pass->advice;
+		pass->advice = NULL;
 	}
+	advice_pass_destroy(pass);
+	epp_timeline_destroy(timeline);
 	return status;
 }
 

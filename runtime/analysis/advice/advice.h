@@ -54,7 +54,7 @@ struct advice_event {
 
 /* State of one pass over a timeline. */
 struct advice_pass {
-	const epp_timeline *timeline;
+	const epp_timeline *timeline; /* of the events; NULL: their args are arrays, as exporters receive them */
 	struct advice_device *devices;
 	uint32_t devices_count;
 	/* when any thread was in an event; in a node on the processor, an allocation, a wait for the device */
@@ -62,7 +62,17 @@ struct advice_pass {
 	int64_t first_ns, last_ns;
 	const epp_advice_rule *unclear; /* the last rule whose gain was not larger than its error; NULL: none */
 	epp_advice *advice;
+	void **states; /* of the rules */
 };
+
+/* For a caller that passes over the events for another reason, too.  Errors of all: EPP_OUT_OF_MEMORY. */
+epp_status *advice_pass_create(const epp_timeline *timeline, struct advice_pass **pass) EPP_MUST_CHECK;
+/* Takes the next event, in order of start. */
+epp_status *advice_pass_take(struct advice_pass *pass, const epp_event *event) EPP_MUST_CHECK;
+/* Applies the rules, after the last event.  Ownership: the advice is the pass's. */
+epp_status *advice_pass_end(struct advice_pass *pass, const epp_advice **advice) EPP_MUST_CHECK;
+/* NULL does nothing. */
+void advice_pass_destroy(struct advice_pass *pass);
 
 /* ---- what a rule adds up ---- */
 

@@ -131,6 +131,7 @@ EMBED(html_saved_rows, "saved_rows.js");
 EMBED(html_input, "input.js");
 EMBED(html_tables, "tables.js");
 EMBED(html_details, "details.js");
+EMBED(html_advice, "advice.js");
 EMBED(html_panels, "panels.js");
 EMBED(html_main, "main.js");
 
@@ -147,6 +148,7 @@ static const struct {
 	{ html_input, html_input_end },
 	{ html_tables, html_tables_end },
 	{ html_details, html_details_end },
+	{ html_advice, html_advice_end },
 	{ html_panels, html_panels_end },
 	{ html_main, html_main_end },
 };
@@ -360,6 +362,9 @@ static epp_status *add_up(struct html *html, const epp_event *event)
 		return NULL;
 	html->events_count++;
 	html_part_add(&html->part, event);
+	if (!html->advice)
+		EPP_TRY(advice_pass_create(NULL, &html->advice));
+	EPP_TRY(advice_pass_take(html->advice, event));
 	return accumulator_event(&html->accumulator, NULL, event);
 }
 
@@ -431,6 +436,7 @@ static void html_deinit(struct export_run *run)
 	html_columns_deinit(&html->columns);
 	accumulator_deinit(&html->accumulator);
 	free(html->requests.lines);
+	advice_pass_destroy(html->advice);
 	args_text_deinit(&html->text);
 	html_pack_destroy(html->pack);
 }

@@ -1,5 +1,6 @@
 /* State and functions that the files of the report writer share: the collected events (html.c, html_columns.c), the
- * facts about the trace (html_facts.c, html_requests.c), and the page with the part that it shows of a long trace (html.c).
+ * facts about the trace (html_facts.c, html_requests.c, html_advice.c), and the page with the part that it shows of a
+ * long trace (html.c).
  *
  * The page is one file: report/page/page.html with style.css, tables.css, the scripts, and the data.  The data is text:
  * base64 of a zlib stream of sections, each a little-endian uint32_t size and that many bytes:
@@ -12,6 +13,7 @@
 #define EPPROF_RUNTIME_EXPORT_REPORT_HTML_H
 
 #include "analysis/accumulator.h"
+#include "analysis/advice/advice.h"
 #include "containers/string_table.h"
 #include "export/args_text.h"
 #include "export/rows.h"
@@ -126,6 +128,7 @@ struct html {
 	struct html_part part;
 	struct accumulator accumulator;
 	struct html_requests requests;
+	struct advice_pass *advice; /* NULL: before the first event */
 	struct args_text text;
 	uint64_t limit;
 	bool partial; /* only [from_ns, to_ns) is shown */
@@ -139,5 +142,8 @@ struct html {
 
 /* Writes the facts, a JSON object, into html->text. */
 epp_status *html_facts_put(struct export_run *run, struct html *html) EPP_MUST_CHECK;
+/* Writes the findings of the rules of advice as a member of the facts; nothing if there are none, or if events were
+ * filtered out, because rules about times without work would find those of the filter. */
+epp_status *html_advice_put(const struct export_run *run, struct html *html) EPP_MUST_CHECK;
 
 #endif

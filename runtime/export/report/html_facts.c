@@ -257,6 +257,7 @@ epp_status *html_facts_put(struct export_run *run, struct html *html)
 	put_tables(sink, &html->accumulator);
 	EPP_TRY(html_requests_put(&html->requests, run->timeline, sink));
 	EPP_TRY(put_losses(run, sink));
+	EPP_TRY(html_advice_put(run, html));
 	sink_text(sink, "}");
 	return args_text_take(&html->text);
 }

@@ -284,6 +284,19 @@ class App {
 		this.repaint();
 	}
 
+	/* Shows a time range of the timeline, and an event in it, if there is one; the panel stays open. */
+	goTo(from, to, event) {
+		const { state, view } = this, length = Math.max(to - from, 10);
+		state.selected = event;
+		state.links = event >= 0 ? this.model.linksOf(event) : [];
+		if (event >= 0)
+			view.reveal(event);
+		view.show(from - length * 0.6, to + length * 0.6);
+		this.spoken.textContent = event >= 0 ? this.details.title(event) : "";
+		this.find.tell();
+		this.setRange(from, to);
+	}
+
 	clear() {
 		if (this.find.text)
 			this.find.clear();

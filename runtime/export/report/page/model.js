@@ -34,6 +34,19 @@ function lowerBound(list, keys, value, from = 0) {
 	return low;
 }
 
+/* The first index whose value is at least `value`, of sorted values. */
+function firstAt(values, count, value) {
+	let low = 0, high = count;
+	while (low < high) {
+		const middle = low + high >>> 1;
+		if (values[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* The events of one depth, in order; `before` is the sum of the durations of all earlier events, for each. */
 class Level {
 	constructor(list, events) {

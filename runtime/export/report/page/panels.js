@@ -28,8 +28,10 @@ class Panels {
 	constructor(app) {
 		this.app = app;
 		const { tables } = app.model.facts;
+		this.advice = new Advice(app);
 		this.pages = [
 			["Overview", () => this.overview()],
+			["Advice", () => this.advice.element(), this.advice.findings.length],
 			["Selection", () => this.selection()],
 			["Operators", () => this.types(), tables.types.all],
 			["Ops", () => this.named("ops", "op"), tables.ops.all],
@@ -213,6 +215,9 @@ class Panels {
 			const [word, most] = causes.reduce((a, b) => b[1] > a[1] ? b : a);
 			texts.push(`A stream was busy ${partText(busy)} of the time on average.${idle ? ` Of its idle time, ${partText(most / idle)} was \u201c${word}\u201d.` : ""}`);
 		}
+		const { findings } = this.advice;
+		if (findings.length)
+			texts.push(`\u201cAdvice\u201d has ${plural(findings.length, "finding")}: ${findings.map((finding) => finding.rule).join(", ")}.`);
 		texts.push(this.lossText());
 		if (facts.device_events)
 			texts.push(this.clockText());
