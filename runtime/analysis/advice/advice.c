@@ -13,7 +13,7 @@
 
 static const struct advice_rule *const rules[] = {
 	&advice_host_bound,    &advice_sync_waits,   &advice_cpu_fallback,    &advice_allocation,
-	&advice_tiny_kernels,  &advice_copies_alone, &advice_serialised_streams,
+	&advice_tiny_kernels,  &advice_copies_alone, &advice_repeated_copies, &advice_serialised_streams,
 	&advice_queue_growth,  &advice_slow_outlier, &advice_warm_up,         &advice_imbalance,
 	&advice_clock_quality,
 };

@@ -144,6 +144,7 @@ extern const struct advice_rule advice_cpu_fallback;
 extern const struct advice_rule advice_allocation;
 extern const struct advice_rule advice_sync_waits;
 extern const struct advice_rule advice_copies_alone;
+extern const struct advice_rule advice_repeated_copies;
 extern const struct advice_rule advice_serialised_streams;
 extern const struct advice_rule advice_queue_growth;
 extern const struct advice_rule advice_slow_outlier;

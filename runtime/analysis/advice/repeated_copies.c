@@ -1,0 +1,408 @@
+/* The rule repeated-copies: each run of the model copies equally many bytes to the device under the same node. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/advice/advice.h"
+#include "analysis/advice/names.h"
+
+#define RUNS_LEAST 10u
+/* Of one thread: names of events that are runs, and nodes that enclose each other.  Further ones are left out. */
+#define RUN_NAMES 4u
+#define NODES_DEEP 8u
+/* Of one node: copies of other names, sizes, threads. */
+#define GROUPS_MOST 8u
+/* Host events whose device events may still come. */
+#define CAUSES_COUNT 16384u
+/* Copies of a device that kernels may still overlap. */
+#define PENDING_MOST 16u
+
+/* Runs of one name on one thread: events of category session that no other one encloses. */
+struct runs {
+	uint32_t name_number;
+	uint64_t count;
+};
+
+/* Copies that are equal as far as the trace shows. */
+struct group {
+	const struct runs *runs;
+	uint32_t name_number;
+	uint64_t bytes;
+	uint64_t run, first_run, runs_count; /* run: the number of the last one, from 1 */
+	uint64_t copies, copies_each;        /* in that run; in each run before */
+	bool is_unequal;
+	struct advice_places places; /* copies of all runs but the first, during which no kernel ran */
+};
+
+struct node {
+	struct advice_name named;
+	struct group *groups[GROUPS_MOST];
+	unsigned groups_count;
+};
+
+struct thread {
+	struct runs runs[RUN_NAMES];
+	unsigned runs_count;
+	struct runs *current; /* the runs of the present one */
+	int64_t run_end_ns;
+	struct {
+		struct node *node;
+		int64_t end_ns;
+	} open[NODES_DEEP];
+	unsigned open_count;
+};
+
+/* The run and the node that a host event belongs to. */
+struct cause {
+	uint64_t id, run;
+	uint32_t source;
+	const struct runs *runs;
+	struct node *node;
+};
+
+struct device_copies {
+	int64_t kernels_until_ns;
+	struct {
+		struct group *group;
+		epp_advice_place place;
+		int64_t error_ns;
+	} pending[PENDING_MOST];
+	unsigned pending_count;
+};
+
+struct repeated_copies {
+	struct advice_names nodes;
+	struct hash_map threads; /* by source and track; values: struct thread */
+	struct hash_map devices; /* by index; values: struct device_copies */
+	struct cause *causes;    /* CAUSES_COUNT, by a hash of the id; NULL: none was added yet */
+};
+
+/* ---- host events ---- */
+
+static struct thread *thread_of(struct repeated_copies *found, const epp_trace_track *track)
+{
+	uint64_t key = (uint64_t)track->source << 32 | track->track;
+	struct thread *thread = hash_map_pointer(&found->threads, key);
+
+	if (thread)
+		return thread;
+	thread = calloc(1, sizeof *thread);
+	if (thread && hash_map_add(&found->threads, key, (uintptr_t)thread))
+		return thread;
+	free(thread);
+	return NULL;
+}
+
+static void begin_run(struct thread *thread, const epp_event *event, int64_t end_ns)
+{
+	unsigned i = 0;
+
+	while (i < thread->runs_count && thread->runs[i].name_number != event->name_number)
+		i++;
+	if (i == RUN_NAMES)
+		return;
+	if (i == thread->runs_count)
+		thread->runs[thread->runs_count++].name_number = event->name_number;
+	thread->current = &thread->runs[i];
+	thread->current->count++;
+	thread->run_end_ns = end_ns;
+}
+
+static epp_status *add_cause(struct repeated_copies *found, const struct thread *thread, const epp_event *event)
+{
+	if (!found->causes)
+		found->causes = calloc(CAUSES_COUNT, sizeof *found->causes);
+	if (!found->causes)
+		return epp_status_no_memory();
+	found->causes[hash_u64(event->id) % CAUSES_COUNT] = (struct cause){
+		.id = event->id,
+		.run = thread->current->count,
+		.source = event->track->source,
+		.runs = thread->current,
+		.node = thread->open[thread->open_count - 1].node
+	};
+	return NULL;
+}
+
+static epp_status *take_host_event(struct repeated_copies *found, const struct advice_event *taken)
+{
+	const epp_event *event = taken->event;
+	const epp_trace_track *track = event->track->thread ? event->track->thread : event->track;
+	struct advice_name *named = NULL;
+
+	if (event->kind != EPP_EVENT_SLICE || track->kind != EPP_TRACK_THREAD)
+		return NULL;
+	struct thread *thread = thread_of(found, track);
+	if (!thread)
+		return epp_status_no_memory();
+	if (thread->current && event->start_ns >= thread->run_end_ns)
+		thread->current = NULL;
+	while (thread->open_count && event->start_ns >= thread->open[thread->open_count - 1].end_ns)
+		thread->open_count--;
+	if (event->category == EPP_SESSION && !thread->current)
+		begin_run(thread, event, taken->end_ns);
+	if (event->category == EPP_NODE && thread->open_count < NODES_DEEP)
+		EPP_TRY(advice_names_of(&found->nodes, event, event->track->source, sizeof(struct node), &named));
+	if (named) {
+		thread->open[thread->open_count].node = (struct node *)named;
+		thread->open[thread->open_count++].end_ns = taken->end_ns;
+	}
+	if (event->flags & EPP_FLAG_REFERENCED && thread->current && thread->open_count)
+		return add_cause(found, thread, event);
+	return NULL;
+}
+
+/* ---- device events ---- */
+
+static void commit(struct device_copies *device, unsigned index)
+{
+	if (device->pending[index].group)
+		advice_places_add(&device->pending[index].group->places, &device->pending[index].place,
+		                  device->pending[index].error_ns);
+	device->pending_count--;
+	for (unsigned i = index; i < device->pending_count; i++)
+		device->pending[i] = device->pending[i + 1];
+}
+
+/* Adds the copies that ended before a time, and drops those that a kernel overlaps, which begins then. */
+static void settle(struct device_copies *device, int64_t start_ns, bool is_kernel)
+{
+	for (unsigned i = 0; i < device->pending_count;) {
+		bool is_over = device->pending[i].place.end_ns <= start_ns;
+		if (!is_over && !is_kernel) {
+			i++;
+			continue;
+		}
+		if (!is_over)
+			device->pending[i].group = NULL;
+		commit(device, i);
+	}
+}
+
+static struct device_copies *copies_of(struct repeated_copies *found, uint32_t index)
+{
+	struct device_copies *device = hash_map_pointer(&found->devices, index);
+
+	if (device)
+		return device;
+	device = calloc(1, sizeof *device);
+	if (device && hash_map_add(&found->devices, index, (uintptr_t)device)) {
+		device->kernels_until_ns = INT64_MIN;
+		return device;
+	}
+	free(device);
+	return NULL;
+}
+
+static const struct cause *cause_of(const struct repeated_copies *found, const epp_event *event)
+{
+	if (!found->causes || !event->parent)
+		return NULL;
+	const struct cause *cause = &found->causes[hash_u64(event->parent) % CAUSES_COUNT];
+	return cause->id == event->parent && cause->source == event->track->source ? cause : NULL;
+}
+
+/* Finds or adds the group of a copy; `*group` is NULL beyond GROUPS_MOST. */
+static epp_status *group_of(const struct cause *cause, const epp_event *event, uint64_t bytes, struct group **group)
+{
+	struct node *node = cause->node;
+
+	*group = NULL;
+	for (unsigned i = 0; i < node->groups_count; i++) {
+		struct group *one = node->groups[i];
+		if (one->runs == cause->runs && one->name_number == event->name_number && one->bytes == bytes) {
+			*group = one;
+			return NULL;
+		}
+	}
+	if (node->groups_count == GROUPS_MOST)
+		return NULL;
+	*group = calloc(1, sizeof **group);
+	if (!*group)
+		return epp_status_no_memory();
+	**group = (struct group){
+		.runs = cause->runs, .name_number = event->name_number, .bytes = bytes, .first_run = cause->run
+	};
+	node->groups[node->groups_count++] = *group;
+	return NULL;
+}
+
+/* Ends the last run of a group: it must have as many copies as those before. */
+static void end_run(struct group *group)
+{
+	if (group->runs_count > 1 && group->copies != group->copies_each)
+		group->is_unequal = true;
+	group->copies_each = group->copies;
+	group->copies = 0;
+}
+
+static void count_copy(struct group *group, uint64_t run)
+{
+	if (run != group->run) {
+		if (group->run)
+			end_run(group);
+		group->is_unequal = group->is_unequal || run < group->run;
+		group->run = run;
+		group->runs_count++;
+	}
+	group->copies++;
+}
+
+static epp_status *take_copy(struct repeated_copies *found, struct device_copies *device,
+                             const struct advice_pass *pass, const struct advice_event *taken)
+{
+	const struct cause *cause = cause_of(found, taken->event);
+	struct group *group = NULL;
+	uint64_t bytes = 0;
+
+	if (!cause || !work_add_bytes(pass->timeline, taken->event, &bytes))
+		return NULL;
+	EPP_TRY(group_of(cause, taken->event, bytes, &group));
+	if (!group)
+		return NULL;
+	count_copy(group, cause->run);
+	if (cause->run == group->first_run || device->kernels_until_ns > taken->event->start_ns)
+		return NULL;
+	if (device->pending_count == PENDING_MOST)
+		commit(device, 0);
+	device->pending[device->pending_count].group = group;
+	device->pending[device->pending_count].place = advice_place_of(taken, taken->event->duration_ns);
+	device->pending[device->pending_count++].error_ns = taken->error_ns;
+	return NULL;
+}
+
+static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+{
+	struct repeated_copies *found = state;
+
+	if (!event->device)
+		return take_host_event(found, event);
+	struct device_copies *device = copies_of(found, event->device->index);
+	if (!device)
+		return epp_status_no_memory();
+	settle(device, event->event->start_ns, event->work == WORK_KERNEL);
+	if (event->work == WORK_KERNEL && event->end_ns > device->kernels_until_ns)
+		device->kernels_until_ns = event->end_ns;
+	return event->work == WORK_COPY_IN ? take_copy(found, device, pass, event) : NULL;
+}
+
+/* ---- the finding ---- */
+
+static bool is_in_each_run(struct group *group)
+{
+	end_run(group);
+	return !group->is_unequal && group->runs_count >= RUNS_LEAST && group->runs_count == group->runs->count;
+}
+
+struct sum {
+	struct advice_places places;
+	uint64_t count;
+	int64_t gain_ns, error_ns;
+	const struct node *node; /* of the group with the largest gain */
+	const struct group *largest;
+	unsigned groups_count;
+};
+
+static void add_group(struct sum *sum, const struct node *node, const struct group *group)
+{
+	for (unsigned i = 0; i < ADVICE_PLACES && i < group->places.count; i++)
+		advice_places_add(&sum->places, &group->places.top[i], 0);
+	sum->count += group->places.count;
+	sum->gain_ns += group->places.gain_ns;
+	sum->error_ns += group->places.error_ns;
+	sum->groups_count++;
+	if (sum->largest && group->places.gain_ns <= sum->largest->places.gain_ns)
+		return;
+	sum->largest = group;
+	sum->node = node;
+}
+
+static epp_status *end(struct advice_pass *pass, void *state)
+{
+	struct repeated_copies *found = state;
+	struct sum sum = { 0 };
+	const struct node *node;
+	char others[64] = "";
+
+	for (size_t i = 0; i < found->devices.count; i++)
+		settle((struct device_copies *)(uintptr_t)found->devices.entries[i].value, INT64_MAX, false);
+	for (size_t i = 0; (node = advice_names_at(&found->nodes, i)); i++)
+		for (unsigned at = 0; at < node->groups_count; at++)
+			if (is_in_each_run(node->groups[at]) && node->groups[at]->places.count)
+				add_group(&sum, node, node->groups[at]);
+	if (!sum.largest)
+		return NULL;
+	sum.places.count = sum.count;
+	sum.places.gain_ns = sum.gain_ns;
+	sum.places.error_ns = sum.error_ns;
+	if (sum.groups_count > 1)
+		snprintf(others, sizeof others, "  There are %u other groups of such copies.", sum.groups_count - 1);
+	return advice_report(pass, &advice_repeated_copies.rule, &sum.places, EPP_CONFIDENCE_LOW,
+	                     "%s: %" PRIu64 " cop%s to the device of equal size, %" PRIu64
+	                     " bytes, under the same node in each of %" PRIu64
+	                     " runs.  Whether the data is the same is not in the trace.%s",
+	                     sum.node->named.name, sum.largest->copies_each, sum.largest->copies_each == 1 ? "y" : "ies",
+	                     sum.largest->bytes, sum.largest->runs_count, others);
+}
+
+static void destroy_values(struct hash_map *map)
+{
+	for (size_t i = 0; i < map->count; i++)
+		free((void *)(uintptr_t)map->entries[i].value);
+	hash_map_deinit(map);
+}
+
+static void deinit(void *state)
+{
+	struct repeated_copies *found = state;
+	struct node *node;
+
+	for (size_t i = 0; (node = advice_names_at(&found->nodes, i)); i++)
+		for (unsigned at = 0; at < node->groups_count; at++)
+			free(node->groups[at]);
+	advice_names_deinit(&found->nodes);
+	destroy_values(&found->threads);
+	destroy_values(&found->devices);
+	free(found->causes);
+}
+
+const struct advice_rule advice_repeated_copies = {
+	.rule = { .name = "repeated-copies",
+	          .title = "each run copies as many bytes to the device under the same node",
+	          .documentation =
+	              "Looks at copies to a device with the arg bytes, which a host event launched inside a node and a run.  A\n"
+	              "run is an event of category session that no other one encloses.  Copies of one name and size under nodes of\n"
+	              "one name are reported if each run of a thread has the same number of them, at least 10 runs.  The gain is the time\n"
+	              "of those during which no kernel ran, without the first run.  A trace does not show what data was\n"
+	              "copied: weights would not have to be copied again, but inputs have equal sizes, too.  So the confidence is\n"
+	              "low.  Copies from the device are not counted.\n",
+	          .remedy = "If this is data that does not change, such as weights, copy it once and keep it on the device.  If these "
+	                    "are inputs, bind them to memory of the device.",
+	          .sql = "WITH s AS (SELECT s.source, s.track, s.name, s.start_ns, s.start_ns + s.duration_ns AS end_ns FROM timeline s\n"
+	                 "  LEFT JOIN timeline o ON o.id = s.parent AND o.source = s.source AND o.category = 'Session'\n"
+	                 "  WHERE s.thread_id IS NOT NULL AND s.kind = 'slice' AND s.category = 'Session' AND o.id IS NULL),\n"
+	                 "r AS (SELECT *, count(*) OVER (PARTITION BY source, track, name) AS runs,\n"
+	                 "  row_number() OVER (PARTITION BY source, track, name ORDER BY start_ns) AS turn FROM s),\n"
+	                 "c AS (SELECT d.source, d.name AS copy, value AS bytes, d.duration_ns, h.track, r.name AS run, runs, turn,\n"
+	                 "    (SELECT n.name FROM timeline n WHERE n.source = h.source AND n.track = h.track AND n.kind = 'slice'\n"
+	                 "      AND n.category = 'Node' AND n.start_ns <= h.start_ns AND n.start_ns + n.duration_ns > h.start_ns\n"
+	                 "      ORDER BY n.depth DESC LIMIT 1) AS node,\n"
+	                 "    NOT EXISTS (SELECT 1 FROM timeline k WHERE k.source = d.source AND k.group_name = d.group_name\n"
+	                 "      AND k.stream IS NOT NULL AND k.work = 'kernel' AND k.start_ns < d.start_ns + d.duration_ns\n"
+	                 "      AND k.start_ns + k.duration_ns > d.start_ns) AS alone\n"
+	                 "  FROM timeline d JOIN args ON args.event = d.event AND key = 'bytes'\n"
+	                 "  JOIN timeline h ON h.id = d.parent AND h.source = d.source\n"
+	                 "  JOIN r ON r.source = h.source AND r.track = h.track AND h.start_ns >= r.start_ns AND h.start_ns < end_ns\n"
+	                 "  WHERE d.stream IS NOT NULL AND d.work = 'copy in'),\n"
+	                 "g AS (SELECT *, count(*) AS copies, sum(duration_ns) FILTER (WHERE alone AND turn > 1) AS alone_ns,\n"
+	                 "  count(*) FILTER (WHERE alone AND turn > 1) AS places FROM c WHERE node IS NOT NULL\n"
+	                 "  GROUP BY source, track, run, node, copy, bytes, turn)\n"
+	                 "SELECT sum(gain_ns) AS gain_ns, sum(places) AS places, group_concat(DISTINCT node) AS nodes FROM (\n"
+	                 "  SELECT node, sum(alone_ns) AS gain_ns, sum(places) AS places FROM g\n"
+	                 "  GROUP BY source, track, run, node, copy, bytes\n"
+	                 "  HAVING count(*) = max(runs) AND count(*) >= 10 AND min(copies) = max(copies))\n" },
+	.state_bytes = sizeof(struct repeated_copies),
+	.take = take,
+	.end = end,
+	.deinit = deinit
+};
