@@ -87,8 +87,8 @@ static void print_counts(const epp_anonymize_counts *counts)
 	char args[CLI_COUNTED_BYTES], keys[CLI_COUNTED_BYTES], notes[CLI_COUNTED_BYTES];
 
 	printf("kept: %s\n", cli_counted(counts->args_kept, "arg", args));
-	printf("replaced: %s, %s\n", cli_counted(counts->names, "name", args),
-	       cli_counted(counts->ids_dropped, "number", keys));
+	printf("replaced: %s, %s\n", cli_counted(counts->names_replaced, "name", args),
+	       cli_counted(counts->numbers_replaced, "number", keys));
 	printf("left out: %s with %s, %s; host, boot, time of day\n", cli_counted(counts->args_dropped, "arg", args),
 	       cli_counted(counts->keys_dropped, "key", keys), cli_counted(counts->notes_dropped, "note", notes));
 }

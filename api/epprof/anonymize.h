@@ -34,12 +34,12 @@ typedef struct epp_anonymize_options {
 typedef struct epp_anonymize_counts {
 	size_t struct_size; /* sizeof(epp_anonymize_counts) of the caller, who sets it */
 	uint64_t records;
-	uint64_t names;        /* names that were replaced, of events, threads, devices, processes and values of args */
-	uint64_t args_kept;    /* args of records, including those whose value was replaced */
-	uint64_t args_dropped; /* args of records that were left out: their key is unknown, or their value */
-	uint64_t keys_dropped; /* the number of different keys of these */
-	uint64_t notes_dropped; /* notes in the accounts of plugins */
-	uint64_t ids_dropped;   /* numbers of processes and threads, and handles of streams, that were renumbered */
+	uint64_t names_replaced;   /* different texts: names of events, threads, devices, processes; values of args */
+	uint64_t numbers_replaced; /* of processes and threads, and handles of streams */
+	uint64_t args_kept;        /* args of records, including those whose value was replaced */
+	uint64_t args_dropped;     /* args of records that were left out: their key is unknown, or their value */
+	uint64_t keys_dropped;     /* the number of different keys of these */
+	uint64_t notes_dropped;    /* notes in the accounts of plugins */
 } epp_anonymize_counts;
 
 /* Writes the readable part of `trace`, as epp_trace_recover does, into the file `path`, unpacked and anonymised.  Before

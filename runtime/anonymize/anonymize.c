@@ -33,7 +33,7 @@ epp_status *anonymize_word(struct anonymize *a, const char *prefix, const char *
 
 	if (!words_of(&a->words, text, bytes, letters))
 		return epp_status_no_memory();
-	a->counts.names += a->words.texts.count - known;
+	a->counts.names_replaced += a->words.texts.count - known;
 	int count = snprintf(made, sizeof(made), "%s_%s%s", prefix, letters, suffix);
 	word->bytes = (uint32_t)count;
 	word->text = reader_text(reader_impl(a->reader), made, word->bytes);
@@ -136,7 +136,7 @@ static epp_status *collect_numbers(struct anonymize *a)
 	}
 	ranks_sort(&a->ids);
 	ranks_sort(&a->streams);
-	a->counts.ids_dropped = a->ids.count + a->streams.count;
+	a->counts.numbers_replaced = a->ids.count + a->streams.count;
 	return NULL;
 }
 

@@ -34,8 +34,10 @@ struct anonymize_ranks {
 	size_t count, room;
 };
 
-/* Values of args that were replaced already. */
-#define ANONYMIZE_VALUES_MAX 65536u /* of each use; more are replaced again each time */
+/* Values of args that were replaced already.  There is room for this many different ones of each use, as for names; more
+ * are left out. */
+#define ANONYMIZE_VALUES_MAX TRACE_WRITER_MERGED_NAMES_MAX
+#define ANONYMIZE_VALUES_BYTES_MAX TRACE_WRITER_MERGED_TEXT_BYTES_MAX
 struct anonymize_value {
 	const char *text; /* NULL: left out */
 	uint32_t bytes;

@@ -265,9 +265,10 @@ static epp_status *value_of(struct anonymize *a, enum allowed_use use, const cha
 		*to = values->to[number];
 		return NULL;
 	}
-	EPP_TRY(make_value(a, use, text, bytes, to));
-	if (values->from.count >= ANONYMIZE_VALUES_MAX)
+	*to = (struct anonymize_value){ 0 };
+	if (values->from.count >= ANONYMIZE_VALUES_MAX || values->from.bytes_count + bytes > ANONYMIZE_VALUES_BYTES_MAX)
 		return NULL;
+	EPP_TRY(make_value(a, use, text, bytes, to));
 	if (!array_reserve(&values->to, &values->to_room, values->from.count + (size_t)1, sizeof(*values->to)) ||
 	    !string_table_add(&values->from, text, bytes, &number))
 		return epp_status_no_memory();
@@ -384,11 +385,11 @@ static epp_status *take_own(struct anonymize *a, const struct codec_record *reco
 	return NULL;
 }
 
-static bool is_own(const struct anonymize *a, const struct codec_record *record, uint32_t key)
+/* The meaning of the reserved keys is their number, whatever text a file gives them; the output has the usual texts. */
+static bool is_own(const struct codec_record *record, uint32_t key)
 {
-	return (EPF_BITS_KIND(record->bits) == EPF_COUNTER && key == record->name) ||
-	       ((key == EPF_NAME_PARENT || key == EPF_NAME_SUBMIT || key == EPF_NAME_QUEUE || key == EPF_NAME_VALUE) &&
-	        is_reserved(&a->old_names[key], key));
+	return key == EPF_NAME_PARENT || key == EPF_NAME_SUBMIT || key == EPF_NAME_QUEUE || key == EPF_NAME_VALUE ||
+	       (EPF_BITS_KIND(record->bits) == EPF_COUNTER && key == record->name);
 }
 
 static epp_status *take_args(struct anonymize *a, const struct codec_record *record, uint32_t *used)
@@ -404,7 +405,7 @@ static epp_status *take_args(struct anonymize *a, const struct codec_record *rec
 		if (arg.key < a->old_names_count && *used + NUMBER_SLOTS < SLOTS_MAX) {
 			if (!a->keys_known[arg.key])
 				EPP_TRY(learn_key(a, arg.key));
-			if (is_own(a, record, arg.key))
+			if (is_own(record, arg.key))
 				EPP_TRY(take_own(a, record, &arg, used, &is_kept));
 			else if (a->keys[arg.key])
 				EPP_TRY(take_known(a, &arg, used, &is_kept));

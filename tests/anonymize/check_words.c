@@ -107,7 +107,7 @@ START_TEST(two_texts_never_have_the_same_word)
 {
 	enum { COUNT = 20000 };
 	struct words words;
-	char **made = calloc(COUNT, sizeof(*made)), text[16], letters[WORD_LETTERS_MAX + 1];
+	char **made = calloc(COUNT, sizeof(*made)), text[24], letters[WORD_LETTERS_MAX + 1];
 
 	words_letters_count = 1;
 	words_init(&words, key_text, sizeof(key_text));

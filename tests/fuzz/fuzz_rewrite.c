@@ -1,6 +1,7 @@
 /* Traces rewritten: recovered, then packed, anonymised, and merged with another one.  What was written must open; if the
  * recovered trace is valid, then the packed and the anonymised one are valid too, with as many events, and so is the
- * merged one.  No text may survive the anonymising. */
+ * merged one.  Anonymising may refuse a trace in which a text is an allowed one and the bytes that stand around it in the
+ * file. */
 #include "epprof/anonymize.h"
 #include "epprof/merge.h"
 #include "epprof/trace_writer.h"
@@ -47,7 +48,6 @@ static epp_status *anonymize(const char *from, const char *to)
 
 	FUZZ_MUST(!status);
 	status = epp_trace_anonymize(trace, to, &options, NULL, NULL, NULL);
-	FUZZ_MUST(epp_status_code(status) != EPP_LOSSY);
 	epp_trace_close(trace);
 	return status;
 }
@@ -85,7 +85,7 @@ static void run(const uint8_t *bytes, size_t count)
 			FUZZ_MUST((inspect(packed, &after) == 0 && before == after) || !is_valid);
 		epp_status_destroy(status);
 		status = anonymize(recovered, anonymized);
-		FUZZ_MUST(!status || !is_valid);
+		FUZZ_MUST(!status || !is_valid || epp_status_code(status) == EPP_LOSSY);
 		if (!status)
 			FUZZ_MUST((inspect(anonymized, &after) == 0 && before == after) || !is_valid);
 		epp_status_destroy(status);

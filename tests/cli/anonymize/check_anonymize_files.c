@@ -170,6 +170,39 @@ START_TEST(texts_are_found)
 }
 END_TEST
 
+/* The file is read in pieces: a text lies before, behind and across a border, and begins or ends the file. */
+START_TEST(texts_are_found_at_any_byte)
+{
+	enum { BYTES = 3 << 20, LONG = EPF_NAME_BYTES_MAX };
+	const char *path = check_path("before.epp");
+	char *file = calloc(1, BYTES), *text = calloc(1, LONG + 1);
+	size_t bytes = _i ? LONG : 23;
+	const off_t border = 1 << 20, first[] = { 0, border - (off_t)bytes - 12, border - 12, 2 * border - (off_t)bytes,
+		                                  BYTES - (off_t)bytes };
+
+	for (size_t i = 0; i < BYTES; i++)
+		file[i] = (char)random_below(256);
+	for (size_t i = 0; i < bytes; i++)
+		text[i] = (char)('a' + random_below(26));
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++) {
+		for (off_t at = first[i]; at < first[i] + 20 && at + (off_t)bytes <= BYTES; at += i ? 3 : 1) {
+			FILE *out = fopen(path, "w");
+			MUST(out && fwrite(file, 1, BYTES, out) == BYTES && fseek(out, at, SEEK_SET) == 0);
+			MUST(fwrite(text, 1, bytes, out) == bytes && fclose(out) == 0);
+			epp_status *status = search(path, text);
+			MUST(epp_status_code(status) == EPP_LOSSY);
+			char expected[64];
+			snprintf(expected, sizeof(expected), "at byte %lld ", (long long)at);
+			ck_assert_msg(strstr(epp_status_message(status), expected) != NULL, "%lld: %s", (long long)at,
+			              epp_status_message(status));
+			epp_status_destroy(status);
+		}
+	}
+	free(file);
+	free(text);
+}
+END_TEST
+
 static epp_status *write_block(void *user, struct epp_trace_writer *writer, const struct reader_decoded *decoded)
 {
 	(void)user, (void)writer, (void)decoded;
@@ -325,6 +358,7 @@ static Suite *anonymize_files_suite(void)
 	tcase_add_test(tests, a_trace_that_was_cut);
 	tcase_add_loop_test(tests, what_sessions_recorded, 0, 2);
 	tcase_add_test(tests, texts_are_found);
+	tcase_add_loop_test(tests, texts_are_found_at_any_byte, 0, 2);
 	tcase_add_test(tests, what_is_found_leaves_no_file);
 	tcase_add_test(tests, keys_and_options);
 	tcase_add_test(tests, outputs);
