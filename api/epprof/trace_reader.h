@@ -88,6 +88,10 @@ typedef struct epp_trace_run {
 	uint32_t reserved;
 	uint64_t page_faults; /* page faults of threads while they recorded, including the program's own; only of threads
 	                    that recorded more than their first 2 KiB */
+	uint64_t event_cost_ps; /* picoseconds: the time that begin and end of an event without args took, measured in
+	                           this process on a thread without other work; 0: not measured */
+	uint64_t write_cpu_ns;  /* CPU time of writing the events of this run so far, without what recording threads of
+	                           a lossless session write themselves */
 } epp_trace_run;
 
 /* Returns 0 beyond the last, and if struct_size is not set. */

@@ -69,6 +69,9 @@ static void print_runs(const struct info *info)
 		printf("%s    {\"run\": %u, \"start_ns\": %" PRId64 ", \"start_unix_ns\": \"%" PRId64
 		       "\", \"source\": %u, \"faults\": %" PRIu64,
 		       i ? ",\n" : "\n", run.run, run.start_ns, run.start_unix_ns, run.source, run.page_faults);
+		if (run.event_cost_ps)
+			printf(", \"event_cost_ps\": %" PRIu64 ", \"write_cpu_ns\": %" PRIu64, run.event_cost_ps,
+			       run.write_cpu_ns);
 		if (run.ended)
 			printf(", \"end_ns\": %" PRId64, run.end_ns);
 		printf("}");

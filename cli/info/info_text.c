@@ -46,7 +46,44 @@ static void print_clock(const struct info *info)
 	cli_print("\n");
 }
 
-static void print_head(const struct info *info)
+/* In a merged trace each process has its own cost. */
+static uint64_t event_cost_ps(const struct info *info, uint32_t source)
+{
+	epp_trace_run run = { .struct_size = sizeof(run) };
+
+	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++)
+		if (run.source == source && run.event_cost_ps)
+			return run.event_cost_ps;
+	return 0;
+}
+
+/* Prints what recording cost, if it was measured. */
+static epp_status *print_cost(const struct info *info)
+{
+	char events_text[CLI_COUNTED_BYTES], sum[CLI_NUMBER_BYTES], each[CLI_NUMBER_BYTES], writing[CLI_NUMBER_BYTES];
+	epp_trace_run run = { .struct_size = sizeof(run) };
+	uint64_t write_ns = 0, events = 0, count = epp_trace_ledger_count(info->trace);
+	double cost_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+		epp_status *status = epp_trace_ledger_at(info->trace, i, &account);
+		if (status)
+			return status;
+		uint64_t each_ps = account.track ? event_cost_ps(info, account.source) : 0;
+		events += each_ps ? account.emitted : 0;
+		cost_ns += (double)account.emitted * (double)each_ps / 1000;
+	}
+	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++)
+		write_ns += run.write_cpu_ns;
+	if (events)
+		cli_print("cost      about %s for %s of threads, %s each without args; %s of CPU time to write\n",
+		          cli_duration(cost_ns, sum), cli_counted(events, "event", events_text),
+		          cli_duration(cost_ns / (double)events, each), cli_duration((double)write_ns, writing));
+	return NULL;
+}
+
+static epp_status *print_head(const struct info *info)
 {
 	const epp_trace_info *trace = epp_trace_get_info(info->trace);
 	char number[CLI_NUMBER_BYTES], counted[CLI_COUNTED_BYTES];
@@ -77,6 +114,9 @@ static void print_head(const struct info *info)
 			cli_print(" (%.1f bytes each)", (double)bytes / (double)trace->records_count);
 	}
 	cli_print("\n");
+	epp_status *status = print_cost(info);
+	if (status)
+		return status;
 	if (trace->recovered_records_count)
 		cli_print("recovered %s of them from the window of the ended process\n",
 		          cli_count(trace->recovered_records_count, number));
@@ -86,6 +126,7 @@ static void print_head(const struct info *info)
 		cli_print(
 		    "note      recorded without a shared window: a kill would have lost events that were not yet written\n");
 	accounts_print_warnings(&info->accounts, "");
+	return NULL;
 }
 
 static void print_more(const struct info *info, size_t count)
@@ -256,7 +297,9 @@ static epp_status *print_ledger(const struct info *info)
 
 epp_status *info_print_text(const struct info *info)
 {
-	print_head(info);
+	epp_status *status = print_head(info);
+	if (status)
+		return status;
 	print_sources(info);
 	print_runs(info);
 	print_tracks(info);

@@ -37,7 +37,7 @@ struct record_estimate {
 /* The figures of a session. */
 struct sampled {
 	long long pid;
-	uint64_t session, events, bytes;
+	uint64_t session, events, bytes, event_cost_ps, write_cpu_ns;
 };
 
 struct sample {
@@ -58,8 +58,12 @@ static void add_sessions(const struct record_estimate *estimate, const struct ct
 		if (strncmp(ctl_field(line, "output"), estimate->folder, strlen(estimate->folder)) != 0 ||
 		    strcmp(ctl_field(line, "state"), "recording") != 0)
 			continue;
-		sample->sessions[sample->count++] = (struct sampled){ socket->pid, ctl_number(line, "session"),
-			                                              ctl_kept_events(line), ctl_number(line, "bytes") };
+		sample->sessions[sample->count++] = (struct sampled){ .pid = socket->pid,
+			                                              .session = ctl_number(line, "session"),
+			                                              .events = ctl_kept_events(line),
+			                                              .bytes = ctl_number(line, "bytes"),
+			                                              .event_cost_ps = ctl_number(line, "event_cost_ps"),
+			                                              .write_cpu_ns = ctl_number(line, "write_cpu_ns") };
 	}
 	/* A process that does not answer, or has ended, has no part in the estimate. */
 	epp_status_destroy(status);
@@ -94,18 +98,23 @@ static const struct sampled *find(const struct sample *sample, const struct samp
 static void print_line(const struct record_estimate *estimate, const struct sample *first, const struct sample *second)
 {
 	char events_text[CLI_COUNTED_BYTES], bytes_text[CLI_NUMBER_BYTES], ring[CLI_NUMBER_BYTES], held[CLI_NUMBER_BYTES];
-	double seconds = (double)(second->ns - first->ns) / 1e9, events = 0, bytes = 0;
+	double seconds = (double)(second->ns - first->ns) / 1e9, events = 0, bytes = 0, cost_ns = 0;
 
 	for (size_t i = 0; i < second->count; i++) {
 		const struct sampled *now = &second->sessions[i], *before = find(first, now);
 		double more = (double)now->events - (before ? (double)before->events : 0);
 		uint64_t grown = now->bytes - (before && before->bytes <= now->bytes ? before->bytes : 0);
 		events += more > 0 ? more : 0;
+		if (now->write_cpu_ns && (!before || before->write_cpu_ns <= now->write_cpu_ns))
+			cost_ns += more * (double)now->event_cost_ps / 1000 +
+			           (double)(now->write_cpu_ns - (before ? before->write_cpu_ns : 0));
 		bytes += grown >= BYTES_LEAST ? (double)grown : more * RECORD_BYTES;
 	}
 	cli_counted((uint64_t)(events / seconds), "event", events_text);
 	fprintf(stderr, "epprof: %s a second, about %s an hour", events_text,
 	        cli_bytes((uint64_t)(bytes / seconds * 3600), bytes_text));
+	if (cost_ns > 0)
+		fprintf(stderr, " and %.2g %% of a processor", cost_ns / (seconds * 1e7));
 	if (estimate->ring_bytes && bytes > 0)
 		fprintf(
 		    stderr, "; the ring of %s a process holds about the last %s", cli_bytes(estimate->ring_bytes, ring),

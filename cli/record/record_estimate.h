@@ -10,8 +10,8 @@ struct record_estimate; /* record_estimate.c */
  * Ownership: record_estimate_destroy; the folder is copied. */
 struct record_estimate *record_estimate_create(const char *folder, uint64_t ring_bytes);
 /* Starts a thread that asks these processes for their figures, as `epprof ctl status` does.  One second after the first
- * of them has begun to record, it prints a line on standard error: events a second, bytes an hour and how long a time a
- * ring holds.  There is no line if the processes cannot be controlled, or the thread cannot be started.  Signals are not
+ * of them has begun to record, it prints a line on standard error: events a second, bytes an hour, the cost and how long a
+ * time a ring holds.  There is no line if the processes cannot be controlled, or the thread cannot be started.  Signals are not
  * delivered to the thread.  Call it after the program's fork.  NULL does nothing. */
 void record_estimate_start(struct record_estimate *estimate);
 /* Stops the thread.  NULL does nothing. */

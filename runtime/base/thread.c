@@ -58,3 +58,10 @@ int64_t thread_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * (int64_t)NS_PER_SECOND + now.tv_nsec;
 }
+
+int64_t thread_cpu_ns(void)
+{
+	struct timespec used;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (int64_t)used.tv_sec * (int64_t)NS_PER_SECOND + used.tv_nsec;
+}

@@ -19,5 +19,7 @@ struct timespec thread_deadline(uint64_t ns);
 
 /* Now, in ns of CLOCK_MONOTONIC. */
 int64_t thread_now_ns(void);
+/* The CPU time of the calling thread. */
+int64_t thread_cpu_ns(void);
 
 #endif

@@ -202,7 +202,9 @@ struct epf_live {
                                    * of producer i */
 	uint64_t dropped_lost[EPF_PRODUCER_COUNT];
 	uint64_t extents_used[EPF_LOG_EXTENTS]; /* of the further pieces, as log_used */
-	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 3 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8];
+	uint64_t event_cost_ps;                 /* as in struct epf_run */
+	uint64_t write_cpu_ns;
+	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 5 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8];
 };
 #define EPF_LIVE_RECORDING 1u
 #define EPF_LIVE_LOG_FULL 2u /* a definition in no block did not fit into the log: a kill loses its name */
@@ -498,7 +500,11 @@ struct epf_run {
 	struct epf_host_pair start;
 	struct epf_host_pair end;
 	uint64_t faults; /* as in the live page */
+	/* What recording cost; both 0 in older files. */
+	uint64_t event_cost_ps; /* begin and end of an event without args, measured in that process; 0: not measured */
+	uint64_t write_cpu_ns; /* CPU time of writing the run's events: of the helper, and of the thread that ended the run */
 };
+#define EPF_RUN_BYTES_MIN offsetof(struct epf_run, event_cost_ps)
 
 _Static_assert(sizeof(struct epf_source) == 256, "source");
 _Static_assert(sizeof(struct epf_live) == EPF_PAGE_BYTES, "live");

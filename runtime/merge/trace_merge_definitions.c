@@ -135,7 +135,9 @@ static struct epf_run run_of(const struct trace_merge *merge, const struct merge
 		                 .first_id = run->first_id,
 		                 .start = bring_on(merge, input, run->start.ticks, run->start.half_width_ticks),
 		                 .end = bring_on(merge, input, last, run->end.half_width_ticks),
-		                 .faults = run->faults };
+		                 .faults = run->faults,
+		                 .event_cost_ps = run->event_cost_ps,
+		                 .write_cpu_ns = run->write_cpu_ns };
 }
 
 struct numbered_run {

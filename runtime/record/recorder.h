@@ -98,6 +98,11 @@ uint64_t recorder_id_block(void);
 void recorder_setup(void);
 void recorder_fork_child(void);
 
+/* Returns the time that begin and end of an event without args take on this machine, in picoseconds; 0 if it cannot be
+ * measured. The first call in a process measures it, in some 50 us.
+ * Thread: one that records no events, the helper. */
+uint64_t event_cost_ps(void);
+
 static inline bool recorder_is_closed(const struct recorder *recorder)
 {
 	return LOAD_RELAXED(&recorder->closed);

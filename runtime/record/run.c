@@ -243,6 +243,7 @@ int64_t session_visit(struct helper_client *client)
 	if (state == SESSION_DRAINING) {
 		release = finish_run(session);
 	} else {
+		STORE_RELAXED(&session->storage.window.live->event_cost_ps, event_cost_ps());
 		calls_watch(session);
 		next_ns = drain_and_grow(&session->storage);
 	}

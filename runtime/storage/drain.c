@@ -14,6 +14,7 @@
 
 #include "base/atomics.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "codec/codec.h"
 #include "format/format_slot.h"
 #include "storage/drop_region.h"
@@ -396,6 +397,7 @@ void drain_begin_run(struct storage *storage, const struct epf_host_pair *start,
 	live->run_start = *start;
 	STORE_RELAXED(&live->run_end_ticks, 0);
 	STORE_RELAXED(&live->faults, 0);
+	STORE_RELAXED(&live->write_cpu_ns, 0);
 	live->run_first_id = first_id;
 	STORE_RELEASE(&live->run, live->run + 1);
 	__atomic_fetch_or(&live->flags, EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
@@ -455,6 +457,13 @@ unsigned drain_visit(struct storage *storage)
 	return visit(storage, false);
 }
 
+/* Counts the CPU time that the calling thread has used since `from_ns`. */
+static void count_cpu(struct storage *storage, int64_t from_ns)
+{
+	struct epf_live *live = storage->window.live;
+	STORE_RELAXED(&live->write_cpu_ns, live->write_cpu_ns + (uint64_t)(thread_cpu_ns() - from_ns));
+}
+
 static void finish_run(struct storage *storage, uint32_t producers_count)
 {
 	struct epf_live *live = storage->window.live;
@@ -471,6 +480,8 @@ static void finish_run(struct storage *storage, uint32_t producers_count)
 	struct epf_run run = { .run = live->run, .first_id = live->run_first_id, .start = live->run_start };
 	clock_pair_read(&run.end);
 	run.faults = LOAD_RELAXED(&live->faults);
+	run.event_cost_ps = live->event_cost_ps;
+	run.write_cpu_ns = live->write_cpu_ns;
 	memcpy(payload, &run, sizeof(run));
 	storage->drain.ledger_due |= append_plain(storage, EPF_BLOCK_RUN, sizeof(run)) != 0;
 	__atomic_fetch_and(&live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
@@ -478,13 +489,16 @@ static void finish_run(struct storage *storage, uint32_t producers_count)
 
 void drain_finish_run(struct storage *storage, uint32_t producers_count)
 {
+	int64_t began_ns = thread_cpu_ns();
 	visit(storage, true);
+	count_cpu(storage, began_ns);
 	finish_run(storage, producers_count);
 }
 
 int64_t drain_and_grow(struct storage *storage)
 {
 	struct drain *drain = &storage->drain;
+	int64_t began_ns = thread_cpu_ns();
 	bool grown = chunks_grow_if_short(&storage->chunks, storage->writer.error != 0);
 	unsigned emptied = drain_visit(storage);
 	STORE_RELAXED(&storage->chunks.free_at_visit, LOAD_RELAXED(&storage->chunks.free));
@@ -494,6 +508,7 @@ int64_t drain_and_grow(struct storage *storage)
 		drain->populate_at = window_populate(&storage->window, drain->populate_at);
 		drain->populate_due_ticks = now + clock_ticks_per_second() / POPULATE_PER_SECOND;
 	}
+	count_cpu(storage, began_ns);
 	if (emptied || grown)
 		return 0;
 	return drain->quiet_visits < QUIET_VISITS_BEFORE_IDLE ? BUSY_SLEEP_NS : IDLE_SLEEP_NS;

@@ -563,9 +563,9 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 		impl->producers_number = reader_ring_number(impl);
 		return define_producers(impl, block->slot, payload, bytes / sizeof(*reader->producers), offset);
 	case EPF_BLOCK_RUN:
-		if (bytes >= sizeof(struct epf_run)) {
-			struct epf_run run;
-			memcpy(&run, payload, sizeof(run));
+		if (bytes >= EPF_RUN_BYTES_MIN) {
+			struct epf_run run = { 0 };
+			memcpy(&run, payload, bytes < sizeof(run) ? bytes : sizeof(run));
 			return define_run(impl, &run, offset);
 		}
 		reader_find(impl, EPP_ERROR, offset, "a run has an invalid size of %zu bytes", bytes);

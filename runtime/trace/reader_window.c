@@ -165,6 +165,8 @@ static epp_status *take_run(struct reader_impl *impl)
 	                     offsetof(struct epf_live, log_used) - offsetof(struct epf_live, run_first_id)));
 	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, faults), &reader->live.faults,
 	                     sizeof(reader->live.faults)));
+	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, event_cost_ps),
+	                     &reader->live.event_cost_ps, 2 * sizeof(uint64_t)));
 	for (size_t i = 0; i < reader->runs_count; i++)
 		known = known || reader->runs[i].run == reader->live.run;
 	if (!array_reserve_zeroed(&reader->runs, &impl->runs_capacity, reader->runs_count + 1, sizeof(*reader->runs)))
@@ -173,7 +175,9 @@ static epp_status *take_run(struct reader_impl *impl)
 		reader->runs[reader->runs_count++] = (struct epf_run){ .run = reader->live.run,
 			                                               .first_id = reader->live.run_first_id,
 			                                               .start = reader->live.run_start,
-			                                               .faults = reader->live.faults };
+			                                               .faults = reader->live.faults,
+			                                               .event_cost_ps = reader->live.event_cost_ps,
+			                                               .write_cpu_ns = reader->live.write_cpu_ns };
 	return NULL;
 }
 

@@ -42,6 +42,8 @@ int epp_trace_run_at(const epp_trace *trace, size_t index, epp_trace_run *run)
 	made.source = found->source;
 	made.start_unix_ns = found->start.realtime_ns;
 	made.page_faults = found->faults;
+	made.event_cost_ps = found->event_cost_ps;
+	made.write_cpu_ns = found->write_cpu_ns;
 	if (zero && found->start.ticks)
 		made.start_ns = (int64_t)((uint64_t)found->start.monotonic_ns - (uint64_t)zero->monotonic_ns);
 	if (zero && found->end.ticks) {

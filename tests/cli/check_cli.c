@@ -341,7 +341,36 @@ START_TEST(info_tells_what_a_trace_is)
 	ck_assert_ptr_nonnull(strstr(run.out, "41 no buffer"));
 	ck_assert_ptr_nonnull(strstr(run.out, "Accelerator 0"));
 	ck_assert_ptr_null(strstr(run.out, " \n"));
+	/* It was not measured. */
+	ck_assert_ptr_null(strstr(run.out, "\ncost "));
 	command_free(&run);
+}
+END_TEST
+
+START_TEST(info_tells_what_recording_cost)
+{
+	struct epp_builder *b = builder_create();
+	struct epf_run run = { .run = 2,
+		               .start = { .ticks = BUILDER_START + 1000, .monotonic_ns = 1000, .realtime_ns = 1000 },
+		               .end = { .ticks = BUILDER_START + 2000, .monotonic_ns = 2000, .realtime_ns = 2000 },
+		               .event_cost_ps = 25000,
+		               .write_cpu_ns = 4000000 };
+	uint32_t thread = builder_thread(b, "main", 1);
+
+	for (uint64_t i = 0; i < 3; i++)
+		builder_event(b, thread, BUILDER_START + 100 * i, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
+	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof(run) }, &run);
+	char *path = check_path("cost.epp");
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	struct command command = command_run(NULL, "info", path, NULL);
+	ck_assert_msg(strstr(command.out, "\ncost      about 75 ns for 3 events of threads, 25 ns each without args; "
+	                                  "4.00 ms of CPU time to write\n") != NULL,
+	              "%s", command.out);
+	command_free(&command);
+	command = command_run(NULL, "info", "--format", "json", path, NULL);
+	ck_assert_ptr_nonnull(strstr(command.out, "\"event_cost_ps\": 25000, \"write_cpu_ns\": 4000000"));
+	command_free(&command);
 }
 END_TEST
 
@@ -415,6 +444,7 @@ static Suite *cli_suite(void)
 	tcase_add_test(results, strict_tells_of_losses);
 	tcase_add_test(results, validate_finds_damage);
 	tcase_add_test(results, info_tells_what_a_trace_is);
+	tcase_add_test(results, info_tells_what_recording_cost);
 	tcase_add_test(results, the_help_of_info_explains_every_reason);
 	tcase_add_test(results, hostile_names_do_no_harm);
 	suite_add_tcase(suite, results);

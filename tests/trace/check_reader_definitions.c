@@ -146,6 +146,34 @@ START_TEST(runs_pairs_and_sources)
 }
 END_TEST
 
+/* Runs of older files end before what recording cost; those of later ones may have more. */
+START_TEST(runs_of_other_versions)
+{
+	struct {
+		struct epf_run run;
+		uint64_t more;
+	} run = { .run = {
+		      .run = 1, .start = { .ticks = BUILDER_START }, .faults = 3, .event_cost_ps = 4, .write_cpu_ns = 5 } };
+	const uint32_t bytes[] = { EPF_RUN_BYTES_MIN - 8, EPF_RUN_BYTES_MIN, sizeof(run.run), sizeof(run) };
+	struct epp_builder *b = builder_create();
+	for (uint32_t i = 0; i < 4; i++) {
+		run.run.run = i + 2;
+		builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = bytes[i] }, &run);
+	}
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	for (uint32_t i = 1; i < 4; i++) {
+		epp_trace_run found = { .struct_size = sizeof(found) };
+		ck_assert_int_eq(epp_trace_run_at(trace, i, &found), 1);
+		ck_assert_uint_eq(found.run, i + 2);
+		ck_assert_uint_eq(found.page_faults, 3);
+		ck_assert_uint_eq(found.event_cost_ps, i == 1 ? 0 : 4);
+		ck_assert_uint_eq(found.write_cpu_ns, i == 1 ? 0 : 5);
+	}
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
 static Suite *definitions_suite(void)
 {
 	Suite *suite = suite_create("reader_definitions");
@@ -154,6 +182,7 @@ static Suite *definitions_suite(void)
 	tcase_add_test(cases, tracks);
 	tcase_add_test(cases, thousands_of_names_and_tracks);
 	tcase_add_test(cases, runs_pairs_and_sources);
+	tcase_add_test(cases, runs_of_other_versions);
 	suite_add_tcase(suite, cases);
 	return suite;
 }

@@ -62,7 +62,8 @@ static void put_session(FILE *answer, const struct session *session)
 	        state_of(session), thread_now_ns(), emitted(session));
 	for (unsigned reason = 0; reason < EPF_LOSS_COUNT; reason++)
 		fprintf(answer, "%s%" PRIu64, reason ? "," : "", session_lost(session, (epp_loss)reason));
-	fprintf(answer, "\tbytes=%" PRIu64 "\toutput=", bytes);
+	fprintf(answer, "\tbytes=%" PRIu64 "\tevent_cost_ps=%" PRIu64 "\twrite_cpu_ns=%" PRIu64 "\toutput=", bytes,
+	        LOAD_RELAXED(&window->live->event_cost_ps), LOAD_RELAXED(&window->live->write_cpu_ns));
 	put_value(answer, session->storage.path ? session->storage.path : "");
 	putc('\n', answer);
 }

@@ -581,11 +581,11 @@ static void expect_estimate(const char *option, const char *value, const char *t
 	ck_assert_msg(has_printed("err", text), "no '%s'", text);
 }
 
-START_TEST(the_size_is_estimated)
+START_TEST(size_and_cost_are_estimated)
 {
 	setenv("EPPROF_CONTROL", check_directory_path, 1);
-	expect_estimate("--max-bytes", "8M", " an hour; the ring of 8.0 MiB a process holds about the last ");
-	expect_estimate("--policy", "stream", " an hour\n");
+	expect_estimate("--max-bytes", "8M", " % of a processor; the ring of 8.0 MiB a process holds about the last ");
+	expect_estimate("--policy", "stream", " % of a processor\n");
 	EXPECT(0, "", "record", "--quiet", "--force", "-o", "a.epp", "--duration", "1500ms", self, "until the end", "0");
 }
 END_TEST
@@ -653,7 +653,7 @@ static Suite *record_suite(void)
 	tcase_add_test(tests, a_recording_that_begins_paused);
 	tcase_add_test(tests, events_are_selected_by_name);
 	tcase_add_test(tests, steps_are_selected_by_a_schedule);
-	tcase_add_test(tests, the_size_is_estimated);
+	tcase_add_test(tests, size_and_cost_are_estimated);
 	tcase_add_test(tests, mistakes_on_the_command_line);
 	tcase_add_test(tests, a_report_is_written_beside_the_trace);
 	suite_add_tcase(suite, tests);
