@@ -112,8 +112,8 @@ uint64_t bench_lost(epp_session *session);
 /* Starts a session in memory, with `profiler` attached if it is not NULL.  Returns NULL after it reported a failure. */
 epp_session *bench_session(struct bench *bench, OrtEpProfilerImpl *profiler);
 
-/* Creates a profiler of the kit for an epprof host, whose device clock is the system's clock.  Returns NULL after it
- * reported a failure. */
+/* Creates a profiler of the kit for an epprof host. Its device clock is the system's clock. On failure, reports it and
+ * returns NULL. */
 OrtEpProfilerImpl *bench_kit_profiler(struct bench *bench);
 
 /* A trace in a file without a name, which disappears with the process. */

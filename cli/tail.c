@@ -33,7 +33,7 @@ static const char
 /* The first part that is read, and how much larger each further one is. */
 #define PART_NS INT64_C(100000000)
 #define PART_GROWTH 8
-/* How far a poll looks back for events that come late: less if that would be too many events. */
+/* How far a poll looks back for events that come late, but over at most LOOK_BACK_EVENTS events. */
 #define LOOK_BACK_NS INT64_C(10000000000)
 #define LOOK_BACK_EVENTS 500000u
 #define POLL_NS INT64_C(200000000)

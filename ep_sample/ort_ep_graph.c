@@ -1,7 +1,7 @@
 /* Decides which nodes of a graph the EP claims, and compiles them.
  *
- * A node becomes one or two kernels (a Gemm with a bias becomes two): `x`, the matrix that they read, and an operand
- * for each kernel, with the shapes that the graph contains.  A kernel works on rows, so only the last dimensions of x
+ * A node becomes one or two kernels (a Gemm with a bias becomes two).  Kept of it are `x`, the matrix that they read, an
+ * operand for each kernel, and the shapes that the graph contains.  A kernel works on rows, so only the last dimensions of x
  * must be known.  GetCapability and Compile use the same code, so that each claimed node can be compiled.
  *
  * Nodes are fused if they form a path: the x of each node is the result of the previous node, and no other node uses

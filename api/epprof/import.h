@@ -31,9 +31,9 @@ typedef struct epp_import_options {
 	const volatile int *cancel; /* may be NULL; when it becomes non-zero, the import ends with EPP_CANCELLED
 	                               and leaves no file */
 	uint32_t overwrite;         /* 1: an existing output is replaced */
-	uint32_t beside_recording;  /* 1: the output will be added to a recording of the same process: the losses in
-	                               the kit's `epprof.lost` are left out if it has the arg `epprof.id`, because
-	                               the recording has counted them */
+	uint32_t beside_recording;  /* 1: the output will be added to a recording of the same process. The kit's
+	                             * `epprof.lost` events that have the arg `epprof.id` are left out, because the
+	                             * recording has counted these losses */
 } epp_import_options;
 
 typedef struct epp_import_counts {

@@ -53,9 +53,8 @@ EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EP
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_path_check(const char *path) EPP_MUST_CHECK;
 
-/* Called for each library that was examined, with the plugin, which the callee owns from here on, or with the reason
- * why it is none.
- * Ownership: path and failure are borrowed for the call. */
+/* Called for each library that was examined: with a plugin, which the function then owns, or with `failure`, which
+ * says why the library is not a plugin. Ownership: path and failure are valid only during the call. */
 typedef void (*epp_plugin_found_fn)(void *user, const char *path, epp_plugin *plugin, const epp_status *failure);
 
 /* Loads the plugins that PyTorch's tracing proposal would load: the files in KINETO_PLUGIN_PATH (colon-separated; of a

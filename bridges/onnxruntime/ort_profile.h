@@ -36,7 +36,7 @@ void ort_profile_open(struct ort_profile *profile);
 /* Finds the profile among the candidates, when ONNX Runtime has written it. `path`: a path of this process for it.
  * `*is_whole`: its end is there. False: it is not among the candidates, or this process has not opened them. */
 bool ort_profile_find(const struct ort_profile *profile, char path[ORT_PROFILE_PATH_BYTES], bool *is_whole);
-/* Closes all other candidates if the profile is found among them. */
+/* If the profile is among the candidates, closes all others. */
 void ort_profile_settle(struct ort_profile *profile);
 /* True if the profile has events of an EP that did not submit them to the collector. ONNX Runtime writes the events of
  * EPs after its own, so only the end of the profile is read. */

@@ -239,7 +239,8 @@ OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t i
 	return status;
 }
 
-/* The event's id is its start since the UNIX epoch, its timestamp the start since the start of the profile. */
+/* The event's id is its start time, in us since the UNIX epoch. Its timestamp is the same time since the start of the
+ * profile. */
 static void learn_beginning(struct ort_profilers *profilers, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	int64_t start_us = 0;

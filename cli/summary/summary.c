@@ -26,7 +26,7 @@ static const char help[] =
     "           submission; otherwise from the start of the host event, or from the end of the last wait inside\n"
     "           the host event, if that ended before the kernel started; calls: the same times of the kernels\n"
     "           that the call launched\n"
-    "  launched, on devices  calls: number of the device events that they caused, and sum of their durations\n"
+    "  launched, on devices  for calls: number of the device events that they caused, and sum of their durations\n"
     "  idle     streams: time without work, by cause.  unlaunched: until the host launched work; copy: while a\n"
     "           copy ran on the device; late: from then to the start of the work; unknown: the event that ended\n"
     "           the gap has no host event\n"

@@ -192,7 +192,7 @@ static bool is_type(const struct accumulator_line *type, const struct node_args 
 	       (!args->provider.text_bytes || memcmp(provider, args->provider.value.text, args->provider.text_bytes) == 0);
 }
 
-/* Finds or adds an operator type by its texts.  The key of a new line is its index, which is unique. */
+/* Finds the operator type with these texts, or adds it. The index of a new line is its key, because it is unique. */
 static struct accumulator_line *new_type(struct accumulator *accumulator, const struct node_args *args)
 {
 	struct accumulator_table *table = &accumulator->tables[EPP_BY_OP_TYPE];

@@ -16,7 +16,8 @@ bool array_grow(void *array_pointer, size_t *room, size_t count, size_t item_byt
 		larger = count;
 	if (larger > PTRDIFF_MAX / item_bytes)
 		return false;
-	/* The type of the caller's pointer is unknown, so the pointer is copied. */
+	/* The caller's pointer may have any object type, so it is copied as bytes: an access as `void *` would break
+	 * the rules of aliasing. */
 	memcpy(&array, array_pointer, sizeof(array));
 	array = reallocarray(array, larger, item_bytes);
 	if (!array)

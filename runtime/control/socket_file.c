@@ -20,7 +20,7 @@ static bool is_private(const char *folder)
 	return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-/* secure_getenv: a program that runs with more rights than its user is not controlled. */
+/* secure_getenv: a program with more rights than its user (setuid) gets no control socket. */
 static bool find_folder(char folder[FOLDER_BYTES])
 {
 	const char *setting = secure_getenv("EPPROF_CONTROL");

@@ -21,7 +21,7 @@ struct rows_process {
 	uint32_t pid;
 	uint32_t source;
 	int32_t producer;  /* of a device; -1: an operating system process */
-	const char *group; /* of a device; NULL: an operating system process */
+	const char *group; /* the device's group; NULL: a process of the operating system */
 	const char *name;
 	bool announced; /* for the writer: whether its name was written */
 };

@@ -1,8 +1,7 @@
-/* A file that becomes visible, complete, by rename: until atomic_file_commit there is no file under its name.
- *
- * It is written to a nameless file in the same directory (O_TMPFILE), which disappears if the process ends in any way.
- * On a file system without nameless files it is written to .NAME.PID.tmp. A file that is replaced keeps its permissions;
- * a new one has those of base/output_file.h. */
+/* A file that appears under its name only when it is complete, at atomic_file_commit. Until then an older file of that
+ * name stays as it is. The new one is written to a nameless file in the same directory (O_TMPFILE), which disappears
+ * however the process ends; on a file system without nameless files, to .NAME.PID.tmp. If a file is replaced, the new
+ * one gets its permissions, or else those of base/output_file.h. */
 #ifndef EPPROF_RUNTIME_FILES_ATOMIC_FILE_H
 #define EPPROF_RUNTIME_FILES_ATOMIC_FILE_H
 

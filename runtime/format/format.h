@@ -121,7 +121,8 @@ enum epf_relation {
 	EPF_RELATED_MONOTONIC = 2, /* by CLOCK_MONOTONIC of the same boot */
 	EPF_RELATED_REALTIME = 3,  /* by CLOCK_REALTIME; the offset between two machines' clocks is unknown */
 	EPF_RELATED_EVENTS = 4,    /* by events that both have */
-	EPF_RELATED_NOT = 5        /* not related: its first run starts at the file's start */
+	EPF_RELATED_NOT = 5        /* this source's clock has no known relation to the file's clock: its first run is
+	                            * placed at the file's start */
 };
 
 /* One machine and process that events come from. A merged file has several; ids are unique within one. Source 0 is in

@@ -178,7 +178,7 @@ static int on_boolean(void *user, int value)
 	return on_word(user, value ? "true" : "false");
 }
 
-/* Stores a number or a text that is not an arg. */
+/* Stores a value that is not part of the args: a number or a text. */
 static void take_value(struct json_events *json, const char *text, size_t bytes)
 {
 	if (at_member(json)) {

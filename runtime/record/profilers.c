@@ -1,8 +1,7 @@
-/* Attaches profilers to a session, and joins them as members.
- *
- * A member is valid until its session is released or it leaves, but both may happen at the same time, for example at
- * exit. A member therefore has no pointer into the session. The session is found through the registry; a release first
- * removes the member there and waits for threads that are using it. */
+/* Attaches profilers to a session, or adds them as members. A member is valid until its session is released or the
+ * member leaves; two threads may do these at the same time, for example at exit. A member therefore has no pointer to
+ * its session, but finds it through the registry. A release first removes the member from the registry, and then waits
+ * for the threads that still use it. */
 #include "record/profilers.h"
 
 #include <bsd/string.h>

@@ -137,7 +137,8 @@ void storage_close(struct storage *storage)
 	if (!storage->is_finished)
 		finish(storage);
 	close_window(storage);
-	/* A fork from here on must not close the descriptors of a struct that is gone. */
+	/* From here on the handler of a fork must not find `sync`: in the child it would close descriptors of a freed
+	 * struct. */
 	struct sync *sync = storage->sync;
 	storage->sync = NULL;
 	sync_end(sync);

@@ -135,7 +135,8 @@ void reader_decoded_deinit(struct reader_decoded *decoded)
 	*decoded = (struct reader_decoded){ 0 };
 }
 
-/* Tracks are sorted by number.  Most files number them 1, 2, ..., so that index is tried first. */
+/* Tracks are sorted by number. Most files number them 1, 2, 3, ..., and then track N is at index N - 1, which is tried
+ * first. */
 static size_t track_index(const struct reader *reader, uint32_t track)
 {
 	size_t low = 0, high = reader->tracks_count;

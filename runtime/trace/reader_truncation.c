@@ -25,7 +25,7 @@ static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
 	return NULL;
 }
 
-/* Detects a cut of a finished file: by its recorded size, or by an ending that a finished file cannot have. */
+/* Detects that a finished file was truncated: by its recorded size, or by an ending that a finished file cannot have. */
 static epp_status *judge_end(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;

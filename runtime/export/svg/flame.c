@@ -62,7 +62,7 @@ struct flame {
 #define MARGIN 20.0
 #define FRAME 19.0
 #define STEP 21.0
-/* Narrower frames are not drawn; in pixels. */
+/* Frames that are narrower than this number of pixels are not drawn. */
 #define NARROWEST 0.6
 /* Sizes of the fonts, as in svg_style, and of the picture's title. */
 #define FRAME_FONT 11.0

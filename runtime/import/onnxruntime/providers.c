@@ -8,7 +8,7 @@
 
 #define SAMPLES_MAX 64u
 #define CANDIDATES_MAX 1024u
-#define GUESSED_FROM 8u             /* number of samples for which candidates are made */
+#define GUESSED_FROM 8u             /* samples whose possible parents are tried */
 #define LOOKED_AT 64u               /* host events before and after a sample that are tried as its parent */
 #define UNKNOWN_HALF_WIDTH 1000000u /* us: used without any host event; one second is an arbitrary choice */
 #define LOOKED_AT_ANY 4096u         /* with any name */

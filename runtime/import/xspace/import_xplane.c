@@ -25,7 +25,7 @@
  * tracks that are not streams of a device, so that no work counts twice.  On a TPU the ops themselves are the events of
  * such a line. */
 
-/* XProf gives derived lines ids from this number on. */
+/* The first id that XProf gives to a derived line. */
 #define DERIVED_ID_FIRST INT64_C(0xdeadbeef)
 #define DERIVED_IDS 390
 

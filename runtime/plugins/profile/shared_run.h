@@ -21,7 +21,7 @@ struct shared_run;
 /* The data of a run. */
 struct shared_data {
 	struct profile_data xspace;
-	struct profile_data run_metadata; /* of the same work; read only if there is no XSpace */
+	struct profile_data run_metadata; /* RunMetadata of the same work: used only if there is no XSpace */
 };
 
 /* The functions of the ABI; one call at a time for each plugin. */

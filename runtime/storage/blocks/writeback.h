@@ -21,7 +21,7 @@ struct writeback *writeback_begin(int fd, uint64_t begin);
  * WRITEBACK_BEHIND_MAX. */
 void writeback_advance(struct writeback *writeback, uint64_t end);
 
-/* Ends the thread after its present call, without waiting. NULL does nothing. */
+/* Requests the thread's end after its present call, and does not wait for it. NULL does nothing. */
 void writeback_end(struct writeback *writeback);
 
 /* In a forked child, where the thread does not exist: closes the descriptor. NULL does nothing. */

@@ -1,8 +1,9 @@
 /* The log of definitions in the window. Tracks are appended under the session's lock, names under the lock of the
  * names, so the log has its own lock, which is always taken last.
  *
- * The drain cannot empty a piece that was appended to while the drain wrote its definitions. At full speed this always
- * happens, so a piece that is more than a quarter full is not used until the next visit, and another one is filled. */
+ * The log consists of pieces. The drain writes the definitions of a piece into a block and then empties the piece, but
+ * only if nothing was appended meanwhile. At full speed something always is; so a piece that is more than a quarter full
+ * takes no more until the drain's next visit, and another piece is filled instead. */
 #include "storage/window/definition_log.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Implements nesting.h.  In a lane no event ends after the one below it, so ended events are at the top, and the
- * events that enclose a new one are the lowest ones.  Nearly every track has one lane; the others are visited only
- * while they hold open events. */
+/* Implements nesting.h. Each lane is a stack of open events: none ends after the one below it. Events that have ended
+ * are therefore at the top, and what is left when they are removed encloses a new event. Nearly every track has one
+ * lane; the others are visited only while they hold open events. */
 #include "timeline/events/nesting.h"
 
 #include <stdlib.h>

@@ -478,7 +478,8 @@ static epp_status *append_ledger(struct epp_trace_writer *writer, const struct e
 	return trace_writer_append_payload(writer, EPF_BLOCK_LEDGER, entries, count * sizeof(*entries), sizeof(*entries));
 }
 
-/* Threads and custom tracks have their own ledger entries; a device's losses count for its producer, if it has one. */
+/* Threads and custom tracks have their own ledger entries. A device's losses are counted for its producer, if it has
+ * one, or else not at all. */
 static epp_status *write_ledger(struct epp_trace_writer *writer)
 {
 	const size_t room = writer->tracks_count < LEDGER_ENTRIES ? writer->tracks_count + 1u : LEDGER_ENTRIES;

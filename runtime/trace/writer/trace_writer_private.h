@@ -174,7 +174,7 @@ struct reader_impl;
 epp_status *trace_packer_create(struct epp_trace_writer *writer, struct reader_impl *impl, uint32_t records_most,
                                 struct trace_packer **packer) EPP_MUST_CHECK;
 void trace_packer_destroy(struct trace_packer *packer);
-/* Writes all records blocks and counts their records in the ledger. */
+/* Writes all blocks of records, and counts the records in the ledger. */
 epp_status *trace_packer_blocks(struct trace_packer *packer) EPP_MUST_CHECK;
 /* Writes one more block, given as rows. */
 epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_block *rows) EPP_MUST_CHECK;
