@@ -1,5 +1,5 @@
-/* Prepares strings for ONNX Runtime so that its profile is valid JSON and contains them unchanged.  Bytes that are
- * not UTF-8 become U+FFFD.
+/* Escapes strings for ONNX Runtime, if its version does not, so that its profile is valid JSON and contains them
+ * unchanged.  Bytes that are not UTF-8 become U+FFFD.
  *
  * Before 1.31, ONNX Runtime writes strings unescaped, so quotes, backslashes and control characters are escaped
  * here.  From 1.31 on, it escapes them itself.

@@ -1,4 +1,4 @@
-/* The environment of a recorded program. */
+/* The environment of a recorded program: the output, the preloaded library, the paths of Python's hooks. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

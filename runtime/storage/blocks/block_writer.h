@@ -1,4 +1,5 @@
-/* Appends blocks to a trace's segments: to the file behind the window, or to memory with the same offsets.
+/* Appends blocks to a trace's segments, up to the size limit: to the file behind the window, or to memory with the same
+ * offsets.
  *
  * The caller holds the session's drain lock, so there is one writer at a time. A block is contained in one segment.
  * After a partial write, the next append starts at the same offset, so a reader sees a block completely or not at all.
