@@ -1,5 +1,5 @@
-/* Finds the host events of a recording that caused the device events in ONNX Runtime's profile, or marks a device event
- * as ambiguous if several host events could be its cause.
+/* Finds the host events of a recording that caused the device events in ONNX Runtime's profile.  An event that several
+ * host events could have caused is ambiguous.
  *
  * A device event names the time at which its cause began; the host events are stored with these times too.  If several
  * threads began the same node in one microsecond, the thread decides, or else the fact that the other nodes had

@@ -157,7 +157,21 @@ static const char *cases_to_pass(const struct listed *listed)
 	return selected;
 }
 
-/* Expects that each case passed or was skipped. */
+/* The output from the first case on that did not pass. */
+static const char *from_failure(const char *out)
+{
+	static const char *const verdicts[] = { "\nfail ", "\ncrash ", "\nhang ", "\nwarning " };
+	const char *first = NULL;
+
+	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
+		const char *found = strstr(out, verdicts[i]);
+		if (found && (!first || found < first))
+			first = found;
+	}
+	return first ? first : out;
+}
+
+/* Expects that each case passed or was skipped.  Check cannot print more than some thousand characters. */
 static void expect_no_failure(pid_t pid, const char *what, size_t number)
 {
 	int code = command_wait(pid);
@@ -165,7 +179,8 @@ static void expect_no_failure(pid_t pid, const char *what, size_t number)
 	char *out = command_file(check_path("out%zu", number), &bytes),
 	     *err = command_file(check_path("err%zu", number), &bytes);
 
-	ck_assert_msg(code == 0 && strstr(out, " pass") && !strstr(out, "warning"), "%s: %s%s", what, out, err);
+	ck_assert_msg(code == 0 && strstr(out, " pass") && !strstr(out, "warning"), "%s: status %d: %.2000s%.1000s",
+	              what, code, from_failure(out), err);
 	free(out);
 	free(err);
 }
