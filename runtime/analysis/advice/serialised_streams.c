@@ -37,10 +37,10 @@ static struct device_streams *device_of(struct serialised_streams *found, uint32
 static bool add_pair(struct device_streams *device, const struct advice_event *event, int64_t ready_ns)
 {
 	int64_t start_ns = event->event->start_ns, last_ns = device->last_end_ns - device->last_start_ns;
-	int64_t gain_ns = device->last_end_ns - ready_ns;
 
 	if (device->is_paired || event->event->launch_ns == INT64_MIN || start_ns - device->last_end_ns > START_NS)
 		return false;
+	int64_t gain_ns = device->last_end_ns - ready_ns;
 	if (gain_ns > last_ns)
 		gain_ns = last_ns;
 	if (gain_ns > event->event->duration_ns)
