@@ -3,7 +3,8 @@
 
 Prints nanoseconds for each event, begin and end, without the loop; the least of many short turns, because other programs
 disturb the rest.  Beside it are viztracer's and PyTorch's ways to record an event of one's own, where these are installed.
-An event without args past its bound is marked SHORT.  Exit status: 1 if SHORT, else 0.
+"nothing records" is the least that a `with` of an object made in C costs.  An event past the bound is marked SHORT.  Exit
+status: 1 if SHORT, else 0.
 """
 import os
 import sys
@@ -49,6 +50,13 @@ def with_arg(turns):
             pass
 
 
+def with_args(turns):
+    event = epprof.event
+    for _ in turns:
+        with event("tokenize", batch=8, rows=16, text="abc"):
+            pass
+
+
 def begin_and_end(turns):
     begin, end = epprof.event_begin, epprof.event_end
     for _ in turns:
@@ -84,19 +92,20 @@ def torch_ns():
 def main():
     rows = [("event, nothing records", cost_ns(with_event))]
     with tempfile.TemporaryDirectory() as folder, epprof.session(folder + "/bench.epp", buffer_bytes=256 << 20) as session:
-        bounded = cost_ns(with_event)
-        rows += [("event", bounded), ("event with an arg", cost_ns(with_arg)), ("event_begin and event_end", cost_ns(begin_and_end))]
+        bounded = [("event", cost_ns(with_event)), ("event with an arg", cost_ns(with_arg)), ("event with 3 args", cost_ns(with_args)),
+                   ("event_begin and event_end", cost_ns(begin_and_end))]
         lost = session.lost()
+    rows += bounded
     for name, function in ("viztracer log_event", viztracer_ns), ("torch.profiler.record_function", torch_ns):
         try:
             rows.append((name, function()))
         except ImportError:
             pass
     for name, value in rows:
-        short = name == "event" and value > BOUND_NS
+        short = (name, value) in bounded and value > BOUND_NS
         print(f"{name:32} {value:8.0f} ns{f'   SHORT of {BOUND_NS}' if short else ''}")
     print(f"{'events lost':32} {lost:8}")
-    sys.exit(1 if bounded > BOUND_NS else 0)
+    sys.exit(1 if any(value > BOUND_NS for _, value in bounded) else 0)
 
 
 if __name__ == "__main__":
