@@ -224,7 +224,10 @@ $(LIBTRACE): $(call objects,$(TRACE) $(STATELESS)) $(LIBEPPROF) epprof.map
 BRIDGE_READING := $(O)/bridges/libreading.a
 HIDE_READING := -Wl,--exclude-libs,ALL
 LINK_BRIDGE = $(SHARED) -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $(1) $(3) $(BRIDGE_READING) $(HIDE_READING) \
-	-L$(BUILD) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath,$(2) -lepprof -Wl,--as-needed $(BASE_LIBS) -lm
+	-L$(BUILD) -Wl,-rpath,'$$ORIGIN' $(if $(filter $(LOADERS_FOLDERS),$(2)),,-Wl$(comma)-rpath$(comma)$(2)) -lepprof \
+	-Wl,--as-needed $(BASE_LIBS) -lm
+# The loader searches these folders by itself, and a package must not name them.
+LOADERS_FOLDERS := '/usr/lib' '/usr/lib64' '/usr/lib/%-linux-gnu'
 $(BRIDGE_READING): $(call objects,$(BRIDGE_TRACE) $(STATELESS))
 
 OBJECTS_libepprof_ort := $(call objects,$(ORT_BRIDGE))

@@ -162,7 +162,9 @@ class Panels {
 			columns.push({ title: "bytes", of: (line) => line.bytes, show: (line) => line.bytes === undefined ? "" : bytesText(line.bytes) },
 				{ title: "rate", of: rateOf, show: (line) => line.bytes_ns ? `${bytesText(rateOf(line))}/s` : "", hint: "bytes by the time of the copies that state them" });
 		return make("div", {}, new Table(columns, lines, { sorted: 2 }).element,
-			make("p", { class: "note" }, "Submit: API calls of the host that caused another event. Queue: from the start of the cause to the start on the device. Copies and fills (striped in the timeline) are recognised by the profiler's args, otherwise by their names: \u201ccopy in\u201d, \u201cupload\u201d, \u201ch2d\u201d, \u201chtod\u201d; \u201ccopy out\u201d, \u201cdownload\u201d, \u201cd2h\u201d, \u201cdtoh\u201d; \u201ccopy\u201d, \u201cmemcpy\u201d, \u201ctransfer\u201d; fill: \u201cmemset\u201d. All other device events are compute."));
+			make("p", { class: "note" }, "Submit: API calls of the host that caused another event. Queue: from the start of the cause to the start on the device. " +
+				"Copies and fills (striped in the timeline) are recognised by the profiler's args, otherwise by their names: " +
+				"\u201ccopy in\u201d, \u201cupload\u201d, \u201ch2d\u201d, \u201chtod\u201d; \u201ccopy out\u201d, \u201cdownload\u201d, \u201cd2h\u201d, \u201cdtoh\u201d; \u201ccopy\u201d, \u201cmemcpy\u201d, \u201ctransfer\u201d; fill: \u201cmemset\u201d. All other device events are compute."));
 	}
 
 	/* ---- the rows of the timeline ---- */
