@@ -74,7 +74,7 @@ KIT_FILES := $(addprefix $(BUILD)/kit/,ep_kit.c epprof_ep.h epprof_ep.hpp)
 CLOCKS := $(wildcard ep_kit/clocks/*.h)
 XSPACE_BRIDGES := $(BUILD)/libepprof_tf.so $(BUILD)/libepprof_pjrt.so
 BRIDGES := $(BUILD)/libepprof_ort.so $(XSPACE_BRIDGES)
-BRIDGE_PYTHON := $(addprefix $(BUILD)/python/,jax_plugins/epprof/__init__.py epprof_host.py epprof_tensorflow.py \
+BRIDGE_PYTHON := $(addprefix $(BUILD)/python/,jax_plugins/epprof/__init__.py epprof_host.py epprof_kineto.py epprof_tensorflow.py \
 	$(patsubst bridges/record/%,%,$(wildcard bridges/record/*/*.py)))
 # Python's package, which needs the headers of a Python; one build serves Python 3.10 and later.  A Python that is not
 # sanitized cannot load a module that is.
@@ -248,7 +248,7 @@ $(PRELOAD): $(OBJECTS_PRELOAD)
 	$(Q)$(CC) -shared -Wl,-z,defs -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # What the bridges have in Python, for PYTHONPATH; it finds the bridges above itself.
-vpath %.py bridges/jax:bridges/record:bridges/shared:bridges/tensorflow
+vpath %.py bridges/jax:bridges/pytorch:bridges/record:bridges/shared:bridges/tensorflow
 $(BRIDGE_PYTHON): $(BUILD)/python/%: %
 	$(Q)$(INSTALL) -D -m 644 $< $@
 
@@ -576,6 +576,8 @@ install: all $(PAGES)
 # bridges lie beside the libraries.
 WHEEL := $(BUILD)/wheel/epprof
 WHEEL_LIB := $(WHEEL)/lib
+# The bridge into PyTorch is compiled where the wheel is installed (epprof_kineto.py).
+WHEEL_KINETO := $(wildcard bridges/pytorch/*.cc bridges/pytorch/*.h bridges/shared/hosted_plugins.* api/epprof/*.h api/epprof/abi/*.h)
 
 wheel:
 	$(Q)python=$$(tests/interop/environment.py build ziglang) && $$python -m build --wheel --no-isolation --outdir dist .
@@ -589,6 +591,7 @@ wheel-tree: lib $(BRIDGES) $(PRELOAD) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHO
 	$(Q)$(foreach file,$(PYTHON_FILES:$(BUILD)/python/%=%),$(INSTALL) -m 644 $(BUILD)/python/$(file) $(WHEEL) &&) :
 	$(Q)$(foreach file,$(filter-out epprof_record/%,$(BRIDGE_PYTHON:$(BUILD)/python/%=%)),$(INSTALL) -D -m 644 $(BUILD)/python/$(file) $(BUILD)/wheel/$(file) &&) :
 	$(Q)$(foreach file,$(filter epprof_record/%,$(BRIDGE_PYTHON:$(BUILD)/python/%=%)),$(INSTALL) -D -m 644 $(BUILD)/python/$(file) $(WHEEL_LIB)/python/$(file) &&) :
+	$(Q)$(foreach file,$(WHEEL_KINETO),$(INSTALL) -D -m 644 $(file) $(WHEEL_LIB)/kineto/$(file) &&) :
 	$(Q)$(INSTALL) -m 644 packaging/wheel/epprof_command.py $(BUILD)/wheel
 	$(Q)$(INSTALL) -D -m 644 -t $(WHEEL)/kit $(KIT_FILES)
 	$(Q)$(INSTALL) -D -m 644 -t $(WHEEL)/kit/clocks $(CLOCKS)

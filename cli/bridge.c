@@ -17,7 +17,7 @@ static const struct {
 	{ "ort", "it is part of the installation" },
 	{ "tf", "it is part of the installation" },
 	{ "pjrt", "it is part of the installation" },
-	{ "kineto", "build it with 'make kineto TORCH=...', then run 'make install'" },
+	{ "kineto", "'make kineto TORCH=...' and 'make install' build it; of a wheel, 'import epprof_kineto' does" },
 };
 #define BRIDGES_COUNT (sizeof bridges / sizeof *bridges)
 

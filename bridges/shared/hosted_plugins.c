@@ -1,7 +1,7 @@
 /* Loads the plugins that a bridge hosts. */
 #include "hosted_plugins.h"
 
-#include <bsd/string.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "epprof/profiler.h"
@@ -28,8 +28,8 @@ static void remember_hung(const char *path, const char *note)
 	const char *slash = strrchr(path, '/');
 	if (hung.count == HUNG_MAX)
 		return;
-	strlcpy(hung.all[hung.count].label, slash ? slash + 1 : path, sizeof(hung.all[0].label));
-	strlcpy(hung.all[hung.count++].note, note, sizeof(hung.all[0].note));
+	snprintf(hung.all[hung.count].label, sizeof(hung.all[0].label), "%s", slash ? slash + 1 : path);
+	snprintf(hung.all[hung.count++].note, sizeof(hung.all[0].note), "%s", note);
 }
 
 static epp_status *load(const char *path, epp_plugin **plugin)

@@ -64,7 +64,8 @@ class Wheel(unittest.TestCase):
             self.assertIsNone(wheel.testzip())
             names = set(wheel.namelist())
         for name in (*(f"epprof/lib/{library}" for library in LIBRARIES), "epprof/kit/ep_kit.c", "epprof/kit/epprof_ep.h",
-                     "epprof/completion/_epprof", "jax_plugins/epprof/__init__.py", "epprof_tensorflow.py"):
+                     "epprof/completion/_epprof", "jax_plugins/epprof/__init__.py", "epprof_tensorflow.py",
+                     "epprof_kineto.py", "epprof/lib/kineto/bridges/pytorch/kineto.cc", "epprof/lib/kineto/api/epprof/epprof.h"):
             self.assertIn(name, names)
         for package in ("libbsd", "libmd", "yajl", "sqlite3", "libzstd", "zlib"):
             self.assertTrue([name for name in names if name.endswith(f"dist-info/licenses/{package}")], names)

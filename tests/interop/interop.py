@@ -94,7 +94,8 @@ ALL = [ONNXRUNTIME, TENSORFLOW, TORCH, JAX]
 FRAMEWORKS = {"check_hanging.py": ALL, "check_hta_torch.py": [TORCH], "check_kineto.py": [TORCH], "check_kineto_ops.py": [TORCH], "check_matrix.py": ALL,
               "check_pjrt.py": [JAX], "check_record_frameworks.py": [TENSORFLOW, JAX, TORCH], "check_torch_import.py": [TORCH],
               "check_probe.py": [VENDORS], "check_conform_vendors.py": [VENDORS, PJRT_VENDORS], "check_tf_bridge.py": [TENSORFLOW],
-              "check_tf_plugin.py": [TENSORFLOW], "check_windows.py": [ONNXRUNTIME_WINDOWS]}  # of tests with others than ONNX Runtime
+              "check_tf_plugin.py": [TENSORFLOW], "check_wheel_kineto.py": [TORCH],
+              "check_windows.py": [ONNXRUNTIME_WINDOWS]}  # of tests with others than ONNX Runtime
 
 
 def _closing(checks, failures, errors):

@@ -1,22 +1,18 @@
 """PyTorch under `epprof record`: its profiler runs from the import to the end.  With plugins, the bridge is loaded, and writes a trace
 of PyTorch's operations and of the plugins' events."""
 import functools
-import mmap
 import os
 from pathlib import Path
 
-from epprof_record_hooks import FOLDER, begins_later, find_library, note
-from epprof_record_session import WITHOUT_PLUGINS, Session, has_plugins
+from epprof_record_hooks import FOLDER, begins_later, note
+from epprof_record_session import WITHOUT_PLUGINS, Session, add_bridges, has_plugins
 
 
-def _load_bridge(torch):
-    """The bridge works only in the torch that it was compiled against, whose version is in the file."""
+def _load_bridge():
+    """A wheel's bridge is compiled here when it is first used."""
     try:
-        path, version = find_library("libepprof_kineto.so"), torch.__version__.partition("+")[0]
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            if mapped.find(f"compiled for torch {version}\0".encode()) < 0:
-                raise RuntimeError(f"{path} is compiled for another torch than {version}")
-        torch.ops.load_library(path)
+        add_bridges()
+        import epprof_kineto  # pylint: disable=import-outside-toplevel,unused-import
         return True
     except Exception as error:  # pylint: disable=broad-exception-caught
         note(f"PyTorch {WITHOUT_PLUGINS}: {error}; docs/pytorch.md shows how to make the bridge")
@@ -33,7 +29,7 @@ class _Session(Session):
 
     def begin(self):
         config = self.config()
-        if has_plugins() and _load_bridge(self._torch):
+        if has_plugins() and _load_bridge():
             # torch.profiler has the device PrivateUse1 only after the program has named it.
             session = self._torch.autograd.profiler.profile(use_kineto=True, experimental_config=config)
             session.profiler_kind = self._torch.autograd.ProfilerState.KINETO_PRIVATEUSE1
