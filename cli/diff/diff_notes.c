@@ -41,28 +41,41 @@ static int alphabetical(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the names of the devices, without duplicates; NULL without memory. */
+/* Joins sorted names, without duplicates; NULL without memory. */
+static char *join_names(const char *const *names, size_t count)
+{
+	char *list = NULL;
+	size_t bytes = 0;
+	FILE *file = open_memstream(&list, &bytes);
+
+	if (!file)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!i || strcmp(names[i - 1], names[i]) != 0)
+			fprintf(file, "%s%s", i ? ", " : "", names[i]);
+	if (fclose(file) == 0)
+		return list;
+	free(list);
+	return NULL;
+}
+
+/* Returns the names of the devices; NULL without memory. */
 static char *devices_of(const epp_trace *trace, size_t tracks_count)
 {
 	const char **names = calloc(tracks_count + 1, sizeof *names);
 	const epp_trace_track *track;
-	size_t count = 0, bytes = 0;
-	char *list = NULL;
+	size_t count = 0;
 
-	for (size_t i = 0; names && i < tracks_count && (track = epp_trace_track_at(trace, i)); i++)
+	if (!names)
+		return NULL;
+	for (size_t i = 0; i < tracks_count && (track = epp_trace_track_at(trace, i)); i++)
 		if (track->kind == EPP_TRACK_DEVICE)
 			names[count++] = track->group;
-	if (names && count)
+	if (count)
 		qsort(names, count, sizeof *names, alphabetical);
-	FILE *file = names ? open_memstream(&list, &bytes) : NULL;
-	for (size_t i = 0; file && i < count; i++)
-		if (!i || strcmp(names[i - 1], names[i]) != 0)
-			fprintf(file, "%s%s", i ? ", " : "", names[i]);
+	char *list = join_names(names, count);
 	free(names);
-	if (file && fclose(file) == 0)
-		return list;
-	free(list);
-	return NULL;
+	return list;
 }
 
 static int64_t resolution_of(const epp_trace *trace)
