@@ -112,7 +112,7 @@ static bool send_all(int fd, const char *bytes, size_t count)
 /* Reads the head of the response; a status other than 2xx is an error. */
 static epp_status *response(const struct post *post, int fd)
 {
-	char head[HEAD_BYTES + 1];
+	char head[HEAD_BYTES + 1] = "";
 	size_t count = 0;
 	ssize_t got = 1;
 
