@@ -132,9 +132,8 @@ END_TEST
 
 START_TEST(variables_set_the_schedule)
 {
-	char *path = strdup(check_path("variables.epp"));
 	epp_session *session;
-	setenv("EPPROF_OUTPUT", path, 1);
+	setenv("EPPROF_OUTPUT", check_path("variables.epp"), 1);
 	setenv("EPPROF_SCHEDULE", "active=none", 1);
 	epp_status *status = epp_session_share_output(&session);
 	ck_assert_int_eq(epp_status_code(status), EPP_INVALID_ARGUMENT);
@@ -147,7 +146,6 @@ START_TEST(variables_set_the_schedule)
 		epp_event_end(session, begin(session, "a \"step\", really"), NULL, 0);
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_FILTER), 1);
 	epp_session_destroy(session);
-	free(path);
 }
 END_TEST
 
@@ -361,9 +359,8 @@ END_TEST
 
 START_TEST(a_start_that_is_paused)
 {
-	char *path = strdup(check_path("paused.epp"));
 	epp_session *session;
-	setenv("EPPROF_OUTPUT", path, 1);
+	setenv("EPPROF_OUTPUT", check_path("paused.epp"), 1);
 	setenv("EPPROF_START_PAUSED", "1", 1);
 	setenv("EPPROF_SCHEDULE", "skip=1,active=1,repeat=1", 1);
 	setenv("EPPROF_STEP", "step", 1);
@@ -372,7 +369,6 @@ START_TEST(a_start_that_is_paused)
 	check_ok(session_resume(session));
 	expect_steps(session, 0, ".R.");
 	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_FILTER), 6);
-	free(path);
 }
 END_TEST
 
