@@ -55,7 +55,7 @@ struct anonymize {
 	epp_anonymize_options options;
 	struct reader *reader; /* of this call alone */
 	struct words words;
-	/* The texts in the output that are no words: from the allow-list, and what stands around a word.  A text of the
+	/* The texts in the output that are no words: from the allow-list, and what is around a word.  A text of the
 	 * input that is part of one of them gives nothing away. */
 	struct string_table kept;
 	epp_anonymize_counts counts;

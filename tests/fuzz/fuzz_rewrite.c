@@ -1,6 +1,6 @@
 /* Traces rewritten: recovered, then packed, anonymised, and merged with another one.  What was written must open; if the
  * recovered trace is valid, then the packed and the anonymised one are valid too, with as many events, and so is the
- * merged one.  Anonymising may refuse a trace in which a text is an allowed one and the bytes that stand around it in the
+ * merged one.  Anonymising may refuse a trace in which a text is an allowed one and the bytes around it in the
  * file. */
 #include "epprof/anonymize.h"
 #include "epprof/merge.h"

@@ -364,7 +364,7 @@ static void fill_header(struct epf_header *header, const struct epf_header *old)
 	memset(header->window_path, 0, sizeof(header->window_path));
 }
 
-/* The rewriting knows the names only after it has written the records. */
+/* The names are known only after the records are written. */
 static epp_status *write_changed_definitions(struct recovery *recovery)
 {
 	const struct trace_rewrite *rewrite = recovery->rewrite;
