@@ -189,8 +189,8 @@ static struct recorder *enter_for(epp_session *session, epp_name name)
 	return NULL;
 }
 
-/* Slow path of begin, and its only path in a session with a filter. The end of a step is awaited even if it is left out. `now` 0: the resident recorder is not the session's,
- * or its mark is not set. */
+/* Slow path of begin, and its only path in a session with a filter. `now` 0: the resident recorder is not the session's,
+ * or its mark is not set. The end of a step is needed even if the step is left out. */
 static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_t now)
 {
 	if (!now) {
@@ -320,16 +320,16 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 	if (!clock_is_fast())
 		now = clock_ticks_slow();
 	struct recorder *recorder = recorder_enter_any(session);
-	if (id == EPP_LEFT_OUT_ID) {
-		if (recorder && recorder->step.id == id)
-			schedule_end_step(recorder->hot->filter->schedule, &recorder->step,
-			                  tail ? EPF_TAIL_NAME(tail) : 0, now);
-		if (recorder)
-			recorder_leave(recorder);
+	if (!recorder) {
+		if (id != EPP_LEFT_OUT_ID)
+			end_nowhere(session);
 		return;
 	}
-	if (!recorder) {
-		end_nowhere(session);
+	if (id == EPP_LEFT_OUT_ID && recorder->hot->filter && recorder->hot->filter->schedule) {
+		if (recorder->step.id == id)
+			schedule_end_step(recorder->hot->filter->schedule, &recorder->step, tail ? EPF_TAIL_NAME(tail) : 0,
+			                  now);
+		recorder_leave(recorder);
 		return;
 	}
 	uint32_t depth = recorder_depth(recorder);
