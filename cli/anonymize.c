@@ -25,7 +25,8 @@ static const char
 	     "The output is searched for the texts of the trace before it gets its name: if there is one, no file is\n"
 	     "written.  Standard output lists what was kept.  The output is unpacked; 'epprof pack' makes it smaller.\n"
 	     "\n"
-	     "A key is a file of at least 16 bytes that nobody can guess:  head -c 32 /dev/urandom >key\n"
+	     "A key is a file of at least 16 bytes that nobody can guess:\n"
+	     "  (umask 077; head -c 32 /dev/urandom >key)\n"
 	     "Keep it, and give it to nobody: with it, guessed names can be tested.\n"
 	     "\n"
 	     "Options:\n"
@@ -36,7 +37,7 @@ static const char
 	     "  --force            replace FILE if it exists\n"
 	     "  --help             print this text\n";
 
-/* More of a file is not part of the key. */
+/* A key is smaller than this. */
 #define KEY_BYTES_MAX (1u << 20)
 
 /* Reads the key.  Ownership: malloc, the caller's; NULL on failure. */
@@ -65,6 +66,8 @@ static epp_status *read_key(const char *path, void **key, size_t *bytes)
 		*bytes += got > 0 ? (size_t)got : 0;
 	}
 	close(fd);
+	if (!status && *bytes == KEY_BYTES_MAX)
+		status = epp_status_create(EPP_INVALID_ARGUMENT, "%s: a key is smaller than 1 MiB", path);
 	if (!status && *bytes < EPP_ANONYMIZE_KEY_BYTES_LEAST)
 		status = epp_status_create(EPP_INVALID_ARGUMENT, "%s: a key has at least %u bytes, this file has %zu",
 		                           path, EPP_ANONYMIZE_KEY_BYTES_LEAST, *bytes);

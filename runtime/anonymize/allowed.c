@@ -24,9 +24,9 @@ const struct allowed allowed_texts[] = {
 	{ ALLOWED_TRACK, "properties", OF_EPPROF },
 
 	{ ALLOWED_NUMBER, "bytes", "how much a copy moved" },
-	{ ALLOWED_NUMBER, "correlation", "joins a call to the work that it launched" },
-	{ ALLOWED_NUMBER, "correlation_id", "joins a call to the work that it launched" },
-	{ ALLOWED_NUMBER, "Sequence number", "joins a forward to a backward operation" },
+	{ ALLOWED_JOIN, "correlation", "joins a call to the work that it launched" },
+	{ ALLOWED_JOIN, "correlation_id", "joins a call to the work that it launched" },
+	{ ALLOWED_JOIN, "Sequence number", "joins a forward to a backward operation" },
 	{ ALLOWED_NUMBER, "node_index", "the number of a node in its graph" },
 	{ ALLOWED_NUMBER, "mem_bytes_in_use", "memory in use" },
 	{ ALLOWED_NUMBER, "mem_bytes_requested_in_use", "memory in use" },

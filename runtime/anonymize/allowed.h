@@ -10,6 +10,7 @@ enum allowed_use {
 	ALLOWED_TRACK, /* of a track */
 	/* Keys of args, by what becomes of the value; a value of another form is left out. */
 	ALLOWED_NUMBER,   /* a number, which is kept */
+	ALLOWED_JOIN,     /* a number that joins events: replaced if it is large */
 	ALLOWED_SIZE,     /* a number that depends on shapes: rounded with them */
 	ALLOWED_OPERATOR, /* a text: a word, or a standard operator's name */
 	ALLOWED_PROVIDER, /* a text: a word, or ALLOWED_PROVIDER_NAME */

@@ -15,6 +15,7 @@
 #define START_SECONDS 60u
 /* Numbers of streams up to this one are counted by the program; others may be addresses. */
 #define STREAM_MAX 65535
+#define DEVICE_MAX 255
 
 /* ---- words ---- */
 
@@ -118,6 +119,12 @@ static bool stream_is_handle(int64_t stream)
 	return stream != EPF_STREAM_PROPERTIES && (stream > STREAM_MAX || stream < -1);
 }
 
+/* Devices are counted; a larger number may be a process (record/submit.c). */
+static bool device_is_process(int32_t device)
+{
+	return device > DEVICE_MAX || device < -1 - DEVICE_MAX;
+}
+
 static epp_status *collect_numbers(struct anonymize *a)
 {
 	const struct reader *reader = a->reader;
@@ -133,10 +140,13 @@ static epp_status *collect_numbers(struct anonymize *a)
 			EPP_TRY(ranks_add(&a->ids, definition->stream));
 		else if (stream_is_handle(definition->stream))
 			EPP_TRY(ranks_add(&a->streams, definition->stream));
+		if (device_is_process(definition->device))
+			EPP_TRY(ranks_add(&a->devices, definition->device));
 	}
 	ranks_sort(&a->ids);
 	ranks_sort(&a->streams);
-	a->counts.numbers_replaced = a->ids.count + a->streams.count;
+	ranks_sort(&a->devices);
+	a->counts.numbers_replaced = a->ids.count + a->streams.count + a->devices.count;
 	return NULL;
 }
 
@@ -153,7 +163,7 @@ static void choose_base(struct anonymize *a)
 	for (size_t i = 0; i < reader->runs_count; i++)
 		if (reader->runs[i].start.ticks && reader->runs[i].start.ticks < first)
 			start = &reader->runs[i].start, first = start->ticks;
-	for (size_t i = 0; i < reader->blocks_count && first == UINT64_MAX && !start; i++)
+	for (size_t i = 0; i < reader->blocks_count && !start; i++)
 		if (reader->blocks[i].first_ticks < first)
 			first = reader->blocks[i].first_ticks;
 	if (start) {
@@ -179,16 +189,27 @@ static void replace_pair(const struct anonymize *a, struct epf_host_pair *pair)
 	pair->realtime_ns = difference(pair->realtime_ns, a->base_realtime_ns);
 }
 
-static void replace_clocks(struct anonymize *a)
+static epp_status *replace_clocks(struct anonymize *a)
 {
 	struct reader *reader = a->reader;
 
 	for (size_t i = 0; i < reader->pairs_count; i++)
 		replace_pair(a, &reader->pairs[i]);
 	for (size_t i = 0; i < reader->runs_count; i++) {
-		replace_pair(a, &reader->runs[i].start);
-		replace_pair(a, &reader->runs[i].end);
+		struct epf_run *run = &reader->runs[i], old = *run;
+		EPP_TRY(anonymize_id(a, old.source, &old.first_id));
+		replace_pair(a, &old.start);
+		replace_pair(a, &old.end);
+		*run = (struct epf_run){ .run = old.run,
+			                 .source = old.source,
+			                 .first_id = old.first_id,
+			                 .start = old.start,
+			                 .end = old.end,
+			                 .faults = old.faults,
+			                 .event_cost_ps = old.event_cost_ps,
+			                 .write_cpu_ns = old.write_cpu_ns };
 	}
+	return NULL;
 }
 
 /* ---- processes and plugins ---- */
@@ -215,11 +236,14 @@ static epp_status *replace_header(struct anonymize *a)
 	struct epf_header *header = &a->reader->header;
 	uint8_t id[sizeof(header->file_id)];
 
-	words_id(&a->words, header->file_id, sizeof(header->file_id), id, sizeof(id));
+	/* The first half depends on the first half alone: in a merged trace it is the origin of a source. */
+	const size_t half = sizeof(header->source.origin);
+	words_id(&a->words, header->file_id, half, id, half);
+	words_id(&a->words, header->file_id, sizeof(header->file_id), id + half, sizeof(id) - half);
 	*header = (struct epf_header){ .version = header->version,
 		                       .byte_order = header->byte_order,
 		                       .header_bytes = header->header_bytes,
-		                       .features = header->features,
+		                       .features = header->features & (EPF_FEATURE_MERGED | EPF_FEATURE_NO_SURVIVAL),
 		                       .slot_bytes = header->slot_bytes,
 		                       .chunk_bytes = header->chunk_bytes,
 		                       .segment_bytes = header->segment_bytes,
@@ -232,7 +256,10 @@ static epp_status *replace_header(struct anonymize *a)
 
 static epp_status *replace_producers(struct anonymize *a)
 {
-	for (size_t i = 0; i < a->reader->producers_count; i++) {
+	/* trace_writer_recover.c writes at least so many, also without a label. */
+	size_t count = a->reader->producers_count < EPF_PRODUCER_COUNT ? EPF_PRODUCER_COUNT : a->reader->producers_count;
+
+	for (size_t i = 0; i < count; i++) {
 		struct epf_producer *producer = &a->reader->producers[i], old = *producer;
 		struct anonymize_value word;
 		uint32_t number;
@@ -305,16 +332,35 @@ static epp_status *replace_track(struct anonymize *a, size_t index)
 	epp_trace_track *track = &reader->tracks[index];
 	struct epf_track *definition = &reader->track_definitions[index];
 	const struct epf_source *source = track->source < reader->sources_count ? &reader->sources[track->source] : NULL;
-	uint32_t thread = definition->thread_id;
-	int64_t stream = definition->stream;
+	const struct epf_track old = *definition;
+	uint32_t thread = old.thread_id;
+	int64_t stream = old.stream;
 	const char *calls = calls_of(track);
 	const char *name, *group;
+
+	*definition = (struct epf_track){ .track = old.track,
+		                          .kind = old.kind,
+		                          .source = old.source,
+		                          .clock_kind = old.clock_kind,
+		                          .clock = old.clock,
+		                          .clock_bits = old.clock_bits,
+		                          .ticks_per_second = old.ticks_per_second,
+		                          .thread_id = old.thread_id,
+		                          .device = old.device,
+		                          .stream = old.stream,
+		                          .producer = old.producer,
+		                          .run = old.run,
+		                          .bracket_ticks = old.bracket_ticks };
 
 	definition->thread_id = rank_of(&a->ids, thread);
 	if (stream_is_thread(track, definition))
 		definition->stream = rank_of(&a->ids, stream);
 	else if (stream_is_handle(stream))
 		definition->stream = STREAM_MAX + (int64_t)rank_of(&a->streams, stream);
+	if (device_is_process(old.device)) {
+		int32_t number = DEVICE_MAX + (int32_t)rank_of(&a->devices, old.device);
+		definition->device = old.device < 0 ? -1 - number : number;
+	}
 	if (calls) {
 		char *caller = strndup(track->name, (size_t)(calls - track->name));
 		if (!caller)
@@ -399,8 +445,7 @@ static epp_status *replace_definitions(void *user)
 	a->reader->sources[0] = a->reader->header.source;
 	for (size_t i = 1; i < a->reader->sources_count; i++)
 		EPP_TRY(replace_source(a, &a->reader->sources[i]));
-	replace_clocks(a);
-	return NULL;
+	return replace_clocks(a);
 }
 
 static epp_status *write(struct anonymize *a, const char *path)
@@ -471,6 +516,7 @@ epp_status *epp_trace_anonymize(epp_trace *trace, const char *path, const epp_an
 	string_table_deinit(&a.kept);
 	free(a.ids.numbers);
 	free(a.streams.numbers);
+	free(a.devices.numbers);
 	/* Until the names are replaced, they are the reader's. */
 	if (a.reader->names != a.old_names)
 		free(a.old_names);

@@ -74,7 +74,8 @@ struct anonymize {
 	uint64_t base_ticks; /* subtracted from ticks of the host's clock */
 	int64_t base_monotonic_ns, base_realtime_ns;
 	struct hash_map clocks; /* by clock of a device: what is subtracted from its ticks */
-	struct anonymize_ranks ids, streams;
+	struct anonymize_ranks ids, streams, devices;
+	struct hash_map ids_from; /* by source: what is subtracted from the ids of its events */
 
 	/* of the block that is being written */
 	struct epp_trace_writer *writer;
@@ -82,6 +83,7 @@ struct anonymize {
 	struct epf_block *block;
 	struct epf_arg *slots;
 	struct codec_writer codec;
+	uint64_t open_ids[EPF_OPEN_MAX]; /* as in the output */
 	uint32_t bytes, track;
 	const struct epf_track *definition; /* of `track`; NULL: none */
 	uint64_t track_base;                /* of its clock */
@@ -95,6 +97,8 @@ epp_status *anonymize_block(void *user, struct epp_trace_writer *writer, const s
     EPP_MUST_CHECK;
 /* Replaces the names and times of events that were open when the trace ended. */
 epp_status *anonymize_open_events(struct anonymize *anonymize) EPP_MUST_CHECK;
+/* Makes the id of an event count from the first one of its process. */
+epp_status *anonymize_id(struct anonymize *anonymize, uint32_t source, uint64_t *id) EPP_MUST_CHECK;
 /* Ticks of the host's clock in the output. */
 static inline uint64_t anonymize_ticks(const struct anonymize *anonymize, uint64_t ticks)
 {

@@ -41,6 +41,13 @@ struct check {
 	struct reader_decoded records;
 };
 
+static epp_status *cancelled(const struct check *check)
+{
+	const volatile int *cancel = check->anonymize->options.cancel;
+
+	return cancel && *cancel ? epp_status_create(EPP_CANCELLED, "cancelled") : NULL;
+}
+
 /* ---- the texts of the input ---- */
 
 static uint64_t window_of(const struct secret *secret)
@@ -60,10 +67,20 @@ static bool find(const struct check *check, const char *text, size_t bytes, uint
 	return false;
 }
 
-/* Bytes such as numbers are everywhere in a file, also if they are somebody's name. */
+/* Numbers are kept under some keys and left out under others: an equal one gives nothing away. */
+static bool is_number(const char *text, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (!((text[i] >= '0' && text[i] <= '9') || text[i] == '-'))
+			return false;
+	return true;
+}
+
+/* Bytes with a NUL are everywhere in a file, also if they are somebody's name. */
 static bool is_searched(const struct secret *secret)
 {
-	return secret->bytes >= WINDOW && !memchr(secret->text + (secret->bytes - WINDOW) / 2, 0, WINDOW);
+	return secret->bytes >= WINDOW && !is_number(secret->text, secret->bytes) &&
+	       !memchr(secret->text + (secret->bytes - WINDOW) / 2, 0, WINDOW);
 }
 
 static epp_status *add(struct check *check, const char *text, size_t bytes)
@@ -179,6 +196,7 @@ static epp_status *compare(const struct check *check, uint64_t hash, uint64_t wi
 static epp_status *search_file(const struct check *check, int fd, uint64_t file_bytes)
 {
 	for (uint64_t from = 0; from < file_bytes; from += PIECE_BYTES) {
+		EPP_TRY(cancelled(check));
 		uint64_t first = from > MARGIN_BYTES ? from - MARGIN_BYTES : 0;
 		uint64_t last = file_bytes - from > PIECE_BYTES + MARGIN_BYTES ? from + PIECE_BYTES + MARGIN_BYTES
 		                                                               : file_bytes;
@@ -219,7 +237,7 @@ static epp_status *check_args(const struct check *check, const struct codec_reco
 
 	for (uint32_t i = 0; i < record->args_count && at; i++) {
 		at = codec_arg(check->records.args, check->records.args_bytes, at, &arg);
-		if (at && arg.type == EPP_ARG_TEXT)
+		if (at && arg.type == EPP_ARG_TEXT && !is_number((const char *)arg.text, arg.text_bytes))
 			EPP_TRY(check_text(check, (const char *)arg.text, arg.text_bytes, offset));
 	}
 	return NULL;
@@ -244,6 +262,7 @@ static epp_status *check_trace(struct check *check, struct reader *reader)
 		EPP_TRY(check_string(check, reader->producers[i].note));
 	}
 	for (size_t i = 0; i < reader->blocks_count; i++) {
+		EPP_TRY(cancelled(check));
 		EPP_TRY(reader_block_decode(reader, &reader->blocks[i], &check->records));
 		for (uint32_t r = 0; r < check->records.count; r++)
 			EPP_TRY(check_args(check, &check->records.records[r], reader->blocks[i].offset));

@@ -52,6 +52,7 @@ void anonymize_records_deinit(struct anonymize *a)
 	string_table_deinit(&a->new_names);
 	string_table_deinit(&a->dropped);
 	hash_map_deinit(&a->clocks);
+	hash_map_deinit(&a->ids_from);
 	hash_map_deinit(&a->made);
 	free(a->keys);
 	free(a->keys_known);
@@ -331,6 +332,25 @@ static uint64_t rounded(uint32_t type, uint64_t value)
 	return value;
 }
 
+/* Larger numbers than this are not counted: they may be addresses or times. */
+static uint64_t joined(const struct anonymize *a, uint64_t value)
+{
+	uint64_t made;
+
+	if (value <= UINT32_MAX)
+		return value;
+	words_id(&a->words, &value, sizeof(value), (uint8_t *)&made, sizeof(made));
+	return made;
+}
+
+/* The number of a known key in the output. */
+static uint64_t number_of(const struct anonymize *a, enum allowed_use use, uint32_t type, uint64_t value)
+{
+	if (use == ALLOWED_JOIN)
+		return joined(a, value);
+	return use == ALLOWED_SIZE && a->options.round_shapes ? rounded(type, value) : value;
+}
+
 /* Puts an arg whose key is known into the slots; *is_kept is false if its value has another form. */
 static epp_status *take_known(struct anonymize *a, const struct codec_arg *arg, uint32_t *used, bool *is_kept)
 {
@@ -341,16 +361,15 @@ static epp_status *take_known(struct anonymize *a, const struct codec_arg *arg, 
 	int64_t number;
 
 	*is_kept = true;
-	if (use == ALLOWED_NUMBER || use == ALLOWED_SIZE) {
-		bool rounds = use == ALLOWED_SIZE && a->options.round_shapes;
+	if (use == ALLOWED_NUMBER || use == ALLOWED_JOIN || use == ALLOWED_SIZE) {
 		if (!is_text) {
-			put_number(a, key, arg->type, rounds ? rounded(arg->type, arg->value) : arg->value, used);
+			put_number(a, key, arg->type, number_of(a, use, arg->type, arg->value), used);
 			return NULL;
 		}
 		*is_kept = is_number((const char *)arg->text, arg->text_bytes, &number);
 		char digits[24];
-		if (rounds && *is_kept)
-			number = (int64_t)rounded(EPP_ARG_I64, (uint64_t)number);
+		if (*is_kept)
+			number = (int64_t)number_of(a, use, EPP_ARG_I64, (uint64_t)number);
 		value.text = digits;
 		value.bytes = *is_kept ? (uint32_t)snprintf(digits, sizeof(digits), "%lld", (long long)number) : 0;
 		if (*is_kept)
@@ -363,6 +382,29 @@ static epp_status *take_known(struct anonymize *a, const struct codec_arg *arg, 
 	if (*is_kept)
 		put_text(a, key, &value, used);
 	return NULL;
+}
+
+/* Ids begin at the time of day at which the process was started (record/recorder.c): only their order and their
+ * differences are kept. */
+epp_status *anonymize_id(struct anonymize *a, uint32_t source, uint64_t *id)
+{
+	const uint64_t *known = hash_map_find(&a->ids_from, source);
+	uint64_t from = UINT64_MAX;
+
+	if (!*id || *id == UINT64_MAX)
+		return NULL;
+	for (size_t i = 0; i < a->reader->runs_count && !known; i++) {
+		const struct epf_run *run = &a->reader->runs[i];
+		if (run->source == source && run->first_id && run->first_id < from)
+			from = run->first_id;
+	}
+	/* A trace without a run begins anywhere. */
+	if (!known)
+		from = from != UINT64_MAX ? from - 1 : *id > UINT32_MAX ? *id - UINT32_MAX : 0;
+	else
+		from = *known;
+	*id -= from;
+	return known || hash_map_add(&a->ids_from, source, from) ? NULL : epp_status_no_memory();
 }
 
 /* Args of every trace: a parent, the times of a launch, and the value of a counter, whose key is the counter's name. */
@@ -379,8 +421,12 @@ static epp_status *take_own(struct anonymize *a, const struct codec_record *reco
 		EPP_TRY(name_of(a, ANONYMIZE_COUNTER, arg->key, NULL, &key));
 		put_number(a, key, arg->type, arg->value, used);
 	} else {
-		put_number(a, arg->key, arg->type,
-		           arg->key == EPF_NAME_SUBMIT ? anonymize_ticks(a, arg->value) : arg->value, used);
+		uint64_t value = arg->value;
+		if (arg->key == EPF_NAME_SUBMIT)
+			value = anonymize_ticks(a, value);
+		if (arg->key == EPF_NAME_PARENT)
+			EPP_TRY(anonymize_id(a, a->from->header.source, &value));
+		put_number(a, arg->key, arg->type, value, used);
 	}
 	return NULL;
 }
@@ -469,21 +515,21 @@ static void on_track(struct anonymize *a, uint32_t track)
 
 static void begin_block(struct anonymize *a, uint32_t open_count)
 {
-	codec_begin(&a->codec, (uint8_t *)(a->block + 1), a->from->open_ids, open_count);
+	codec_begin(&a->codec, (uint8_t *)(a->block + 1), a->open_ids, open_count);
 	a->bytes = 0;
 }
 
 static epp_status *end_block(struct anonymize *a)
 {
 	const struct epf_block *from = &a->from->header;
+	uint64_t first_id = from->first_id;
 
 	if (!a->codec.state.record_count)
 		return NULL;
-	*a->block = (struct epf_block){ .type = EPF_BLOCK_RECORDS,
-		                        .run = from->run,
-		                        .source = from->source,
-		                        .track = from->track,
-		                        .first_id = from->first_id };
+	EPP_TRY(anonymize_id(a, from->source, &first_id));
+	*a->block = (struct epf_block){
+		.type = EPF_BLOCK_RECORDS, .run = from->run, .source = from->source, .track = from->track, .first_id = first_id
+	};
 	codec_finish(&a->codec, a->block);
 	a->counts.records += a->block->record_count;
 	return trace_writer_append(a->writer, a->block);
@@ -527,6 +573,9 @@ static epp_status *take_record(struct anonymize *a, const struct codec_record *f
 		EPP_TRY(take_args(a, from, &slots));
 	record.arg_slots = (uint16_t)slots;
 	EPP_TRY(place(a, kind, &record));
+	/* Theirs are a track, and the half width of a pair. */
+	if (kind != EPF_TRACK_SWITCH && kind != EPF_CLOCK_PAIR)
+		EPP_TRY(anonymize_id(a, a->from->header.source, &record.id));
 	EPP_TRY(make_room(a, &record));
 	put(a, &record);
 	if (kind == EPF_TRACK_SWITCH)
@@ -544,6 +593,10 @@ epp_status *anonymize_block(void *user, struct epp_trace_writer *writer, const s
 	a->writer = writer;
 	a->from = decoded;
 	on_track(a, decoded->header.track);
+	for (uint32_t i = 0; i < decoded->header.open_count; i++) {
+		a->open_ids[i] = decoded->open_ids[i];
+		EPP_TRY(anonymize_id(a, decoded->header.source, &a->open_ids[i]));
+	}
 	begin_block(a, decoded->header.open_count);
 	for (uint32_t i = 0; i < decoded->count; i++)
 		EPP_TRY(take_record(a, &decoded->records[i]));
@@ -557,6 +610,7 @@ epp_status *anonymize_open_events(struct anonymize *a)
 		uint32_t name;
 		EPP_TRY(name_of(a, EPF_BITS_CATEGORY(open->bits), open->name, NULL, &name));
 		open->name = name;
+		EPP_TRY(anonymize_id(a, 0, &open->id));
 		open->start_ticks = anonymize_ticks(a, open->start_ticks);
 	}
 	a->counts.records += a->reader->open_count;

@@ -327,8 +327,8 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 	}
 	if (id == EPP_LEFT_OUT_ID && recorder->hot->filter && recorder->hot->filter->schedule) {
 		if (recorder->step.id == id)
-			schedule_end_step(recorder->hot->filter->schedule, &recorder->step, tail ? EPF_TAIL_NAME(tail) : 0,
-			                  now);
+			schedule_end_step(recorder->hot->filter->schedule, &recorder->step,
+			                  tail ? EPF_TAIL_NAME(tail) : 0, now);
 		recorder_leave(recorder);
 		return;
 	}

@@ -35,7 +35,18 @@ static inline const char *key_path(void)
 		command_free(&run_); \
 	} while (0)
 
-/* Everything about the events of a timeline but texts, args, and ticks. */
+#define SOURCES_MAX 16
+
+/* The place of an id after the first one of its process; 0 stays 0. */
+static inline int64_t id_after(uint64_t firsts[SOURCES_MAX], const epp_event *event, uint64_t id)
+{
+	uint64_t *first = &firsts[event->track->source % SOURCES_MAX];
+
+	*first = *first ? *first : id;
+	return id ? 1 + (int64_t)(id - *first) : 0;
+}
+
+/* Everything about the events of a timeline but texts, args, ticks, and where their ids begin. */
 static inline char *numbers_of_timeline(epp_trace *trace)
 {
 	epp_timeline_options options = { .struct_size = sizeof(options) };
@@ -44,14 +55,16 @@ static inline char *numbers_of_timeline(epp_trace *trace)
 	char *bytes;
 	size_t count;
 	FILE *text = open_memstream(&bytes, &count);
+	uint64_t firsts[SOURCES_MAX] = { 0 };
 
 	check_ok(epp_timeline_create(trace, &options, &timeline));
 	while (epp_timeline_next(timeline, &event))
 		fprintf(text,
-		        "%" PRId64 " %" PRId64 " +-%" PRId64 " %" PRId64 " id %" PRIu64 " parent %" PRIu64
+		        "%" PRId64 " %" PRId64 " +-%" PRId64 " %" PRId64 " id %" PRId64 " parent %" PRId64
 		        " track %u %u thread %u %" PRId64 " %" PRId64 " run %u depth %u lane %u %u %u %u %u\n",
-		        event->start_ns, event->duration_ns, event->start_error_ns, event->end_error_ns, event->id,
-		        event->parent, event->track->track, event->parent_track ? event->parent_track->track : 0,
+		        event->start_ns, event->duration_ns, event->start_error_ns, event->end_error_ns,
+		        id_after(firsts, event, event->id), id_after(firsts, event, event->parent), event->track->track,
+		        event->parent_track ? event->parent_track->track : 0,
 		        event->track->thread ? event->track->thread->track : 0, event->parent_start_ns,
 		        event->parent_end_ns, event->run, event->depth, event->lane, event->kind, event->category,
 		        event->placement, event->flags);

@@ -15,8 +15,9 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+#define EVENT_ID "\"event\": "
 /* Prints the numbers of a text that are in no string, sorted, because lines of equal cost have the order of their
- * names; without the lines that have one of `left_out`. */
+ * names; without ids of events, and the lines that have one of `left_out`. */
 static char *numbers_of(char *text, const char *const *left_out)
 {
 	char **numbers = calloc(strlen(text) + 1, sizeof(*numbers)), *bytes;
@@ -28,6 +29,11 @@ static char *numbers_of(char *text, const char *const *left_out)
 		for (const char *const *word = left_out; *word; word++)
 			is_left_out |= strstr(line, *word) != NULL;
 		for (char *at = line; *at && !is_left_out;) {
+			if (!in_string && strncmp(at, EVENT_ID, strlen(EVENT_ID)) == 0) {
+				at += strlen(EVENT_ID);
+				at += strspn(at, "0123456789");
+				continue;
+			}
 			size_t digits = strspn(at, "0123456789.");
 			if (*at == '\\' && at[1])
 				at++;

@@ -347,6 +347,81 @@ START_TEST(misuse_of_the_function)
 }
 END_TEST
 
+/* The recorder begins with the time of day in nanoseconds. */
+START_TEST(ids_count_from_the_first_one)
+{
+	const char *before = check_path("before.epp"), *after = check_path("after.epp");
+	epp_timeline_options options = { .struct_size = sizeof(options) };
+	epp_session *session = recording_start(before);
+	epp_timeline *timeline;
+	const epp_event *event;
+	uint32_t count = 0;
+
+	for (int run = 0; run < 2; run++) {
+		if (run)
+			check_ok(epp_session_start(session));
+		uint64_t id = epp_event_begin(session, EPP_NODE, epp_name_intern("secret"));
+		epp_flow_record(session, id, id + 1);
+		epp_event_end(session, epp_event_begin(session, EPP_NODE, epp_name_intern("secret")), NULL, 0);
+		epp_event_end(session, id, NULL, 0);
+		recording_end(session);
+	}
+	epp_session_destroy(session);
+	ANONYMIZE(before, after);
+	must_be_as_before(before, after);
+	epp_trace *trace = open_trace(after);
+	check_ok(epp_timeline_create(trace, &options, &timeline));
+	for (; epp_timeline_next(timeline, &event); count++)
+		ck_assert_uint_lt(event->id, 1000000);
+	check_ok(epp_timeline_status(timeline));
+	ck_assert_uint_eq(count, 6);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	remove_files();
+}
+END_TEST
+
+/* ONNX Runtime has numbers as texts: the same digits may be kept under one key, and left out under another. */
+START_TEST(equal_numbers_under_other_keys)
+{
+	const char *before = check_path("before.epp"), *after = check_path("after.epp");
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 1);
+	const epp_arg args[] = {
+		{ .key = builder_name(b, "output_size"), .type = EPP_ARG_TEXT, .value.text = "12345678", .text_bytes = 8 },
+		{ .key = builder_name(b, "launch_us"), .type = EPP_ARG_TEXT, .value.text = "12345678", .text_bytes = 8 },
+		{ .key = builder_name(b, "block_x"), .type = EPP_ARG_TEXT, .value.text = "1024", .text_bytes = 4 },
+		{ .key = builder_name(b, "bytes"), .type = EPP_ARG_TEXT, .value.text = "1024", .text_bytes = 4 }
+	};
+
+	builder_event(b, thread, BUILDER_START + 10, 5, EPP_NODE, builder_name(b, "Conv"), args, 4);
+	builder_write(b, EPF_FINISHED, before);
+	builder_destroy(b);
+	ANONYMIZE(before, after);
+	must_be_as_before(before, after);
+	remove_files();
+}
+END_TEST
+
+/* A plugin may have no label; its note is no less secret. */
+START_TEST(a_note_without_a_label)
+{
+	static const char *const gone[] = { "secret", NULL };
+	const char *before = check_path("before.epp"), *after = check_path("after.epp");
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 1);
+
+	strlcpy(builder_producer(b, 0, "Plugin")->note, "nothing", 8);
+	strlcpy(builder_producer(b, 1, "")->note, "a secret note", 14);
+	builder_event(b, thread, BUILDER_START + 10, 5, EPP_NODE, builder_name(b, "Conv"), NULL, 0);
+	builder_write(b, EPF_FINISHED, before);
+	builder_destroy(b);
+	ANONYMIZE(before, after);
+	has_none(after, gone);
+	remove_files();
+}
+END_TEST
+
 static Suite *anonymize_files_suite(void)
 {
 	Suite *suite = suite_create("anonymize_files");
@@ -364,6 +439,9 @@ static Suite *anonymize_files_suite(void)
 	tcase_add_test(tests, outputs);
 	tcase_add_test(tests, a_full_disk);
 	tcase_add_test(tests, misuse_of_the_function);
+	tcase_add_test(tests, ids_count_from_the_first_one);
+	tcase_add_test(tests, equal_numbers_under_other_keys);
+	tcase_add_test(tests, a_note_without_a_label);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
