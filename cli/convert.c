@@ -162,6 +162,8 @@ static int run(int argc, char **argv)
 	conversion.options.part_bytes = (uint32_t)part_bytes;
 	conversion.options.rank = (uint32_t)rank;
 	conversion.options.world_size = (uint32_t)world_size;
+	if (run && conversion.post)
+		return cli_misuse(&cli_convert, "--run and --post exclude each other");
 	if (run)
 		return convert_run(&conversion, run, argv + optind, (size_t)(argc - optind));
 	conversion.input = cli_options_trace(&options);

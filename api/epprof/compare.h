@@ -10,8 +10,8 @@
  * one set.  Runs are taken as independent, and changes as relative: logarithms of the values are compared.
  *
  *   p value     Welch's t-test of the logarithms.  If a set has one run, it gets the variance of the other set.
- *   verdict     at most 5 % of comparisons of two equal sets have a verdict other than EPP_VERDICT_NONE for any of their
- *               quantities.  The first quantity is the main one and is tested at 4 %, the others together at 1 %, by
+ *   verdict     if the logarithms are about normally distributed, at most 5 % of comparisons of two equal sets have a
+ *               verdict other than EPP_VERDICT_NONE for any of their quantities.  The first quantity is the main one and is tested at 4 %, the others together at 1 %, by
  *               the method of Holm.  If the main one has changed, the others are tested at 5 %.  Without others, the
  *               main one is tested at 5 %.
  *   interval    of one change, at 95 %: a studentised bootstrap with 1,000 resamples of the runs, whose distances from

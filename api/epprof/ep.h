@@ -80,7 +80,8 @@ typedef struct epp_ep_options {
 	 * now_ticks.  Reads both clocks and returns 0 and the pair { device ticks, host ticks, half width in host ticks }
 	 * as epp_ep_clock_pair takes it; another number: they cannot be compared now.  `host_ticks` reads the host's clock.
 	 * ep_kit/clocks/ has such functions for OpenCL, Vulkan, CUDA, HIP, Level Zero, Direct3D 12 and Metal.
-	 * Called in StartProfiling, in EndProfiling, and about every 100 ms by a thread that emits; never twice at once. */
+	 * Called in StartProfiling, in EndProfiling, and about every 100 ms by a thread that emits; never twice at once
+	 * for one profiler, but profilers may share a clock. */
 	int (*read_clocks)(void *clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second, uint64_t pair[3]);
 	void *clock;
 } epp_ep_options;

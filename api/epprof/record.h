@@ -186,7 +186,7 @@ EPP_EXPORT epp_status *epp_context_begin(epp_session *session, const char *trace
                                          uint64_t *context) EPP_MUST_CHECK;
 
 /* Gives the innermost open event of the calling thread to requests that epp_context_begin began: several for a batch.
- * Zeros are left out.  Costs one record for each 128 requests, of 16 bytes a request; a further call adds requests.
+ * Zeros are left out.  Costs one record for each 128 requests, of 48 bytes and 16 bytes a request; a further call adds requests.
  * Errors: EPP_WRONG_STATE as epp_context_set; EPP_INVALID_ARGUMENT (`contexts` is NULL, and the count is not 0).
  * Thread: [event-thread].  Ownership: `contexts` is borrowed for the call. */
 EPP_EXPORT epp_status *epp_context_attach(epp_session *session, const uint64_t *contexts, size_t contexts_count)

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import mmap
 import os
+import platform
 import shlex
 import shutil
 import stat
@@ -83,7 +84,8 @@ def _cache():
 
 
 def _digest(torch, sources):
-    digest = hashlib.sha256(repr((torch.__version__, torch.version.git_version, FLAGS)).encode())
+    made_of = (torch.__version__, torch.version.git_version, int(torch._C._GLIBCXX_USE_CXX11_ABI), platform.machine(), platform.libc_ver(), FLAGS)
+    digest = hashlib.sha256(repr(made_of).encode())
     for path in sorted(sources.rglob("*")):
         if path.is_file():
             digest.update(path.relative_to(sources).as_posix().encode() + b"\0" + path.read_bytes())
@@ -103,6 +105,7 @@ def _run(log, *commands):
 
 def _compile(torch, sources, compiler, folder, log):
     """Makes the bridge in a folder."""
+    Path(log).unlink(missing_ok=True)
     include, libraries = Path(torch.__path__[0]) / "include", Path(torch.__path__[0]) / "lib"
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
     places = [f"-I{sources}/api", f"-I{sources}", "-isystem", f"{include}", "-isystem", f"{include}/kineto"]
@@ -113,19 +116,26 @@ def _compile(torch, sources, compiler, folder, log):
                f"-L{sources.parent}", *(f"-l:{name}" for name in LIBRARIES), "-Wl,--no-as-needed", f"-L{libraries}", "-ltorch_cpu", "-lc10"])
 
 
+def _is_made(path):
+    """A computer that stops may leave a file without its content."""
+    return path.is_file() and path.stat().st_size > 0
+
+
 def _build(torch, sources):
     """Returns the path of the bridge for this torch, which is compiled if the cache lacks it."""
     cache = _cache()
     kept = cache / f"torch-{torch.__version__}-{_digest(torch, sources)}"
-    if not (kept / LIBRARY).is_file():
+    if not _is_made(kept / LIBRARY):
         compiler = _compiler()
         with open(f"{kept}.lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (kept / LIBRARY).is_file():  # another process may have made it
+            if not _is_made(kept / LIBRARY):  # another process may have made it
                 _log.warning("epprof: compiling PyTorch's bridge for torch %s, once", torch.__version__)
                 with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as folder:
                     _compile(torch, sources, compiler, folder, f"{kept}.log")
                     kept.mkdir(mode=0o700, exist_ok=True)
+                    with open(f"{folder}/{LIBRARY}", "rb") as made:
+                        os.fsync(made.fileno())
                     os.replace(f"{folder}/{LIBRARY}", kept / LIBRARY)
                     os.unlink(f"{kept}.log")
     if not _is_own(kept):
@@ -146,5 +156,5 @@ def _set_up():
 
 try:
     LOADED = _set_up()
-except (ImportError, OSError, AttributeError, RuntimeError) as error:
+except (ImportError, OSError, AttributeError, RuntimeError, ValueError) as error:
     raise ImportError(f"epprof_kineto: {error}") from error

@@ -70,6 +70,12 @@ static epp_status *failure(const struct post *post, const char *reason)
 	return epp_status_create(EPP_IO, "http://%s:%s%s: %s", post->host, post->port, post->path, reason);
 }
 
+/* A time limit of a socket is reported as if the call would block. */
+static epp_status *failure_of(const struct post *post, int error)
+{
+	return failure(post, strerror(error == EAGAIN || error == EINPROGRESS ? ETIMEDOUT : error));
+}
+
 static epp_status *connected(const struct post *post, int *fd)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -94,7 +100,7 @@ static epp_status *connected(const struct post *post, int *fd)
 		*fd = -1;
 	}
 	freeaddrinfo(addresses);
-	return *fd < 0 ? failure(post, strerror(errno)) : NULL;
+	return *fd < 0 ? failure_of(post, errno) : NULL;
 }
 
 static bool send_all(int fd, const char *bytes, size_t count)
@@ -109,8 +115,9 @@ static bool send_all(int fd, const char *bytes, size_t count)
 	return true;
 }
 
-/* Reads the head of the response; a status other than 2xx is an error. */
-static epp_status *response(const struct post *post, int fd)
+/* Reads the head of the response; a status other than 2xx is an error.  A server may answer and close before it has read
+ * everything: then `send_error` is not 0, and its answer has the reason. */
+static epp_status *response(const struct post *post, int fd, int send_error)
 {
 	char head[HEAD_BYTES + 1] = "";
 	size_t count = 0;
@@ -121,11 +128,14 @@ static epp_status *response(const struct post *post, int fd)
 		count += got > 0 ? (size_t)got : 0;
 	}
 	head[count] = 0;
-	if (got < 0)
-		return failure(post, strerror(errno));
+	int error = got < 0 ? errno : 0;
 	head[strcspn(head, "\r\n")] = 0;
 	bool is_http = strncmp(head, "HTTP/1.", 7) == 0 && strlen(head) > 9 && head[8] == ' ';
-	return is_http && head[9] == '2' ? NULL : failure(post, is_http ? head + 9 : "the answer is no HTTP");
+	if (is_http && head[9] != '2')
+		return failure(post, head + 9);
+	if (send_error || error)
+		return failure_of(post, send_error ? send_error : error);
+	return is_http ? NULL : failure(post, "the answer is no HTTP");
 }
 
 static epp_status *send_line(const struct post *post)
@@ -140,10 +150,8 @@ static epp_status *send_line(const struct post *post)
 	epp_status *status = connected(post, &fd);
 	if (status)
 		return status;
-	if (send_all(fd, head, (size_t)bytes) && send_all(fd, post->line, post->bytes))
-		status = response(post, fd);
-	else
-		status = failure(post, strerror(errno));
+	bool is_sent = send_all(fd, head, (size_t)bytes) && send_all(fd, post->line, post->bytes);
+	status = response(post, fd, is_sent ? 0 : errno);
 	close(fd);
 	return status;
 }

@@ -24,8 +24,9 @@
 struct epp_hip_clock {
 	hipStream_t stream;
 	hipEvent_t last, next; /* `last`: recorded by the last reading */
-	uint64_t last_ticks;
-	char lock; /* held while last and last_ticks are used */
+	uint64_t last_ticks, rounding_ns;
+	char lock;    /* held while the members above are used */
+	char reading; /* held during a reading: several profilers may share the clock */
 };
 
 static inline void epp_hip_clock_lock(struct epp_hip_clock *clock)
@@ -79,21 +80,29 @@ static inline int epp_hip_clock_read(void *open_clock, uint64_t (*host_ticks)(vo
                                      uint64_t pair[3])
 {
 	struct epp_hip_clock *clock = (struct epp_hip_clock *)open_clock;
+	while (__atomic_test_and_set(&clock->reading, __ATOMIC_ACQUIRE)) {}
 	uint64_t before = host_ticks();
 	hipError_t error = hipEventRecord(clock->next, clock->stream);
 	if (error == hipSuccess)
 		error = hipEventSynchronize(clock->next);
 	uint64_t width = host_ticks() - before;
 	uint64_t ticks = error == hipSuccess ? epp_hip_clock_ticks(clock, clock->next) : 0;
-	if (ticks == 0)
+	if (ticks == 0) {
+		__atomic_clear(&clock->reading, __ATOMIC_RELEASE);
 		return 1;
+	}
 	epp_hip_clock_lock(clock);
-	uint64_t rounding_ns = (ticks - clock->last_ticks) >> 22; /* of a float's 24 bits, here and for an event */
+	/* Of a float's 24 bits, here and for an event.  Of several readings one after the other, the later ones have the
+	 * rounding of the first, from which they are counted. */
+	if (ticks - clock->last_ticks > EPP_HIP_TICKS_PER_SECOND / 100)
+		clock->rounding_ns = (ticks - clock->last_ticks) >> 22;
+	uint64_t rounding_ns = clock->rounding_ns;
 	hipEvent_t read = clock->next;
 	clock->next = clock->last;
 	clock->last = read;
 	clock->last_ticks = ticks;
 	__atomic_clear(&clock->lock, __ATOMIC_RELEASE);
+	__atomic_clear(&clock->reading, __ATOMIC_RELEASE);
 	pair[0] = ticks;
 	pair[1] = before + width / 2;
 	pair[2] = width - width / 2 + (rounding_ns + 1) * host_ticks_per_second / EPP_HIP_TICKS_PER_SECOND + 1;

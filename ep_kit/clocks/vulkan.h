@@ -87,7 +87,10 @@ static inline int epp_vulkan_clock_read(void *open_clock, uint64_t (*host_ticks)
 	if (system_before < system_after && times[1] >= system_before && times[1] <= system_after) {
 		double at = (double)(times[1] - system_before) / (double)(system_after - system_before);
 		uint64_t reading = before - first > last - after ? before - first : last - after;
-		uint64_t half_width = deviation_ns * host_ticks_per_second / 1000000000 + reading / 2 + 1;
+		/* And a step of 1 ns of the system's time, and the rounding of four numbers. */
+		double deviation = (double)deviation_ns * (double)host_ticks_per_second / 1e9;
+		uint64_t half_width = deviation < 1e18 ? (uint64_t)deviation : UINT64_MAX / 2;
+		half_width += reading / 2 + host_ticks_per_second / 1000000000 + 4;
 		if (half_width < pair[2]) {
 			double start = (double)(before - first) / 2,
 			       end = (double)(after - first) + (double)(last - after) / 2;

@@ -26,7 +26,8 @@ class context:  # pylint: disable=invalid-name
     def __enter__(self) -> _record.Event:
         event = self._event.__enter__()
         try:
-            if self._parent is not None:
+            # A filter may leave the event out; the request then has none.
+            if self._parent is not None and (event.id or not _record.is_recording()):
                 _record.context_set(self._parent, self._state)
         except BaseException:
             event.__exit__(None, None, None)

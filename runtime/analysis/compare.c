@@ -128,7 +128,7 @@ static double p_of(double log, const struct difference *difference, const struct
 struct pool {
 	double *logs;
 	size_t count;
-	unsigned short random[3];
+	uint64_t random;
 };
 
 static void add_to_pool(struct pool *pool, const struct set *set)
@@ -143,7 +143,9 @@ static double resample(struct pool *pool, size_t runs_count, double *error2)
 	double sum = 0, squares = 0, count = (double)runs_count;
 
 	for (size_t i = 0; i < runs_count; i++) {
-		double log = pool->logs[(size_t)nrand48(pool->random) % pool->count];
+		/* Knuth's MMIX; the generators of libc have a state that threads share. */
+		pool->random = pool->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		double log = pool->logs[(size_t)(pool->random >> 33) % pool->count];
 		sum += log;
 		squares += log * log;
 	}
@@ -179,7 +181,7 @@ static void bootstrap(struct pool *pool, size_t before_count, size_t after_count
 static void find_interval(epp_change *change, const struct difference *difference, const struct set *before,
                           const struct set *after, double *logs)
 {
-	struct pool pool = { .logs = logs, .random = { 0x1234, 0x5678, 0x9abc } };
+	struct pool pool = { .logs = logs, .random = UINT64_C(0x9abc56781234) };
 	double least, most;
 
 	change->least_part = change->most_part = change->part;

@@ -719,6 +719,11 @@ static void push_wait(struct pushing *pushing, const EpprofWait *wait)
 		.name = epp_name_intern("wait"),
 	};
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
+	/* The event around it is left out, or inside a step that is. */
+	if (wait->parent <= EPP_LEFT_OUT_ID && has_schedule(of->session)) {
+		submission_lose(of, EPP_LOSS_FILTER, 1);
+		return;
+	}
 	if (!wait->parent || wait->end_host_ticks < wait->start_host_ticks) {
 		submission_lose(of, EPP_LOSS_REFUSED, 1);
 		return;

@@ -121,6 +121,9 @@ static epp_status *note_host_events(const struct epp_timeline *timeline, struct 
 	options.from_ns = options.to_ns = 0;
 	options.run = 0;
 	options.clamp_to_parent = 0;
+	/* All host events limit the clocks, whatever is selected. */
+	options.requests = 0;
+	options.trace_id = NULL;
 	EPP_TRY(timeline_create_measuring(timeline, &options, made));
 	for (uint32_t i = 0; i < (*made)->lines.count; i++)
 		(*made)->lines.lines[i].session_end_ns = INT64_MIN;

@@ -259,28 +259,64 @@ static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
 {
 	struct requests *requests = pass->requests;
 	const struct granted_event *known = granted_find(&requests->lasting, source, id);
-	bool again = known && requests->grants[known->grant].id == id && requests->grants[known->grant].source == source;
-	uint32_t grant = again ? known->grant : (uint32_t)requests->grants_count;
+	struct grant *earlier = known ? &requests->grants[known->grant] : NULL;
 
-	if (again) {
-		size_t bytes;
-		const char *earlier = string_table_bytes(&requests->sets, requests->grants[grant].set, &bytes);
-		for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
-			uint32_t number;
-			memcpy(&number, earlier + i, sizeof(number));
-			EPP_TRY(add_to_set(pass, number));
-		}
-	} else {
-		if (requests->grants_count >= HASH_INDEX_NONE - 1 ||
-		    !array_reserve(&requests->grants, &requests->grants_room, requests->grants_count + 1,
-		                   sizeof(*requests->grants)))
+	if (earlier && earlier->id == id && earlier->source == source) {
+		if (!array_reserve(&earlier->more, &earlier->more_room, earlier->more_count + pass->set_count,
+		                   sizeof(*earlier->more)))
 			return epp_status_no_memory();
-		requests->grants[requests->grants_count++] = (struct grant){ .id = id, .source = source };
+		memcpy(earlier->more + earlier->more_count, pass->set, pass->set_count * sizeof(*pass->set));
+		earlier->more_count += pass->set_count;
+		return NULL;
 	}
-	if (!string_table_add(&requests->sets, pass->set, pass->set_count * sizeof(*pass->set),
-	                      &requests->grants[grant].set))
+	if (requests->grants_count >= HASH_INDEX_NONE - 1 ||
+	    !array_reserve(&requests->grants, &requests->grants_room, requests->grants_count + 1,
+	                   sizeof(*requests->grants)))
 		return epp_status_no_memory();
-	return granted_put(&requests->lasting, &(struct granted_event){ .id = id, .source = source, .grant = grant });
+	uint32_t number = (uint32_t)requests->grants_count++;
+	struct grant *grant = &requests->grants[number];
+	*grant = (struct grant){ .id = id, .source = source };
+	if (!string_table_add(&requests->sets, pass->set, pass->set_count * sizeof(*pass->set), &grant->set))
+		return epp_status_no_memory();
+	return granted_put(&requests->lasting, &(struct granted_event){ .id = id, .source = source, .grant = number });
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Adds to the set of a grant what later instants gave it: once for all of them, because each set is stored. */
+static epp_status *settle_grant(struct requests *requests, struct grant *grant)
+{
+	size_t bytes, count = 0;
+	const char *set = string_table_bytes(&requests->sets, grant->set, &bytes);
+	size_t all = grant->more_count + bytes / sizeof(uint32_t);
+
+	if (!array_reserve(&grant->more, &grant->more_room, all, sizeof(*grant->more)))
+		return epp_status_no_memory();
+	memcpy(grant->more + grant->more_count, set, bytes);
+	qsort(grant->more, all, sizeof(*grant->more), by_number);
+	for (size_t i = 0; i < all; i++)
+		if (!count || grant->more[count - 1] != grant->more[i])
+			grant->more[count++] = grant->more[i];
+	return string_table_add(&requests->sets, grant->more, count * sizeof(*grant->more), &grant->set)
+	           ? NULL
+	           : epp_status_no_memory();
+}
+
+static epp_status *settle_grants(struct requests *requests)
+{
+	for (size_t i = 0; i < requests->grants_count; i++) {
+		struct grant *grant = &requests->grants[i];
+		if (grant->more)
+			EPP_TRY(settle_grant(requests, grant));
+		free(grant->more);
+		grant->more = NULL;
+	}
+	return NULL;
 }
 
 /* An event is given to requests. */
@@ -291,10 +327,14 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 	size_t cursor = 0;
 	epp_trace_arg arg;
 
+	uint64_t id = event->parent;
+
 	pass->set_count = 0;
-	while (event->parent && epp_event_args(pass->timeline, event, &cursor, &arg)) {
+	while (epp_event_args(pass->timeline, event, &cursor, &arg)) {
 		const struct granted_event *begun = NULL;
 		pass->text_bytes = 0;
+		if (is_key(&arg, REQUEST_KEY_EVENT, EPP_ARG_U64))
+			id = arg.value.u64;
 		if (is_key(&arg, REQUEST_KEY_CONTEXT, EPP_ARG_U64))
 			begun = granted_find(&requests->begun, source, arg.value.u64);
 		else if (is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT))
@@ -307,12 +347,14 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 			continue;
 		EPP_TRY(add_to_set(pass, number));
 	}
+	if (!id)
+		return NULL;
 	for (size_t i = 0; i < pass->set_count; i++) {
 		struct request *request = &requests->requests[pass->set[i]];
 		request->first_ns = event->start_ns < request->first_ns ? event->start_ns : request->first_ns;
 		request->events_count++;
 	}
-	return pass->set_count ? add_grant(pass, source, event->parent) : NULL;
+	return pass->set_count ? add_grant(pass, source, id) : NULL;
 }
 
 /* A request begins: the first arg is the id of its event. */
@@ -326,8 +368,8 @@ static epp_status *read_begin(struct pass *pass, const epp_event *event)
 	if (!epp_event_args(pass->timeline, event, &cursor, &arg) || !is_key(&arg, REQUEST_KEY_CONTEXT, EPP_ARG_U64))
 		return NULL;
 	struct request made = { .source = source, .id = arg.value.u64, .begin_ns = event->start_ns, .first_ns = INT64_MAX };
-	if (!epp_event_args(pass->timeline, event, &cursor, &arg) || !is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT) ||
-	    granted_find(&requests->begun, source, made.id))
+	if (!made.id || !epp_event_args(pass->timeline, event, &cursor, &arg) ||
+	    !is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT) || granted_find(&requests->begun, source, made.id))
 		return NULL;
 	EPP_TRY(take_text(pass, event, &cursor, &arg));
 	if (!pass->text_bytes)
@@ -357,7 +399,8 @@ static epp_status *read_events(struct pass *pass, struct epp_timeline *timeline,
 			                                                                 .source = event.track->source,
 			                                                                 .grant = event.requests - 1 }));
 	}
-	return epp_timeline_status(timeline);
+	EPP_TRY(epp_timeline_status(timeline));
+	return settle_grants(requests);
 }
 
 /* ---- create ---- */
@@ -409,6 +452,8 @@ void requests_destroy(struct requests *requests)
 		return;
 	free(requests->requests);
 	free(requests->of_text);
+	for (size_t i = 0; i < requests->grants_count; i++)
+		free(requests->grants[i].more);
 	free(requests->grants);
 	granted_deinit(&requests->begun);
 	granted_deinit(&requests->lasting);

@@ -26,7 +26,9 @@ struct request {
 struct grant {
 	uint64_t id;
 	uint32_t source;
-	uint32_t set; /* in `sets` */
+	uint32_t set;   /* in `sets` */
+	uint32_t *more; /* while reading: numbers of requests that are not in the set yet, in any order; else NULL */
+	size_t more_count, more_room;
 };
 
 /* The grants of events, by id. */

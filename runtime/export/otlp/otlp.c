@@ -197,7 +197,7 @@ static void put_attributes(struct sink *sink, const epp_event *event, const stru
 		put_true(sink, &any, "epprof.unended");
 	if (event->category == EPP_SESSION && !(event->flags & EPP_FLAG_OWN_REQUEST))
 		put_true(sink, &any, "epprof.request.inherited");
-	if (event->kind == EPP_EVENT_ASYNC && span->first.first_ns != INT64_MAX)
+	if (event->kind == EPP_EVENT_ASYNC && span->first.id == event->id && span->first.first_ns != INT64_MAX)
 		put_i64(sink, &any, "epprof.queue_ns", span->first.first_ns - span->first.begin_ns);
 	for (uint32_t i = 0; i < event->args_count; i++)
 		put_arg(sink, &any, &export_args(event)[i]);
@@ -254,7 +254,7 @@ static epp_status *begin_line(const struct export_run *run, uint32_t number, boo
 	put_text(sink, &any, "service.name", source.program[0] ? source.program : "unknown_service");
 	put_i64(sink, &any, "process.pid", source.pid);
 	put_text(sink, &any, "host.name", source.hostname);
-	if (source.label[0])
+	if (source.label[0] && !last) /* the facts have it */
 		put_text(sink, &any, "epprof.label", source.label);
 	put_text(sink, &any, "telemetry.sdk.name", "epprof");
 	put_text(sink, &any, "telemetry.sdk.language", "c");

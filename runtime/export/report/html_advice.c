@@ -41,7 +41,7 @@ epp_status *html_advice_put(const struct export_run *run, struct html *html)
 	const epp_advice_finding *finding;
 	const epp_advice *advice;
 
-	if (!html->advice || run->filtered)
+	if (!html->advice || run->filtered || run->options->timeline->trace_id)
 		return NULL;
 	EPP_TRY(advice_pass_end(html->advice, &advice));
 	for (size_t i = 0; (finding = epp_advice_finding_at(advice, i)); i++) {

@@ -30,7 +30,8 @@ epp_status *html_requests_add(struct html_requests *requests, const epp_timeline
 		line->end_ns = line->any && line->end_ns > end_ns ? line->end_ns : end_ns;
 		line->any = true;
 		line->kernels += is_device;
-		line->device_ns += is_device ? event->duration_ns : 0;
+		if (is_device && __builtin_add_overflow(line->device_ns, event->duration_ns, &line->device_ns))
+			line->device_ns = INT64_MAX;
 		line->batch = !is_device && count > line->batch ? (uint32_t)count : line->batch;
 	}
 	return NULL;

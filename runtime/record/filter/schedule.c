@@ -93,8 +93,8 @@ static void keep_time(struct schedule *schedule, uint64_t number, uint64_t now_t
 	struct schedule_window *window = &schedule->windows[cycle % SCHEDULE_WINDOWS];
 	if (!is_active) {
 		STORE_RELAXED(&window->to, now_ticks);
+		STORE_RELEASE(&window->over, cycle + 1);
 	} else if (number) {
-		STORE_RELAXED(&window->to, 0);
 		STORE_RELEASE(&window->from, now_ticks);
 	}
 }
@@ -145,9 +145,9 @@ bool schedule_was_on(const struct schedule *schedule, uint64_t ticks)
 	uint64_t count = count_windows(schedule, present(schedule));
 	for (uint64_t i = 1; i <= SCHEDULE_WINDOWS && i <= count; i++) {
 		const struct schedule_window *window = &schedule->windows[(count - i) % SCHEDULE_WINDOWS];
-		uint64_t from = LOAD_ACQUIRE(&window->from), to = LOAD_RELAXED(&window->to);
+		uint64_t from = LOAD_ACQUIRE(&window->from), over = LOAD_ACQUIRE(&window->over);
 		if (from && ticks >= from)
-			return !to || ticks < to;
+			return over != count - i + 1 || ticks < LOAD_RELAXED(&window->to);
 	}
 	return count > SCHEDULE_WINDOWS;
 }

@@ -24,10 +24,10 @@ struct schedule {
 	uint64_t count;   /* steps that have taken a number; atomic */
 	bool counts_ends; /* steps have their names at their ends; atomic */
 	/* Times of the recorded steps, for events of devices that arrive later: the last ones, in the order of a ring.  From
-	 * the begin of the first step of a cycle to that of the first step behind it, in ticks; `to` 0: not yet.
-	 * Atomic. */
+	 * the begin of the first step of a cycle to that of the first step behind it, in ticks.  Threads may store these in
+	 * any order, so `over` is the number of the cycle that `to` belongs to, from 1 on.  Atomic. */
 	struct schedule_window {
-		uint64_t from, to;
+		uint64_t from, to, over;
 	} windows[SCHEDULE_WINDOWS];
 };
 

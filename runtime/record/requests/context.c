@@ -8,7 +8,7 @@
 #define CONTEXTS_MAX 128u    /* of one record */
 
 struct names {
-	epp_name set, begin, event, context, parent, state;
+	epp_name set, begin, request, event, context, parent, state;
 };
 
 /* Interned at the first use; the same text gives the same name, so that it does not matter which thread is first. */
@@ -19,13 +19,21 @@ static struct names names_of_requests(void)
 	if (!LOAD_ACQUIRE(&names.state)) {
 		STORE_RELAXED(&names.set, epp_name_intern(REQUEST_SET));
 		STORE_RELAXED(&names.begin, epp_name_intern(REQUEST_BEGIN));
-		STORE_RELAXED(&names.event, epp_name_intern(REQUEST_EVENT));
+		STORE_RELAXED(&names.request, epp_name_intern(REQUEST_EVENT));
+		STORE_RELAXED(&names.event, epp_name_intern(REQUEST_KEY_EVENT));
 		STORE_RELAXED(&names.context, epp_name_intern(REQUEST_KEY_CONTEXT));
 		STORE_RELAXED(&names.parent, epp_name_intern(REQUEST_KEY_PARENT));
 		STORE_RELEASE(&names.state, epp_name_intern(REQUEST_KEY_STATE));
 	}
-	return (struct names){ LOAD_RELAXED(&names.set),     LOAD_RELAXED(&names.begin),  LOAD_RELAXED(&names.event),
-		               LOAD_RELAXED(&names.context), LOAD_RELAXED(&names.parent), LOAD_RELAXED(&names.state) };
+	return (struct names){ LOAD_RELAXED(&names.set),   LOAD_RELAXED(&names.begin),   LOAD_RELAXED(&names.request),
+		               LOAD_RELAXED(&names.event), LOAD_RELAXED(&names.context), LOAD_RELAXED(&names.parent),
+		               LOAD_RELAXED(&names.state) };
+}
+
+/* The event itself may be lost, which gives the instant another parent. */
+static epp_arg event_arg(const struct names *names, uint64_t id)
+{
+	return (epp_arg){ .key = names->event, .type = EPP_ARG_U64, .value.u64 = id };
 }
 
 static epp_status *check(const char *traceparent)
@@ -52,14 +60,19 @@ static size_t put_parent(const struct names *names, const char *traceparent, con
 	return 2;
 }
 
-/* Returns false if the session records on this thread, and no event is open. */
-static bool has_event(epp_session *session)
+/* Gets the id of the innermost open event; 0: nothing records on this thread, or a filter or a schedule left the event
+ * out.  Returns false if no event is open. */
+static bool find_event(epp_session *session, uint64_t *id)
 {
 	struct recorder *recorder = recorder_enter_any(session);
 
+	*id = 0;
 	if (!recorder)
 		return true;
 	bool any = recorder_depth(recorder) > 0;
+	if (any)
+		*id = recorder->hot->top[-1].id;
+	any |= recorder->hot->filter != NULL;
 	recorder_leave(recorder);
 	return any;
 }
@@ -71,15 +84,20 @@ static epp_status *no_event(const char *function)
 
 epp_status *epp_context_set(epp_session *session, const char *traceparent, const char *tracestate)
 {
-	epp_arg args[2];
+	epp_arg args[3];
+	uint64_t id;
 
 	EPP_TRY(check(traceparent));
 	if (!EPPROF_ENABLED())
 		return NULL;
-	if (!has_event(session))
+	if (!find_event(session, &id))
 		return no_event("epp_context_set");
+	if (!id)
+		return NULL;
 	struct names names = names_of_requests();
-	epp_instant_record(session, EPP_SESSION, names.set, args, put_parent(&names, traceparent, tracestate, args));
+	args[0] = event_arg(&names, id);
+	epp_instant_record(session, EPP_SESSION, names.set, args,
+	                   1 + put_parent(&names, traceparent, tracestate, args + 1));
 	return NULL;
 }
 
@@ -94,7 +112,7 @@ epp_status *epp_context_begin(epp_session *session, const char *traceparent, con
 	if (!EPPROF_ENABLED())
 		return NULL;
 	struct names names = names_of_requests();
-	*context = epp_async_begin(session, EPP_SESSION, names.event);
+	*context = epp_async_begin(session, EPP_SESSION, names.request);
 	if (!*context)
 		return NULL;
 	args[0] = (epp_arg){ .key = names.context, .type = EPP_ARG_U64, .value.u64 = *context };
@@ -105,24 +123,28 @@ epp_status *epp_context_begin(epp_session *session, const char *traceparent, con
 
 epp_status *epp_context_attach(epp_session *session, const uint64_t *contexts, size_t contexts_count)
 {
-	epp_arg args[CONTEXTS_MAX];
+	epp_arg args[1 + CONTEXTS_MAX];
+	uint64_t id;
 
 	if (!contexts && contexts_count)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_context_attach: contexts is NULL");
 	if (!contexts_count || !EPPROF_ENABLED())
 		return NULL;
-	if (!has_event(session))
+	if (!find_event(session, &id))
 		return no_event("epp_context_attach");
+	if (!id)
+		return NULL;
 	struct names names = names_of_requests();
+	args[0] = event_arg(&names, id);
 	for (size_t i = 0; i < contexts_count;) {
-		size_t count = 0;
-		for (; i < contexts_count && count < CONTEXTS_MAX; i++) {
+		size_t count = 1;
+		for (; i < contexts_count && count <= CONTEXTS_MAX; i++) {
 			if (contexts[i])
 				args[count++] = (epp_arg){ .key = names.context,
 					                   .type = EPP_ARG_U64,
 					                   .value.u64 = contexts[i] };
 		}
-		if (count)
+		if (count > 1)
 			epp_instant_record(session, EPP_SESSION, names.set, args, count);
 	}
 	return NULL;

@@ -391,6 +391,66 @@ START_TEST(forged_instants_are_ignored)
 }
 END_TEST
 
+/* One event serves requests one after the other: their set is stored once, not once for each. */
+START_TEST(many_requests_of_one_event)
+{
+	enum { REQUESTS = 20000 };
+	epp_session *session = recording_start(NULL);
+	uint64_t event = begin(session, "server");
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		char text[64];
+		snprintf(text, sizeof(text), "00-%032x-b7ad6b7169203331-01", i + 1);
+		check_ok(epp_context_set(session, text, NULL));
+		/* A chunk of records must not be full before the helper has emptied others. */
+		if (i % 1000 == 0)
+			recording_sleep_ms(1);
+	}
+	end(session, event);
+	recording_end(session);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_NO_BUFFER), 0);
+	epp_trace *trace = recording_open(session);
+	epp_timeline_options options = { .struct_size = sizeof(options), .requests = 1 };
+	epp_request request = { .struct_size = sizeof(request) };
+	epp_timeline *timeline;
+	const epp_event *found = NULL;
+	check_ok(epp_timeline_create(trace, &options, &timeline));
+	ck_assert(epp_timeline_next(timeline, &found) && strcmp(found->name, "server") == 0);
+	ck_assert_int_eq(epp_timeline_request_at(timeline, found, REQUESTS - 1, &request), 1);
+	ck_assert_int_eq(epp_timeline_request_at(timeline, found, REQUESTS, &request), 0);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
+/* An event may be left out when it ends, by the name that it then has: the event around it does not get its request. */
+START_TEST(an_event_that_is_left_out_at_its_end)
+{
+	epp_session_options options = { .struct_size = sizeof(options), .exclude = "left out" };
+	epp_session *session;
+	uint64_t context;
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_start(session));
+	uint64_t outer = begin(session, "outer"), inner = begin(session, "");
+	check_ok(epp_context_set(session, A, NULL));
+	uint64_t child = begin(session, "child");
+	end(session, child);
+	epp_event_end_named(session, inner, EPP_SESSION, epp_name_intern("left out"), NULL, 0);
+	end(session, outer);
+	/* It has no id; a filter is no reason for an error. */
+	ck_assert_uint_eq(begin(session, "left out"), 0);
+	check_ok(epp_context_set(session, A, NULL));
+	check_ok(epp_context_begin(session, B, NULL, &context));
+	check_ok(epp_context_attach(session, &context, 1));
+	epp_async_end(session, context, NULL, 0);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	EXPECT(trace, { "outer", "" }, { "child", "" }, { "request", ID_B " own" });
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
 START_TEST(sql_has_the_trace_id)
 {
 	epp_session *session = recording_start(NULL);
@@ -430,6 +490,8 @@ static Suite *context_suite(void)
 	tcase_add_test(tests, kernels_have_the_requests_of_their_node);
 	tcase_add_test(tests, a_large_batch);
 	tcase_add_test(tests, forged_instants_are_ignored);
+	tcase_add_test(tests, many_requests_of_one_event);
+	tcase_add_test(tests, an_event_that_is_left_out_at_its_end);
 	tcase_add_test(tests, sql_has_the_trace_id);
 	suite_add_tcase(suite, tests);
 	return suite;
