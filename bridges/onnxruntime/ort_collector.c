@@ -364,6 +364,18 @@ __attribute__((destructor)) static void read_profiles(void)
 
 /* ---- requests ---- */
 
+/* A run that was profiled when the profile ended may have left its event on the thread. */
+static bool is_profiling(uint64_t number)
+{
+	struct collector *collector;
+	bool found = false;
+	pthread_mutex_lock(&all_lock);
+	LIST_FOREACH(collector, &all, others)
+		found |= collector->number == number && is_on(collector);
+	pthread_mutex_unlock(&all_lock);
+	return found;
+}
+
 void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options)
 {
 	static bool is_reported;
@@ -371,8 +383,8 @@ void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logg
 	if (!open || !open->depth || !host->api->GetRunConfigEntry)
 		return;
 	const struct open_event *run = &open->events[open->depth - 1];
-	const char *parent = run->id ? host->api->GetRunConfigEntry(options, "traceparent") : NULL;
-	if (!parent)
+	const char *parent = run->id > EPP_LEFT_OUT_ID ? host->api->GetRunConfigEntry(options, "traceparent") : NULL;
+	if (!parent || !is_profiling(run->number))
 		return;
 	epp_status *status = epp_context_set(run->session, parent, host->api->GetRunConfigEntry(options, "tracestate"));
 	/* Requests come from outside: one report is enough. */

@@ -18,8 +18,9 @@
 #include "export/writer.h"
 #include "timeline/timeline.h"
 
-/* A line has at most this many spans: receivers limit the size of a message. */
+/* A line has at most this many spans, and ends after this many bytes: receivers limit a message, that of files to 1 MiB. */
 #define LINE_SPANS_MAX 512u
+#define LINE_BYTES (512u << 10)
 #define LINE_END "]}]}]}\n"
 #define NO_SOURCE UINT32_MAX
 
@@ -32,6 +33,7 @@ struct otlp {
 	uint64_t key; /* of the file */
 	uint32_t source;
 	unsigned spans_count; /* of the current line; 0: it has not begun */
+	uint64_t line_from;   /* its position in the output */
 	uint64_t alone, moments, kernels;
 };
 
@@ -266,6 +268,12 @@ static epp_status *begin_line(const struct export_run *run, uint32_t number, boo
 	return NULL;
 }
 
+/* A position in the output; the difference of two is at least the number of bytes in between. */
+static uint64_t position(const struct sink *sink)
+{
+	return sink->pushes_count * SINK_BUFFER_BYTES + (uint64_t)(sink->at - sink->buffer);
+}
+
 static void end_line(struct export_run *run)
 {
 	struct otlp *otlp = run->state;
@@ -364,12 +372,15 @@ static epp_status *otlp_event(struct export_run *run, const epp_event *event)
 	otlp->kernels += event->requests && is_kernel;
 	if (!event->requests || !lasts || is_kernel)
 		return NULL;
-	if (otlp->spans_count == LINE_SPANS_MAX || otlp->source != event->track->source)
+	if (otlp->spans_count == LINE_SPANS_MAX || otlp->source != event->track->source ||
+	    (otlp->spans_count && position(run->sink) - otlp->line_from > LINE_BYTES))
 		end_line(run);
-	if (otlp->spans_count)
+	if (otlp->spans_count) {
 		sink_text(run->sink, ",");
-	else
+	} else {
+		otlp->line_from = position(run->sink);
 		EPP_TRY(begin_line(run, event->track->source, false));
+	}
 	otlp->source = event->track->source;
 	otlp->spans_count++;
 	put_span(run, event);
@@ -384,6 +395,7 @@ static epp_status *otlp_end(struct export_run *run)
 	EPP_TRY(begin_line(run, 0, true));
 	sink_text(run->sink, LINE_END);
 	export_receipt(run, otlp->alone, "%s event%s without a request left out");
+	export_receipt(run, run->filtered, "%s event%s left out by filters, whose spans may be missing as parents");
 	export_receipt(run, otlp->moments, "%s instant%s, counters and flows left out");
 	export_receipt(run, otlp->kernels, "%s device event%s left out; --kernels includes them");
 	return NULL;
