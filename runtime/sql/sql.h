@@ -83,6 +83,10 @@ struct epp_sql {
 	struct sql_scan *scans;
 	struct requests *requests; /* of the trace; NULL: there are none */
 	bool requests_known;
+	/* The trace ids of the last event that had some: most rows have those of the row before. */
+	char *trace_ids;
+	size_t trace_ids_bytes;
+	uint32_t trace_ids_of; /* event->requests; 0: none */
 	struct sql_marks marks;
 	struct sql_memory memory;
 	struct sql_stored_args args;

@@ -312,34 +312,53 @@ static epp_status *result_of_args(const struct cursor *cursor, sqlite3_context *
 	return NULL;
 }
 
-/* The trace ids of an event's requests, separated by blanks; null without requests. */
-static void result_trace_id(sqlite3_context *context, const struct requests *requests, const epp_event *event)
+static int by_text(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof((epp_request){ 0 }.trace_id));
+}
+
+/* Makes the text of the trace ids of an event's requests: each once, separated by blanks. */
+static epp_status *make_trace_ids(struct epp_sql *sql, const epp_event *event)
 {
 	epp_request request = { .struct_size = sizeof request };
 	size_t count, bytes = 0;
-	const uint32_t *numbers = requests_numbers(requests, event, &count);
+	const uint32_t *numbers = requests_numbers(sql->requests, event, &count);
 	const size_t id_bytes = sizeof request.trace_id;
+	char *text = realloc(sql->trace_ids, count * id_bytes);
 
-	if (!count)
-		return;
-	char *text = sqlite3_malloc64(count * id_bytes);
-	if (!text) {
-		sqlite3_result_error_nomem(context);
-		return;
-	}
+	sql->trace_ids_of = 0;
+	if (!text)
+		return epp_status_no_memory();
+	sql->trace_ids = text;
 	for (size_t i = 0; i < count; i++) {
-		requests_fill(requests, numbers[i], &request);
-		/* A trace id may have several requests. */
-		bool is_new = true;
-		for (size_t at = 0; at < bytes && is_new; at += id_bytes)
-			is_new = memcmp(text + at, request.trace_id, id_bytes - 1) != 0;
-		if (!is_new)
-			continue;
-		memcpy(text + bytes, request.trace_id, id_bytes - 1);
-		text[bytes + id_bytes - 1] = ' ';
-		bytes += id_bytes;
+		requests_fill(sql->requests, numbers[i], &request);
+		memcpy(text + i * id_bytes, request.trace_id, id_bytes);
 	}
-	sqlite3_result_text64(context, text, bytes - 1, sqlite3_free, SQLITE_UTF8);
+	qsort(text, count, id_bytes, by_text);
+	for (size_t i = 0; i < count; i++) {
+		if (bytes && memcmp(text + bytes - id_bytes, text + i * id_bytes, id_bytes - 1) == 0)
+			continue;
+		memmove(text + bytes, text + i * id_bytes, id_bytes);
+		bytes += id_bytes;
+		text[bytes - 1] = ' ';
+	}
+	sql->trace_ids_bytes = bytes - 1;
+	sql->trace_ids_of = event->requests;
+	return NULL;
+}
+
+/* Null without requests. */
+static epp_status *result_trace_id(sqlite3_context *context, struct epp_sql *sql, const epp_event *event)
+{
+	size_t count;
+
+	requests_numbers(sql->requests, event, &count);
+	if (!count)
+		return NULL;
+	if (sql->trace_ids_of != event->requests)
+		EPP_TRY(make_trace_ids(sql, event));
+	sqlite3_result_text64(context, sql->trace_ids, sql->trace_ids_bytes, SQLITE_TRANSIENT, SQLITE_UTF8);
+	return NULL;
 }
 
 int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -350,7 +369,7 @@ int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 	if (field == SQL_NUMBER)
 		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
 	else if (field == SQL_TRACE_ID)
-		result_trace_id(context, sql_of(cursor)->requests, cursor->event);
+		return sql_fail(sql_of(cursor), result_trace_id(context, sql_of(cursor), cursor->event));
 	else if (field >= SQL_OP_TYPE)
 		return sql_fail(sql_of(cursor), result_of_args(cursor, context, field));
 	else
