@@ -152,9 +152,8 @@ static void submitted_keep_pairs(struct session_profiler *of, const EpprofBatch 
 	pthread_mutex_lock(&of->session->storage.lock);
 	for (size_t i = 0; i < batch->pairs_count; i++) {
 		const EpprofClockPair *pair = &batch->pairs[i];
-		if (pair->clock >= SUBMIT_CLOCKS_MAX)
-			continue;
-		of->submission->clocks[pair->clock].pair = *pair;
+		if (pair->clock < SUBMIT_CLOCKS_MAX)
+			of->submission->clocks[pair->clock].pair = *pair;
 	}
 	pthread_mutex_unlock(&of->session->storage.lock);
 }
@@ -719,13 +718,10 @@ static void push_wait(struct pushing *pushing, const EpprofWait *wait)
 		.name = epp_name_intern("wait"),
 	};
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
-	/* The event around it is left out, or inside a step that is. */
-	if (wait->parent <= EPP_LEFT_OUT_ID && has_schedule(of->session)) {
-		submission_lose(of, EPP_LOSS_FILTER, 1);
-		return;
-	}
-	if (!wait->parent || wait->end_host_ticks < wait->start_host_ticks) {
-		submission_lose(of, EPP_LOSS_REFUSED, 1);
+	if (wait->parent <= EPP_LEFT_OUT_ID || wait->end_host_ticks < wait->start_host_ticks) {
+		/* A schedule may have left out the event around it. */
+		bool is_left_out = wait->parent <= EPP_LEFT_OUT_ID && has_schedule(of->session);
+		submission_lose(of, is_left_out ? EPP_LOSS_FILTER : EPP_LOSS_REFUSED, 1);
 		return;
 	}
 	submitted.track = track_for(of, SUBMIT_HOST_CLOCK, -1, wait->thread, true, NULL, NULL);
