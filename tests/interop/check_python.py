@@ -34,7 +34,7 @@ class Attach(unittest.TestCase):
 
     def test_the_page(self):
         os.environ["PYTHONPATH"] = str(interop.BUILD / "python")
-        folder, text = interop.do_as_page("docs/python.md", model=("model.onnx", MODEL))
+        folder, text = interop.do_as_page("docs/python.md", model=("model.onnx", MODEL), wheel=("pip install epprof\n", ""))
         self.assertIn("tokenize 3", text)
         with epprof.open(folder / "classify.epp") as trace:
             names = {event.name for event in trace.events()}
