@@ -240,10 +240,14 @@ static OrtStatus *profiler_start_event(OrtEpProfilerImpl *this_ptr, uint64_t id)
 	struct profiler *profiler = (struct profiler *)this_ptr;
 
 	crash_if(has("2.order.events_outside") && !profiler->is_started && profiler->runs_count);
+	/* At once: of two threads, the second one finds the first one's event. */
+	pthread_mutex_lock(&lock);
 	bool is_same = profiler->open_count > 0 && profiler->last_id == id;
 	bool is_same_thread = profiler->last_thread == gettid();
 	profiler->last_id = id;
 	profiler->last_thread = gettid();
+	profiler->open_count++;
+	pthread_mutex_unlock(&lock);
 	bool is_slow = has("3.events.cost") ? profiler->is_started : has("1.idle.calls") && !profiler->is_started;
 	for (int64_t end_ns = now_ns() + 50000; is_slow && now_ns() < end_ns;)
 		continue;
@@ -255,7 +259,6 @@ static OrtStatus *profiler_start_event(OrtEpProfilerImpl *this_ptr, uint64_t id)
 	}
 	if (thread_number() < THREADS_WITH_ROOM)
 		last_ids[thread_number()] = id;
-	profiler->open_count++;
 	profiler->has_events = true;
 	return error_if(is_same && has(is_same_thread ? "3.ids.nested" : "3.ids.threads"));
 }
