@@ -17,8 +17,8 @@
 static const char
     help[] = "usage: epprof anonymize [OPTION]... --key FILE -o FILE.epp TRACE\n"
 	     "\n"
-	     "Writes a trace that can be given to others.  What is not known to be harmless is replaced or left out: names\n"
-	     "become words that depend on the key, args are left out unless their key is on a list, and host, user,\n"
+	     "Writes a trace that can be given to others.  What is not on a list of harmless parts is replaced or left out:\n"
+	     "names become words that depend on the key, args are left out unless their key is on a list, and host, user,\n"
 	     "paths, process numbers, boot and time of day are removed.  Times, counts and losses are kept, so summary,\n"
 	     "diff and advise show the same numbers.  Traces with the same key have the same words and can be compared.\n"
 	     "\n"

@@ -31,9 +31,8 @@
 #define KIT_COPIES_BITS 6
 #define KIT_TOKEN_BLOCKS 20u /* sizes: 256, 512, 1,024, ... tokens */
 #define KIT_TOKEN_BLOCK_FIRST 256u
-#define KIT_CHARGED_BLOCK \
-	((uint64_t)1 << 56) /* kit.charged holds two counts: blocks of tokens, in steps of this
-                                               * value, and bytes, in the bits below it */
+/* kit.charged holds two counts: blocks of tokens, in steps of this value, and bytes, in the bits below it. */
+#define KIT_CHARGED_BLOCK ((uint64_t)1 << 56)
 
 /* Its events are behind it (kit_chunk_events).  They grow from the front, args and strings from the end, so an epprof
  * host receives the events in place.  A repeated string is stored once, so that the host can recognise it by its

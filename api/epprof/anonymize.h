@@ -1,7 +1,7 @@
 /* epprof: writes a trace without the names of its model and its machine, so that it can be given to others.
  *
- * What is not known to be harmless is replaced or left out: names become words that depend on a secret key, values of
- * args are kept only under keys that are known, and the host, the processes and the time of day are left out.  Times,
+ * Only what is on a list of harmless parts stays as it is: names become words that depend on a secret key, values of
+ * args are kept only under the keys of the list, and the host, the processes and the time of day are left out.  Times,
  * counts, losses, kinds of events and their nesting are kept, so that a summary, a comparison and advice give the same
  * numbers.  docs/anonymize.md lists what is kept, with the reasons.
  */

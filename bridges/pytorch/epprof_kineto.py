@@ -67,7 +67,7 @@ def _compiler():
 
 
 def _is_own(folder):
-    """Nobody else can have put a library into the folder."""
+    """Returns True if the folder is the user's, and nobody else can write into it."""
     status = os.lstat(folder)
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 

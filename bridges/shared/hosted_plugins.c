@@ -28,6 +28,7 @@ static void remember_hung(const char *path, const char *note)
 	const char *slash = strrchr(path, '/');
 	if (hung.count == HUNG_MAX)
 		return;
+	/* Not strlcpy: users of a wheel compile this file without libbsd. */
 	snprintf(hung.all[hung.count].label, sizeof(hung.all[0].label), "%s", slash ? slash + 1 : path);
 	snprintf(hung.all[hung.count++].note, sizeof(hung.all[0].note), "%s", note);
 }

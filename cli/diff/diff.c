@@ -24,7 +24,7 @@ static const char help[] =
     "  change   relative change of the mean over the traces; '~' if it is not significant\n"
     "  within   95 % bootstrap interval of that change\n"
     "  verdict  of two equal sets, at most 5 in 100 comparisons report any change: 4 for the time of a run (the\n"
-    "           median of its events), 1 for all names together\n"
+    "           median of its events), 1 for all names together; if the runs of a program fall into groups, more\n"
     "\n"
     "The exit status is 3 beyond the limit of --limit.\n"
     "\n"

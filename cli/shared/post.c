@@ -29,7 +29,7 @@ epp_status *post_create(const char *url, struct post **post)
 	*post = NULL;
 	struct post *made = calloc(1, sizeof *made);
 	if (!made)
-		return epp_status_create(EPP_OUT_OF_MEMORY, "out of memory");
+		return epp_status_no_memory();
 	bool is_http = strncmp(url, scheme, sizeof scheme - 1) == 0;
 	size_t host_bytes = is_http ? strcspn(host, ":/") : 0;
 	const char *port = is_http && host[host_bytes] == ':' ? host + host_bytes + 1 : "";

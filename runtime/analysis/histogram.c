@@ -28,13 +28,13 @@ bool histogram_add(struct epp_histogram *histogram, int64_t value)
 		value = 0;
 	unsigned octave = octave_of((uint64_t)value);
 	if (!histogram->octaves[octave]) {
-		histogram->octaves[octave] = calloc(1, sizeof *histogram->octaves[octave]);
+		histogram->octaves[octave] = calloc(HISTOGRAM_BUCKETS, sizeof *histogram->octaves[octave]);
 		if (!histogram->octaves[octave])
 			return false;
 	}
-	unsigned bucket = bucket_of((uint64_t)value, octave);
-	histogram->octaves[octave]->counts[bucket]++;
-	histogram->octaves[octave]->sums[bucket] += (uint64_t)value & (width_of(octave) - 1);
+	struct histogram_bucket *bucket = &histogram->octaves[octave][bucket_of((uint64_t)value, octave)];
+	bucket->count++;
+	bucket->sum += (uint64_t)value & (width_of(octave) - 1);
 	if (!histogram->count || value < histogram->least)
 		histogram->least = value;
 	if (!histogram->count || value > histogram->largest)
@@ -70,7 +70,7 @@ int64_t epp_histogram_quantile(const struct epp_histogram *histogram, double par
 		return histogram->largest;
 	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
 		for (unsigned bucket = 0; histogram->octaves[octave] && bucket < HISTOGRAM_BUCKETS; bucket++) {
-			seen += histogram->octaves[octave]->counts[bucket];
+			seen += histogram->octaves[octave][bucket].count;
 			if (seen < wanted || !seen)
 				continue;
 			int64_t value = bucket_value(octave, bucket);
@@ -86,16 +86,16 @@ double epp_histogram_interpolate(const struct epp_histogram *histogram, double p
 	double wanted = part * (double)histogram->count, before = 0;
 
 	for (unsigned octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
-		const struct histogram_octave *counted = histogram->octaves[octave];
+		const struct histogram_bucket *counted = histogram->octaves[octave];
 		for (unsigned bucket = 0; counted && bucket < HISTOGRAM_BUCKETS; bucket++) {
-			double count = (double)counted->counts[bucket], rest = (double)(width_of(octave) - 1);
-			if (!counted->counts[bucket] || before + count < wanted) {
+			double count = (double)counted[bucket].count, rest = (double)(width_of(octave) - 1);
+			if (!counted[bucket].count || before + count < wanted) {
 				before += count;
 				continue;
 			}
 			/* The values are taken as evenly spaced around their mean, as far as the bucket reaches on both
 			 * sides. */
-			double mean = (double)counted->sums[bucket] / count, reach = fmin(mean, rest - mean);
+			double mean = (double)counted[bucket].sum / count, reach = fmin(mean, rest - mean);
 			double place = fmin(fmax(wanted - before, 0.5), count - 0.5) / count;
 			double value = (double)first_value(octave, bucket) + mean + reach * (2 * place - 1);
 			return fmin(fmax(value, (double)histogram->least), (double)histogram->largest);
@@ -109,12 +109,12 @@ int epp_histogram_next(const epp_histogram *histogram, size_t *cursor, int64_t *
 	for (; *cursor < HISTOGRAM_OCTAVES * HISTOGRAM_BUCKETS; ++*cursor) {
 		unsigned octave = (unsigned)(*cursor / HISTOGRAM_BUCKETS),
 			 bucket = (unsigned)(*cursor % HISTOGRAM_BUCKETS);
-		if (!histogram->octaves[octave] || !histogram->octaves[octave]->counts[bucket])
+		if (!histogram->octaves[octave] || !histogram->octaves[octave][bucket].count)
 			continue;
 		uint64_t first = (uint64_t)first_value(octave, bucket), width = width_of(octave);
 		*from = (int64_t)first;
 		*to = first + width < INT64_MAX ? (int64_t)(first + width) : INT64_MAX;
-		*count = histogram->octaves[octave]->counts[bucket];
+		*count = histogram->octaves[octave][bucket].count;
 		++*cursor;
 		return 1;
 	}

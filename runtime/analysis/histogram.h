@@ -12,15 +12,15 @@
 #define HISTOGRAM_BUCKETS 64u
 #define HISTOGRAM_OCTAVES 59u
 
-struct histogram_octave {
-	uint64_t counts[HISTOGRAM_BUCKETS];
-	uint64_t sums[HISTOGRAM_BUCKETS]; /* of the values, from the smallest value of their bucket */
+struct histogram_bucket {
+	uint64_t count;
+	uint64_t sum; /* of the values, from the smallest value of the bucket */
 };
 
 struct epp_histogram {
 	uint64_t count;
 	int64_t least, largest;
-	struct histogram_octave *octaves[HISTOGRAM_OCTAVES];
+	struct histogram_bucket *octaves[HISTOGRAM_OCTAVES];
 };
 
 /* Negative values count as 0.  False: no memory. */

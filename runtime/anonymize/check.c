@@ -7,10 +7,8 @@
  *   - Texts of 4 to 7 bytes occur by chance in numbers, and as letters of words.  So the file is opened as a trace, and
  *     each of its texts is compared with each text of the input, whole.
  * A text that is part of an allowed one (the arg key "provider" as the name of an event) gives nothing away. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "anonymize/anonymize.h"
 #include "containers/array.h"
@@ -270,29 +268,11 @@ static epp_status *check_trace(struct check *check, struct reader *reader)
 	return NULL;
 }
 
-static size_t read_output(void *user, uint64_t offset, void *buffer, size_t bytes)
-{
-	const int *fd = user;
-	size_t done = 0;
-
-	while (done < bytes) {
-		ssize_t got = pread(*fd, (uint8_t *)buffer + done, bytes - done, (off_t)(offset + done));
-		if (got < 0 && errno == EINTR) {
-			errno = 0;
-			continue;
-		}
-		if (got <= 0)
-			break;
-		done += (size_t)got;
-	}
-	return done;
-}
-
 static epp_status *check_texts(struct check *check, int fd)
 {
 	struct reader *reader;
 
-	EPP_TRY(reader_open(&(struct reader_source){ read_output, NULL, &fd }, NULL, &reader));
+	EPP_TRY(reader_open(&(struct reader_source){ reader_read_file, NULL, &fd }, NULL, &reader));
 	epp_status *status = check_trace(check, reader);
 	reader_close(reader);
 	return status;

@@ -325,9 +325,8 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 	struct requests *requests = pass->requests;
 	uint32_t source = event->track->source, number;
 	size_t cursor = 0;
-	epp_trace_arg arg;
-
 	uint64_t id = event->parent;
+	epp_trace_arg arg;
 
 	pass->set_count = 0;
 	while (epp_event_args(pass->timeline, event, &cursor, &arg)) {

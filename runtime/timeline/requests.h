@@ -1,7 +1,7 @@
 /* The requests of a trace, and which events belong to them.
  *
- * The recorder marks an event that is given to requests with an instant inside it (base/traceparent.h): the instant's
- * parent is that event.  Every other event has the requests of its parent.  A device event may come before its parent
+ * The recorder marks an event that is given to requests with an instant that names it (base/traceparent.h).  Every other
+ * event has the requests of its parent.  A device event may come before its parent
  * in the order of starts, and a time range may begin after the instants, so all events are read once in advance:
  * this collects the requests, the events that were given to them (grants), and the grant of each event that others
  * refer to by id.  Afterwards each timeline needs, in addition, only the grants of the host events that are open. */

@@ -29,6 +29,9 @@ struct reader_source {
 	void *user;
 };
 
+/* The `read` of an open file; `user` is an int *, its descriptor. */
+size_t reader_read_file(void *user, uint64_t offset, void *buffer, size_t bytes);
+
 /* One records block, in the file or in memory. */
 struct reader_block {
 	uint64_t offset;      /* of the struct epf_block: in the file, or in reader->window_blocks if `in_window` */

@@ -95,7 +95,7 @@ void epp_trace_get_clock(const epp_trace *trace, epp_trace_clock *clock)
 
 /* ---- sources ---- */
 
-static size_t file_read(void *user, uint64_t offset, void *buffer, size_t bytes)
+size_t reader_read_file(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
 	int fd = *(int *)user;
 	size_t done = 0;
@@ -166,7 +166,7 @@ epp_status *epp_trace_open(const char *path, epp_trace **trace)
 		                              : epp_status_create(EPP_IO, "%s: not a regular file", path);
 	}
 	*user = fd;
-	return open_source(&(struct reader_source){ file_read, file_close, user }, path, trace);
+	return open_source(&(struct reader_source){ reader_read_file, file_close, user }, path, trace);
 }
 
 epp_status *epp_trace_open_session(epp_session *session, epp_trace **trace)

@@ -30,7 +30,7 @@ OrtStatus *failure_of(const char *entry)
 	char key[64];
 
 	snprintf(key, sizeof key, "fail=%s", entry);
-	return word(key) ? api.CreateStatus(ORT_FAIL, "it is told to fail\n") : NULL;
+	return word(key) ? api.CreateStatus(ORT_FAIL, "it fails for a test\n") : NULL;
 }
 
 void tell(const char *format, ...)

@@ -93,7 +93,7 @@ void end_profile(struct profile *profile)
 	if (word("kernels=marked"))
 		add_marked(profile);
 	if (word("end_fails"))
-		fake_log("OrtEpProfilerImpl::EndProfiling() for SampleEP returned an error OrtStatus: it is told to fail");
+		fake_log("OrtEpProfilerImpl::EndProfiling() for SampleEP returned an error OrtStatus: it fails for a test");
 	for (size_t i = 0; i < profile->profilers_count; i++) {
 		OrtEpProfilerImpl *profiler = profile->profilers[i];
 		api.ReleaseStatus(profiler->EndProfiling(profiler, (OrtProfilingEventsContainer *)profile));

@@ -209,16 +209,40 @@ static bool is_fallback(const struct advice_pass *pass, const epp_event *event)
 	return false;
 }
 
+#define IS_CLASSIFIED 1u
+#define IS_ALLOCATION 2u
+#define IS_WAIT 4u
+/* Names with larger numbers are classified each time: a damaged trace may have any number. */
+#define CLASSES_MOST (1u << 20)
+
+static unsigned classify(const char *name)
+{
+	return IS_CLASSIFIED | (name_is_allocation(name) ? IS_ALLOCATION : 0) | (name_is_wait(name) ? IS_WAIT : 0);
+}
+
+/* Searches for words once in each name. */
+static unsigned class_of(struct advice_pass *pass, const epp_event *event)
+{
+	uint32_t number = event->name_number;
+
+	if (number >= CLASSES_MOST || !array_reserve_zeroed(&pass->classes, &pass->classes_room, number + (size_t)1, 1))
+		return classify(event->name);
+	if (!pass->classes[number])
+		pass->classes[number] = (uint8_t)classify(event->name);
+	return pass->classes[number];
+}
+
 static void take_host_event(struct advice_pass *pass, const epp_event *event, int64_t end_ns)
 {
 	if (event->kind != EPP_EVENT_SLICE)
 		return;
+	unsigned class = class_of(pass, event);
 	spans_add(&pass->host, event->start_ns, end_ns);
 	if (is_fallback(pass, event))
 		spans_add(&pass->fallbacks, event->start_ns, end_ns);
-	if (name_is_allocation(event->name))
+	if (class & IS_ALLOCATION)
 		spans_add(&pass->allocations, event->start_ns, end_ns);
-	if (event->category == EPP_API && name_is_wait(event->name))
+	if (event->category == EPP_API && class & IS_WAIT)
 		spans_add(&pass->waits, event->start_ns, end_ns);
 }
 
@@ -310,6 +334,7 @@ void advice_pass_destroy(struct advice_pass *pass)
 		free(pass->states[i]);
 	}
 	free(pass->states);
+	free(pass->classes);
 	for (struct advice_device *device = pass->devices, *next; device; device = next) {
 		next = device->next;
 		free(device);

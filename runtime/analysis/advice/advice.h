@@ -62,7 +62,9 @@ struct advice_pass {
 	int64_t first_ns, last_ns;
 	const epp_advice_rule *unclear; /* the last rule whose gain was not larger than its error; NULL: none */
 	epp_advice *advice;
-	void **states; /* of the rules */
+	void **states;    /* of the rules */
+	uint8_t *classes; /* of host events, by the number of their name; 0: not classified yet */
+	size_t classes_room;
 };
 
 /* For a caller that passes over the events for another reason, too.  Errors of all: EPP_OUT_OF_MEMORY. */

@@ -46,14 +46,6 @@ struct span {
 
 /* ---- ids ---- */
 
-/* A bijection, so that different ids of a source stay different (the finalizer of splitmix64). */
-static uint64_t mix(uint64_t value)
-{
-	value = (value ^ value >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	value = (value ^ value >> 27) * UINT64_C(0x94D049BB133111EB);
-	return value ^ value >> 31;
-}
-
 static void put_hex(char *at, uint64_t value)
 {
 	/* All zeros is not an id. */
@@ -63,15 +55,16 @@ static void put_hex(char *at, uint64_t value)
 	at[16] = 0;
 }
 
+/* Different ids of a source stay different: hash_u64 is a bijection. */
 static void put_span_id(const struct otlp *otlp, char id[SPAN_ID_BYTES + 1], uint32_t source, uint64_t event)
 {
-	put_hex(id, mix(event ^ mix(otlp->key + source)));
+	put_hex(id, hash_u64(event ^ hash_u64(otlp->key + source)));
 }
 
 /* The trace of a batch. */
 static void put_trace_id(const struct otlp *otlp, char id[TRACE_ID_BYTES + 1], uint32_t source, uint64_t event)
 {
-	put_hex(id, mix(otlp->key + source + 1));
+	put_hex(id, hash_u64(otlp->key + source + 1));
 	put_span_id(otlp, id + SPAN_ID_BYTES, source, event);
 }
 

@@ -40,7 +40,7 @@ START_TEST(an_end_that_fails)
 
 	begin();
 	setenv("FAKE_ORT", "end_fails", 1);
-	expect_verdicts(MODEL, FAKE, verdicts, "seen      in ONNX Runtime, EndProfiling: it is told to fail");
+	expect_verdicts(MODEL, FAKE, verdicts, "seen      in ONNX Runtime, EndProfiling: it fails for a test");
 }
 END_TEST
 

@@ -144,9 +144,9 @@ START_TEST(a_failure_leaves_nothing)
 	ck_assert_int_ne(access("broken.epp", F_OK), 0);
 	EXPECT(1, "nothere.onnx: No such file or directory", "nothere.onnx");
 	setenv("FAKE_ORT", "fail=CreateSession", 1);
-	EXPECT(1, MODEL ": it is told to fail\n", MODEL);
+	EXPECT(1, MODEL ": it fails for a test\n", MODEL);
 	setenv("FAKE_ORT", "fail=Run", 1);
-	EXPECT(1, MODEL ": it is told to fail\n", MODEL, "--shape", "x=3,4", "--threads", "2");
+	EXPECT(1, MODEL ": it fails for a test\n", MODEL, "--shape", "x=3,4", "--threads", "2");
 	ck_assert_int_ne(access("model.epp", F_OK), 0);
 	ck_assert_int_eq(rmdir(check_path("temporary")), 0);
 }

@@ -86,7 +86,7 @@ START_TEST(a_provider_that_fails_has_an_account_that_says_so)
 	epp_trace_ledger_entry account = account_of("model.epp", "SampleEP", note);
 	ck_assert_uint_eq(account.errors, 1);
 	ck_assert_uint_eq(account.lost[EPP_LOSS_PLUGIN], 1);
-	ck_assert_str_eq(note, "its events are lost: EndProfiling: it is told to fail");
+	ck_assert_str_eq(note, "its events are lost: EndProfiling: it fails for a test");
 	expect_told("summary", "model.epp", "lost    1 event: 1 plugin");
 	/* Of each run another. */
 	EXPECT(0, "EndProfiling() for SampleEP", "--force", MODEL, "--ep", SAMPLE_EP, "--shape", "x=3,4", "--run-level",
