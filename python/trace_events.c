@@ -49,12 +49,12 @@ static PyObject *event_tuple(const epp_timeline *timeline, const epp_event *even
 	static const char *const kinds[] = { "unknown", "slice", "instant", "counter", "flow", "async" };
 	static const char *const categories[] = { "Session", "Node", "Kernel", "Api" };
 
-	return Py_BuildValue("sNsLLIKKIIIsLLIN", word(kinds, 6, event->kind), python_str(event->name, event->name_bytes),
-	                     word(categories, 4, event->category), (long long)event->start_ns,
-	                     (long long)event->duration_ns, event->track->track, (unsigned long long)event->id,
-	                     (unsigned long long)event->parent, event->depth, event->lane, event->run,
-	                     epp_placement_name(event->placement), (long long)event->start_error_ns,
-	                     (long long)event->end_error_ns, event->flags, args_of(timeline, event));
+	return Py_BuildValue("sNsLLIKKIIIsLLINI", word(kinds, 6, event->kind),
+	                     python_str(event->name, event->name_bytes), word(categories, 4, event->category),
+	                     (long long)event->start_ns, (long long)event->duration_ns, event->track->track,
+	                     (unsigned long long)event->id, (unsigned long long)event->parent, event->depth, event->lane,
+	                     event->run, epp_placement_name(event->placement), (long long)event->start_error_ns,
+	                     (long long)event->end_error_ns, event->flags, args_of(timeline, event), event->weight);
 }
 
 static PyObject *events_next(PyObject *self)

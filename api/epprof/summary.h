@@ -72,10 +72,13 @@ EPP_EXPORT int epp_histogram_next(const epp_histogram *histogram, size_t *cursor
 typedef struct epp_summary_line {
 	const char *name; /* NUL-terminated; names beyond the first 65,536 are added up under "(other names)" */
 	size_t name_bytes;
-	const char *group;     /* for a stream its device, for a thread its process; else NULL */
-	uint32_t category;     /* for an op: epp_category */
-	uint32_t is_copy;      /* kernels, phases: 1: copies or fills */
-	uint64_t count;        /* events; this and the members below leave out warm-up events (epp_summary_options) */
+	const char *group; /* for a stream its device, for a thread its process; else NULL */
+	uint32_t category; /* for an op: epp_category */
+	uint32_t is_copy;  /* kernels, phases: 1: copies or fills */
+	/* Events, each as often as its weight (epp_event.weight): if a budget left out runs, this, the sums and the histograms
+	 * below are estimates for the whole program.  busy_ns, idle_ns, max_ns, gaps, errors and placed_count are of the events
+	 * of the trace.  This and the members below leave out warm-up events (epp_summary_options). */
+	uint64_t count;
 	uint64_t warmup_count; /* the warm-up events */
 	int64_t warmup_ns;     /* the sum of their durations */
 	int64_t total_ns;      /* nested events are counted again */
@@ -117,6 +120,13 @@ typedef struct epp_summary_totals {
 	uint64_t counters; /* counter values */
 	uint64_t unended;  /* events without a recorded end */
 	const epp_timeline_counts *counts;
+	uint64_t weighted;  /* host and device events that stand for more than one (epp_event.weight); the numbers above
+	                       count each event of the trace once */
+	uint64_t runs_kept; /* outermost events of threads: those of the trace, */
+	uint64_t runs_count;        /* the sum of their weights: an estimate of those of the program, */
+	int64_t runs_ns;            /* and of their durations */
+	double runs_count_variance; /* of the two estimates; 0: nothing was left out */
+	double runs_ns_variance;
 } epp_summary_totals;
 
 typedef struct epp_summary_options {

@@ -36,7 +36,8 @@
  * until the merge begins and 16 after that, 48 bytes an end that was recorded apart from its event, the decoded blocks
  * (at most 64 MiB) and the events that are open at one instant; nothing else grows with the trace.  Blocks that overlap
  * too much are sorted through a temporary file.  If a clock has to be measured by cause and effect, the trace is read
- * once more in advance, and each such clock takes at most 8 MiB.
+ * once more in advance, and each such clock takes at most 8 MiB.  So is a trace with weights, which take some 40 bytes for
+ * each run that has one, and for each event in it that others refer to.
  *
  * Thread, unless a function says otherwise: one at a time for one trace and all timelines of it.
  */
@@ -123,7 +124,8 @@ typedef struct epp_event {
 	const void *args;  /* for epp_event_args */
 	uint32_t requests; /* not 0: it belongs to requests, for epp_timeline_request_at; events with the same number
 	                      have the same requests.  0 without epp_timeline_options.requests */
-	uint32_t reserved;
+	uint32_t weight;   /* how many events of the program it stands for: 1, or more if a budget for overhead left out
+	                      others.  An event has the weight of its parent, a flow that of the event at its beginning */
 } epp_event;
 
 typedef struct epp_timeline_options {

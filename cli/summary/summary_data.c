@@ -1,5 +1,6 @@
 /* Prints a summary for programs: CSV and JSON, times in nanoseconds. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -203,6 +204,11 @@ void summary_print_json(const struct summary *summary)
 	       ", \"instants\": %" PRIu64 ", \"counters\": %" PRIu64 ", \"unended\": %" PRIu64 ",\n",
 	       info->pid, totals->last_ns - totals->first_ns, totals->host_events, totals->device_events,
 	       totals->instants, totals->counters, totals->unended);
+	if (totals->weighted)
+		printf("  \"runs_kept\": %" PRIu64 ", \"runs_count\": %" PRIu64
+		       ", \"runs_count_error\": %.0f, \"runs_ns\": %" PRId64 ", \"runs_ns_error\": %.0f,\n",
+		       totals->runs_kept, totals->runs_count, sqrt(totals->runs_count_variance), totals->runs_ns,
+		       sqrt(totals->runs_ns_variance));
 	printf("  \"correlated\": %" PRIu64 ", \"inferred\": %" PRIu64 ", \"ambiguous\": %" PRIu64
 	       ", \"uncorrelated\": %" PRIu64 ", \"outside_parent\": %" PRIu64 ", \"largest_error_ns\": %" PRId64 ",\n",
 	       totals->counts->correlated, totals->counts->inferred, totals->counts->ambiguous,

@@ -1,4 +1,5 @@
 /* Prints a summary for people. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,20 @@ static void print_run_length(const epp_trace *trace)
 	}
 }
 
+/* Prints how many runs a budget has left out: the counts and sums of the tables are then estimates. */
+static void print_runs(const epp_summary_totals *totals)
+{
+	char kept[CLI_NUMBER_BYTES], all[CLI_NUMBER_BYTES], error[CLI_NUMBER_BYTES], time[CLI_NUMBER_BYTES],
+	    time_error[CLI_NUMBER_BYTES];
+
+	if (!totals->weighted)
+		return;
+	cli_print("  runs    %s of %s +- %s runs kept, weighted: they take %s +- %s; the tables are estimates for all\n",
+	          cli_count(totals->runs_kept, kept), cli_count(totals->runs_count, all),
+	          cli_count((uint64_t)llround(sqrt(totals->runs_count_variance)), error),
+	          cli_duration((double)totals->runs_ns, time), cli_duration(sqrt(totals->runs_ns_variance), time_error));
+}
+
 static void print_head(const struct summary *summary)
 {
 	const epp_trace_info *info = epp_trace_get_info(summary->trace);
@@ -123,6 +138,7 @@ static void print_head(const struct summary *summary)
 		print_number(totals->counters, "counter value");
 	}
 	cli_print("\n");
+	print_runs(totals);
 	print_device(summary, wall_ns);
 	accounts_reasons(summary->accounts.lost, reasons, sizeof reasons);
 	if (summary->accounts.lost_total) {

@@ -68,6 +68,7 @@ class Event(NamedTuple):
     end_error_ns: int
     flags: int  # epp_event_flags
     args: Dict[str, Any]
+    weight: int  # how many events of the program it stands for
 
 
 class LedgerEntry(NamedTuple):

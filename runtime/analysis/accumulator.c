@@ -336,21 +336,36 @@ static struct accumulator_stack *stack_of(struct accumulator *accumulator, const
 	return stack;
 }
 
-static bool add_duration(struct accumulator_line *line, int64_t duration_ns)
+/* How many events of the program an event stands for.  An event that comes from no timeline may have 0. */
+static uint32_t weight_of(const epp_event *event)
 {
-	line->line.count++;
-	line->line.total_ns += duration_ns;
-	line->line.self_ns += duration_ns;
+	return event->weight ? event->weight : 1;
+}
+
+/* Adds `ns` times `weight`; a sum that is too large stays at its limit. */
+static void add_weighted(int64_t *sum, int64_t ns, uint32_t weight)
+{
+	int64_t limit = ns < 0 ? INT64_MIN : INT64_MAX, product;
+
+	if (__builtin_mul_overflow(ns, weight, &product) || __builtin_add_overflow(*sum, product, sum))
+		*sum = limit;
+}
+
+static bool add_duration(struct accumulator_line *line, int64_t duration_ns, uint32_t weight)
+{
+	line->line.count += weight;
+	add_weighted(&line->line.total_ns, duration_ns, weight);
+	add_weighted(&line->line.self_ns, duration_ns, weight);
 	if (duration_ns > line->line.max_ns)
 		line->line.max_ns = duration_ns;
-	return histogram_add(&line->durations, duration_ns);
+	return histogram_add_many(&line->durations, duration_ns, weight);
 }
 
 /* Adds an event to the line of an op or a kernel. */
 static bool add_named(const struct accumulator *accumulator, struct accumulator_line *line, const epp_event *event)
 {
 	if (line->line.warmup_count >= accumulator->warmup_count)
-		return add_duration(line, event->duration_ns);
+		return add_duration(line, event->duration_ns, weight_of(event));
 	line->line.warmup_count++;
 	line->line.warmup_ns += event->duration_ns;
 	return true;
@@ -362,7 +377,7 @@ static bool add_of_type(const struct accumulator *accumulator, const struct accu
 	struct accumulator_line *type = named->type;
 
 	if (named->line.warmup_count >= accumulator->warmup_count)
-		return add_duration(type, event->duration_ns);
+		return add_duration(type, event->duration_ns, weight_of(event));
 	type->line.warmup_count++;
 	type->line.warmup_ns += event->duration_ns;
 	return true;
@@ -377,13 +392,13 @@ static void nest(struct accumulator_stack *stack, const epp_event *event, struct
 	stack->by_name[event->depth] = named->line.count ? named : NULL;
 	if (!event->depth)
 		return;
-	tracked->line.self_ns -= event->duration_ns;
+	add_weighted(&tracked->line.self_ns, -event->duration_ns, weight_of(event));
 	struct accumulator_line *around = stack->by_name[event->depth - 1];
 	if (!around)
 		return;
-	around->line.self_ns -= event->duration_ns;
+	add_weighted(&around->line.self_ns, -event->duration_ns, weight_of(event));
 	if (around->type)
-		around->type->line.self_ns -= event->duration_ns;
+		add_weighted(&around->type->line.self_ns, -event->duration_ns, weight_of(event));
 }
 
 static bool add_busy(struct accumulator_line *line, const epp_event *event)
@@ -400,11 +415,11 @@ static bool add_busy(struct accumulator_line *line, const epp_event *event)
 	return histogram_add(line->gaps, event->start_ns - until_ns);
 }
 
-static bool add_phase(struct accumulator *accumulator, unsigned phase, int64_t duration_ns)
+static bool add_phase(struct accumulator *accumulator, unsigned phase, const epp_event *event, int64_t duration_ns)
 {
 	struct accumulator_line *line = line_of_phase(accumulator, phase);
 
-	return line && add_duration(line, duration_ns);
+	return line && add_duration(line, duration_ns, weight_of(event));
 }
 
 static bool add_place(struct accumulator_line *line, const epp_event *event)
@@ -421,9 +436,10 @@ static bool add_place(struct accumulator_line *line, const epp_event *event)
 /* Adds a device event to a line of the host event that caused it. */
 static bool add_caused(struct accumulator_line *line, const epp_event *event)
 {
-	line->line.device_count++;
-	line->line.device_ns += event->duration_ns;
-	return event->launch_ns == INT64_MIN || histogram_add(&line->launches, event->start_ns - event->launch_ns);
+	line->line.device_count += weight_of(event);
+	add_weighted(&line->line.device_ns, event->duration_ns, weight_of(event));
+	return event->launch_ns == INT64_MIN ||
+	       histogram_add_many(&line->launches, event->start_ns - event->launch_ns, weight_of(event));
 }
 
 /* Adds the time before a device event started: in the queue since it was launched or, if that was measured, up to the
@@ -434,10 +450,10 @@ static bool add_submission(struct accumulator *accumulator, const epp_event *eve
 	bool is_measured = event->queue_ns != INT64_MIN && event->launch_ns != INT64_MIN;
 
 	if (is_measured && queued_ns > event->launch_ns &&
-	    !add_phase(accumulator, PHASE_SUBMIT, queued_ns - event->launch_ns))
+	    !add_phase(accumulator, PHASE_SUBMIT, event, queued_ns - event->launch_ns))
 		return false;
 	return queued_ns == INT64_MIN ||
-	       add_phase(accumulator, PHASE_QUEUE, event->start_ns > queued_ns ? event->start_ns - queued_ns : 0);
+	       add_phase(accumulator, PHASE_QUEUE, event, event->start_ns > queued_ns ? event->start_ns - queued_ns : 0);
 }
 
 static bool add_device_event(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
@@ -450,14 +466,16 @@ static bool add_device_event(struct accumulator *accumulator, const epp_timeline
 		named->line.work = work_names[work];
 		named->line.is_copy = work_is_copy(work);
 	}
-	if (!add_place(tracked, event) || !add_phase(accumulator, PHASE_WORK + work, event->duration_ns))
+	if (!add_place(tracked, event) || !add_phase(accumulator, PHASE_WORK + work, event, event->duration_ns))
 		return false;
 	if (named->line.is_copy) {
 		spans_add(&tracked->device->copies, event->start_ns, event->start_ns + event->duration_ns);
 		epp_summary_line *phase = &accumulator->phases[PHASE_WORK + work]->line;
-		if (work_add_bytes(timeline, event, &phase->bytes)) {
-			phase->bytes_count++;
-			phase->bytes_ns += event->duration_ns;
+		uint64_t bytes = 0;
+		if (work_add_bytes(timeline, event, &bytes)) {
+			phase->bytes += bytes * weight_of(event);
+			phase->bytes_count += weight_of(event);
+			add_weighted(&phase->bytes_ns, event->duration_ns, weight_of(event));
 		}
 	}
 	if (!add_submission(accumulator, event))
@@ -465,7 +483,21 @@ static bool add_device_event(struct accumulator *accumulator, const epp_timeline
 	if (event->launch_ns == INT64_MIN)
 		return true;
 	int64_t waited_ns = event->start_ns - event->launch_ns;
-	return histogram_add(&named->launches, waited_ns) && histogram_add(&tracked->launches, waited_ns);
+	return histogram_add_many(&named->launches, waited_ns, weight_of(event)) &&
+	       histogram_add_many(&tracked->launches, waited_ns, weight_of(event));
+}
+
+/* Adds a run: the outermost event of a thread.  Each of them was kept with the probability 1 / weight, independently of the
+ * others, so that the sum of weight * (weight - 1) * value^2 estimates the variance of a weighted sum of values. */
+static void add_run(epp_summary_totals *totals, const epp_event *event)
+{
+	double weight = weight_of(event), duration_ns = (double)event->duration_ns;
+
+	totals->runs_kept++;
+	totals->runs_count += weight_of(event);
+	add_weighted(&totals->runs_ns, event->duration_ns, weight_of(event));
+	totals->runs_count_variance += weight * (weight - 1);
+	totals->runs_ns_variance += weight * (weight - 1) * duration_ns * duration_ns;
 }
 
 static void add_total(epp_summary_totals *totals, const epp_event *event, bool device)
@@ -479,6 +511,9 @@ static void add_total(epp_summary_totals *totals, const epp_event *event, bool d
 	if (end_ns > totals->last_ns)
 		totals->last_ns = end_ns;
 	*(device ? &totals->device_events : &totals->host_events) += 1;
+	totals->weighted += weight_of(event) > 1;
+	if (!event->depth && event->kind == EPP_EVENT_SLICE && event->track->kind == EPP_TRACK_THREAD)
+		add_run(totals, event);
 	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
 }
 
@@ -503,17 +538,17 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	if (device && !add_device_event(accumulator, timeline, event, named, tracked))
 		return epp_status_no_memory();
 	if (!device && event->category == EPP_API && event->flags & EPP_FLAG_REFERENCED &&
-	    !add_phase(accumulator, PHASE_SUBMIT, event->duration_ns))
+	    !add_phase(accumulator, PHASE_SUBMIT, event, event->duration_ns))
 		return epp_status_no_memory();
 	if (named->type && !device && !add_of_type(accumulator, named, event))
 		return epp_status_no_memory();
-	if (!add_named(accumulator, named, event) || !add_duration(tracked, event->duration_ns) ||
+	if (!add_named(accumulator, named, event) || !add_duration(tracked, event->duration_ns, weight_of(event)) ||
 	    !add_busy(tracked, event))
 		return epp_status_no_memory();
 	nest(stack, event, named, tracked);
 	/* A call is inside the event that made it, which is on the thread's own lane. */
 	if (event->track->kind == EPP_TRACK_CALLS && event->parent && !event->depth)
-		tracked->line.self_ns -= event->duration_ns;
+		add_weighted(&tracked->line.self_ns, -event->duration_ns, weight_of(event));
 	return NULL;
 }
 

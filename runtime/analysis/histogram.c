@@ -22,7 +22,7 @@ static uint64_t width_of(unsigned octave)
 	return UINT64_C(1) << (octave ? octave - 1 : 0);
 }
 
-bool histogram_add(struct epp_histogram *histogram, int64_t value)
+bool histogram_add_many(struct epp_histogram *histogram, int64_t value, uint64_t count)
 {
 	if (value < 0)
 		value = 0;
@@ -33,14 +33,19 @@ bool histogram_add(struct epp_histogram *histogram, int64_t value)
 			return false;
 	}
 	struct histogram_bucket *bucket = &histogram->octaves[octave][bucket_of((uint64_t)value, octave)];
-	bucket->count++;
-	bucket->sum += (uint64_t)value & (width_of(octave) - 1);
+	bucket->count += count;
+	bucket->sum += ((uint64_t)value & (width_of(octave) - 1)) * count;
 	if (!histogram->count || value < histogram->least)
 		histogram->least = value;
 	if (!histogram->count || value > histogram->largest)
 		histogram->largest = value;
-	histogram->count++;
+	histogram->count += count;
 	return true;
+}
+
+bool histogram_add(struct epp_histogram *histogram, int64_t value)
+{
+	return histogram_add_many(histogram, value, 1);
 }
 
 uint64_t epp_histogram_count(const epp_histogram *histogram)

@@ -25,6 +25,8 @@ struct epp_histogram {
 
 /* Negative values count as 0.  False: no memory. */
 bool histogram_add(struct epp_histogram *histogram, int64_t value);
+/* Adds a value `count` times. */
+bool histogram_add_many(struct epp_histogram *histogram, int64_t value, uint64_t count);
 void histogram_deinit(struct epp_histogram *histogram);
 
 #endif

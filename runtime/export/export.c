@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/options.h"
+#include "base/weight.h"
 #include "encoding/json.h"
 #include "export/filter.h"
 #include "export/sink/sink.h"
@@ -88,6 +89,14 @@ static epp_status *write_event(const struct export_writer *writer, struct export
 	return writer->event(run, event);
 }
 
+epp_trace_arg export_weight(const epp_event *event)
+{
+	return (epp_trace_arg){ .key = WEIGHT_KEY_WEIGHT,
+		                .key_bytes = sizeof(WEIGHT_KEY_WEIGHT) - 1,
+		                .type = EPP_ARG_U64,
+		                .value.u64 = event->weight };
+}
+
 /* Writes all events; the writer gets an event's args as an array. */
 static epp_status *one_pass(const struct export_writer *writer, struct export_run *run, struct filter *filter,
                             epp_timeline *timeline)
@@ -100,6 +109,8 @@ static epp_status *one_pass(const struct export_writer *writer, struct export_ru
 		for (size_t cursor = 0;
 		     count < event.args_count && epp_event_args(timeline, &event, &cursor, &args[count]);)
 			count++;
+		if (event.weight > 1 && count < UINT8_MAX)
+			args[count++] = export_weight(&event);
 		event.args = args;
 		event.args_count = count;
 		if (export_is_cancelled(run))

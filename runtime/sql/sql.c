@@ -299,6 +299,7 @@ void epp_sql_destroy(epp_sql *sql)
 	sql_stored_args_deinit(&sql->args);
 	free(sql->marks.marks);
 	requests_destroy(sql->requests);
+	weights_destroy(sql->weights);
 	free(sql->trace_ids);
 	epp_status_destroy(sql->status);
 	free(sql);

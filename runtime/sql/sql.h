@@ -49,7 +49,7 @@ struct sql_event {
 	uint32_t kind : 4, category : 4, placement : 8, flags : 16;
 	uint32_t next_of_id; /* in the hash chain of its id: index + 1 */
 	uint32_t next_of_parent;
-	uint32_t requests;
+	uint32_t requests, weight;
 };
 
 struct sql_memory {
@@ -82,7 +82,8 @@ struct epp_sql {
 	epp_status *status;      /* the error of a table */
 	struct sql_scan *scans;
 	struct requests *requests; /* of the trace; NULL: there are none */
-	bool requests_known;
+	struct weights *weights;   /* likewise */
+	bool requests_known;       /* and the weights */
 	/* The trace ids of the last event that had some: most rows have those of the row before. */
 	char *trace_ids;
 	size_t trace_ids_bytes;

@@ -13,15 +13,13 @@ const char sql_timeline_columns[] =
     " track INTEGER NOT NULL, track_name TEXT NOT NULL, device INTEGER, stream INTEGER, lane INTEGER NOT NULL,"
     " depth INTEGER NOT NULL, id INTEGER NOT NULL, parent INTEGER, run INTEGER NOT NULL, placement TEXT NOT NULL,"
     " start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL, flags INTEGER NOT NULL, op_type TEXT,"
-    " work TEXT, correlation INTEGER, trace_id TEXT)";
+    " work TEXT, correlation INTEGER, trace_id TEXT, weight INTEGER NOT NULL)";
 
 static const struct sql_face faces[] = {
-	{ "events",
-	  NULL,
-	  false,
-	  { SQL_NUMBER, SQL_START, SQL_DURATION, SQL_NAME, SQL_TRACK, SQL_LANE, SQL_DEPTH, SQL_ID, SQL_PARENT, SQL_RUN,
-	    SQL_KIND, SQL_CATEGORY, SQL_PLACEMENT, SQL_START_ERROR, SQL_END_ERROR, SQL_FLAGS, SQL_WORK, SQL_CORRELATION,
-	    SQL_TRACE_ID } },
+	{ "events", NULL, false, { SQL_NUMBER, SQL_START,    SQL_DURATION,    SQL_NAME,        SQL_TRACK,
+	                           SQL_LANE,   SQL_DEPTH,    SQL_ID,          SQL_PARENT,      SQL_RUN,
+	                           SQL_KIND,   SQL_CATEGORY, SQL_PLACEMENT,   SQL_START_ERROR, SQL_END_ERROR,
+	                           SQL_FLAGS,  SQL_WORK,     SQL_CORRELATION, SQL_TRACE_ID,    SQL_WEIGHT } },
 	{ "timeline",
 	  sql_timeline_columns,
 	  false,
@@ -30,7 +28,7 @@ static const struct sql_face faces[] = {
 	    SQL_TRACK,       SQL_TRACK_NAME, SQL_DEVICE,    SQL_STREAM,        SQL_LANE,
 	    SQL_DEPTH,       SQL_ID,         SQL_PARENT,    SQL_RUN,           SQL_PLACEMENT_TEXT,
 	    SQL_START_ERROR, SQL_END_ERROR,  SQL_FLAGS,     SQL_OP_TYPE,       SQL_WORK_TEXT,
-	    SQL_CORRELATION, SQL_TRACE_ID } },
+	    SQL_CORRELATION, SQL_TRACE_ID,   SQL_WEIGHT } },
 	{ "flows", NULL, true, { SQL_NUMBER, SQL_SOURCE, SQL_FLOW_KIND, SQL_PARENT, SQL_ID, SQL_START } },
 };
 #define FACES_COUNT (sizeof faces / sizeof *faces)

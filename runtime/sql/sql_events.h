@@ -22,6 +22,7 @@ enum sql_field {
 	SQL_START_ERROR,
 	SQL_END_ERROR,
 	SQL_FLAGS,
+	SQL_WEIGHT,
 	SQL_KIND_TEXT,
 	SQL_NAME_TEXT,
 	SQL_CATEGORY_TEXT,
@@ -45,7 +46,7 @@ struct sql_face {
 	const char *name;
 	const char *columns; /* NULL: as in the export */
 	bool flows;          /* only arrows, which have their own numbers */
-	uint8_t fields[27];  /* the field of each column */
+	uint8_t fields[28];  /* the field of each column */
 };
 
 /* Comparisons that a cursor handles, in the order in which their values are passed, and other flags for the cursor. */

@@ -42,7 +42,8 @@ static epp_status *keep(struct sql_memory *memory, const epp_event *event)
 		                                              .category = event->category,
 		                                              .placement = event->placement,
 		                                              .flags = event->flags,
-		                                              .requests = event->requests };
+		                                              .requests = event->requests,
+		                                              .weight = event->weight };
 	return NULL;
 }
 
@@ -167,6 +168,7 @@ void sql_memory_event(const struct epp_sql *sql, size_t index, epp_event *event)
 		              .category = kept->category,
 		              .placement = kept->placement,
 		              .flags = kept->flags,
-		              .requests = kept->requests };
+		              .requests = kept->requests,
+		              .weight = kept->weight };
 	event->name = epp_trace_name(sql->trace, kept->name_number, &event->name_bytes);
 }

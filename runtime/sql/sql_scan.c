@@ -55,7 +55,7 @@ static epp_status *make_marks(struct epp_sql *sql)
 	if (sql->marks.complete)
 		return NULL;
 	sql->marks.count = 0;
-	EPP_TRY(epp_timeline_create(sql->trace, NULL, &timeline));
+	EPP_TRY(timeline_create_unweighted(sql->trace->reader, NULL, &timeline));
 	epp_status *status = mark_all(sql, timeline);
 	epp_timeline_destroy(timeline);
 	sql->marks.complete = !status;
@@ -87,9 +87,12 @@ static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t 
 
 	if (!sql->requests_known)
 		EPP_TRY(requests_create(sql->trace->reader, window ? window : &range, &sql->requests));
+	if (!sql->requests_known)
+		EPP_TRY(weights_create(sql->trace->reader, window ? window : &range, &sql->weights));
 	sql->requests_known = true;
-	EPP_TRY(epp_timeline_create(sql->trace, window ? window : &range, &scan->timeline));
+	EPP_TRY(timeline_create_unweighted(sql->trace->reader, window ? window : &range, &scan->timeline));
 	timeline_use_requests(scan->timeline, sql->requests);
+	timeline_use_weights(scan->timeline, sql->weights);
 	sql->run.filtered = 0;
 	scan->sql = sql;
 	scan->next = sql->scans;

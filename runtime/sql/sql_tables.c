@@ -24,7 +24,7 @@ const struct sqlite_table sqlite_tables[] = {
 	  " kind INTEGER NOT NULL REFERENCES kinds, category INTEGER NOT NULL REFERENCES categories,"
 	  " placement INTEGER NOT NULL REFERENCES placements, start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL,"
 	  " flags INTEGER NOT NULL, work INTEGER REFERENCES works, correlation INTEGER,"
-	  " trace_id TEXT)" },
+	  " trace_id TEXT, weight INTEGER NOT NULL)" },
 	{ "start_index", "(start_ns INTEGER NOT NULL, event INTEGER PRIMARY KEY)" },
 	{ "names", "(name INTEGER PRIMARY KEY, text TEXT NOT NULL)" },
 	{ "args", "(event INTEGER NOT NULL REFERENCES events, number INTEGER NOT NULL, key TEXT NOT NULL, value,"

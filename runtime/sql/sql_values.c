@@ -80,6 +80,9 @@ static void result_of_event(sqlite3_context *context, const epp_event *event, en
 	case SQL_END_ERROR:
 		sqlite3_result_int64(context, event->end_error_ns);
 		break;
+	case SQL_WEIGHT:
+		sqlite3_result_int64(context, event->weight);
+		break;
 	default:
 		sqlite3_result_int64(context, event->flags);
 		break;
@@ -136,7 +139,7 @@ static void result_of_words(sqlite3_context *context, const epp_event *event, en
 
 void sql_result_field(sqlite3_context *context, const epp_event *event, enum sql_field field)
 {
-	if (field <= SQL_FLAGS && field != SQL_TRACK)
+	if (field <= SQL_WEIGHT && field != SQL_TRACK)
 		result_of_event(context, event, field);
 	else
 		result_of_words(context, event, field);

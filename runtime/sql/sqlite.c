@@ -45,7 +45,7 @@ static const char indexes[] =
     " duration_ns, tracks.source, tracks.pid, tracks.group_name, tracks.thread_id, track, tracks.name AS track_name,"
     " tracks.device, tracks.stream, lane, depth, id, parent, run, placements.text AS placement, start_error_ns, end_error_ns,"
     " flags, (SELECT value FROM args WHERE args.event = events.event AND args.key = 'op_name' AND events.category = 1)"
-    " AS op_type, works.text AS work, correlation, trace_id FROM events JOIN names USING(name) JOIN tracks USING(track)"
+    " AS op_type, works.text AS work, correlation, trace_id, weight FROM events JOIN names USING(name) JOIN tracks USING(track)"
     " JOIN kinds ON kinds.kind = events.kind JOIN categories ON categories.category = events.category"
     " JOIN placements ON placements.placement = events.placement LEFT JOIN works ON works.work = events.work;"
     "COMMIT; DETACH out";

@@ -96,6 +96,7 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
 	event->args = NULL;
 	event->requests = 0;
+	event->weight = 1;
 }
 
 /* ---- nesting ---- */
@@ -294,6 +295,13 @@ bool timeline_next(struct epp_timeline *timeline, epp_event *event)
 			}
 			if (timeline->selected && !(event->requests && timeline->selected[event->requests - 1]))
 				continue;
+		}
+		if (unlikely(timeline->weights)) {
+			status = weights_of(timeline->weights, &timeline->open_weights, event);
+			if (status) {
+				end_with(timeline, status);
+				break;
+			}
 		}
 		timeline->counts.events++;
 		return true;

@@ -9,82 +9,7 @@
 #include "containers/array.h"
 #include "timeline/timeline.h"
 
-/* ---- grants by id ---- */
-
-static struct granted_event *granted_find(const struct granted *granted, uint32_t source, uint64_t id)
-{
-	struct hash_probe probe = hash_index_probe(&granted->index, hash_pair(id, source));
-	uint32_t number;
-
-	while (hash_index_next(&granted->index, &probe, &number)) {
-		struct granted_event *event = &granted->events[number];
-		if (event->id == id && event->source == source)
-			return event;
-	}
-	return NULL;
-}
-
-/* Adds an event, or replaces its grant. */
-static epp_status *granted_put(struct granted *granted, const struct granted_event *event)
-{
-	struct granted_event *found = granted_find(granted, event->source, event->id);
-
-	if (found) {
-		*found = *event;
-		return NULL;
-	}
-	if (granted->count >= HASH_INDEX_NONE ||
-	    !array_reserve(&granted->events, &granted->room, granted->count + 1, sizeof(*granted->events)) ||
-	    !hash_index_add(&granted->index, hash_pair(event->id, event->source), (uint32_t)granted->count))
-		return epp_status_no_memory();
-	granted->events[granted->count++] = *event;
-	return NULL;
-}
-
-static void granted_deinit(struct granted *granted)
-{
-	free(granted->events);
-	hash_index_deinit(&granted->index);
-}
-
-/* Removes the events that ended before a time. */
-static epp_status *granted_sweep(struct granted *granted, int64_t now_ns)
-{
-	size_t count = granted->count;
-
-	granted->count = 0;
-	hash_index_clear(&granted->index);
-	for (size_t i = 0; i < count; i++) {
-		const struct granted_event event = granted->events[i];
-		if (event.end_ns >= now_ns)
-			EPP_TRY(granted_put(granted, &event));
-	}
-	return NULL;
-}
-
 /* ---- the requests of an event ---- */
-
-#define SWEEP_MIN 1024u
-
-void open_grants_deinit(struct open_grants *open)
-{
-	granted_deinit(&open->open);
-}
-
-static epp_status *add_open(struct open_grants *open, const epp_event *event, uint32_t grant)
-{
-	if (open->open.count >= open->sweep_at) {
-		EPP_TRY(granted_sweep(&open->open, event->start_ns));
-		open->sweep_at = 2 * open->open.count + SWEEP_MIN;
-	}
-	const struct granted_event opened = { .id = event->id,
-		                              .source = event->track->source,
-		                              .grant = grant,
-		                              .end_ns = event->flags & EPP_FLAG_OPEN
-		                                            ? INT64_MAX
-		                                            : event->start_ns + event->duration_ns };
-	return granted_put(&open->open, &opened);
-}
 
 static const struct granted_event *find(const struct requests *requests, const struct open_grants *open,
                                         uint32_t source, uint64_t id)
@@ -121,7 +46,7 @@ epp_status *requests_of(const struct requests *requests, struct open_grants *ope
 		event->flags |= EPP_FLAG_OWN_REQUEST;
 	if (event->kind != EPP_EVENT_SLICE || event->track->kind == EPP_TRACK_DEVICE)
 		return NULL;
-	return add_open(open, event, found->grant);
+	return open_grants_add(open, event, found->grant);
 }
 
 const uint32_t *requests_numbers(const struct requests *requests, const epp_event *event, size_t *count)
@@ -431,7 +356,7 @@ epp_status *requests_create(struct reader *reader, const epp_timeline_options *o
 	*made = NULL;
 	if (!has_requests(reader))
 		return NULL;
-	EPP_TRY(epp_timeline_create(&(epp_trace){ reader }, &all, &timeline));
+	EPP_TRY(timeline_create_unweighted(reader, &all, &timeline));
 	pass.requests = calloc(1, sizeof(*pass.requests));
 	epp_status *status = pass.requests ? read_events(&pass, timeline, &open) : epp_status_no_memory();
 	open_grants_deinit(&open);

@@ -8,9 +8,8 @@
 #ifndef EPPROF_RUNTIME_TIMELINE_REQUESTS_H
 #define EPPROF_RUNTIME_TIMELINE_REQUESTS_H
 
-#include "containers/hash_index.h"
 #include "containers/string_table.h"
-#include "epprof/timeline.h"
+#include "timeline/events/granted.h"
 
 struct reader;
 
@@ -31,17 +30,6 @@ struct grant {
 	size_t more_count, more_room;
 };
 
-/* The grants of events, by id. */
-struct granted {
-	struct granted_event {
-		uint64_t id;
-		uint32_t source, grant;
-		int64_t end_ns; /* of an open event */
-	} * events;
-	size_t count, room;
-	struct hash_index index;
-};
-
 struct requests {
 	struct request *requests;
 	size_t requests_count, requests_room;
@@ -55,12 +43,6 @@ struct requests {
 	struct granted lasting; /* events that were given to requests, or that others refer to */
 };
 
-/* The grants of host events that are open at the current position of a timeline. */
-struct open_grants {
-	struct granted open;
-	size_t sweep_at; /* the count at which ended ones are removed */
-};
-
 /* Reads all events of a trace, in the processes that the options choose.  NULL: the trace has no requests.
  * Ownership: destroyed by the caller. */
 epp_status *requests_create(struct reader *reader, const epp_timeline_options *options, struct requests **requests)
@@ -69,7 +51,6 @@ void requests_destroy(struct requests *requests);
 
 /* Sets event->requests and its flag.  Called for all events in order of start. */
 epp_status *requests_of(const struct requests *requests, struct open_grants *open, epp_event *event) EPP_MUST_CHECK;
-void open_grants_deinit(struct open_grants *open);
 
 /* Returns the number of the grant of an event that has begun, plus 1; 0: none, or the event has ended and no other event
  * refers to it. */

@@ -23,7 +23,7 @@ static epp_status *take_options(struct epp_timeline *timeline, const epp_timelin
 	return NULL;
 }
 
-static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_options *options)
+static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_options *options, bool is_weighted)
 {
 	EPP_TRY(take_options(timeline, options));
 	EPP_TRY(host_clock_init(&timeline->host, timeline->reader));
@@ -33,13 +33,16 @@ static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_opt
 	if (timeline->options.requests || timeline->options.trace_id)
 		EPP_TRY(requests_create(timeline->reader, &timeline->options, &timeline->own_requests));
 	timeline->requests = timeline->own_requests;
+	if (is_weighted)
+		EPP_TRY(weights_create(timeline->reader, &timeline->options, &timeline->own_weights));
+	timeline->weights = timeline->own_weights;
 	return timeline->options.trace_id
 	           ? requests_select(timeline->requests, timeline->options.trace_id, &timeline->selected)
 	           : NULL;
 }
 
 static epp_status *create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
-                          size_t spill_bytes_most, bool is_measuring, epp_timeline **timeline)
+                          size_t spill_bytes_most, bool is_measuring, bool is_weighted, epp_timeline **timeline)
 {
 	*timeline = NULL;
 	struct epp_timeline *made = calloc(1, sizeof(*made));
@@ -54,7 +57,7 @@ static epp_status *create(struct reader *reader, const epp_timeline_options *opt
 	spill_init(&made->spill);
 	made->spill.bytes_most = spill_bytes_most;
 	made->references.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERENCES_BYTES_MOST;
-	epp_status *status = prepare(made, options);
+	epp_status *status = prepare(made, options, is_weighted);
 	if (status) {
 		epp_timeline_destroy(made);
 		return status;
@@ -66,13 +69,19 @@ static epp_status *create(struct reader *reader, const epp_timeline_options *opt
 epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
                             size_t spill_bytes_most, epp_timeline **timeline)
 {
-	return create(reader, options, active_bytes_most, spill_bytes_most, false, timeline);
+	return create(reader, options, active_bytes_most, spill_bytes_most, false, true, timeline);
 }
 
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline)
 {
-	return create(like->reader, options, like->active_bytes_most, like->spill.bytes_most, true, timeline);
+	return create(like->reader, options, like->active_bytes_most, like->spill.bytes_most, true, false, timeline);
+}
+
+epp_status *timeline_create_unweighted(struct reader *reader, const epp_timeline_options *options,
+                                       struct epp_timeline **timeline)
+{
+	return create(reader, options, ACTIVE_BYTES_MOST, SPILL_BYTES_MOST, false, false, timeline);
 }
 
 epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
@@ -117,6 +126,8 @@ void epp_timeline_destroy(epp_timeline *timeline)
 	free(timeline->ends_buffer);
 	requests_destroy(timeline->own_requests);
 	open_grants_deinit(&timeline->open_grants);
+	weights_destroy(timeline->own_weights);
+	open_grants_deinit(&timeline->open_weights);
 	free(timeline->selected);
 	epp_status_destroy(timeline->status);
 	free(timeline);
@@ -125,6 +136,11 @@ void epp_timeline_destroy(epp_timeline *timeline)
 void timeline_use_requests(struct epp_timeline *timeline, const struct requests *requests)
 {
 	timeline->requests = requests;
+}
+
+void timeline_use_weights(struct epp_timeline *timeline, const struct weights *weights)
+{
+	timeline->weights = weights;
 }
 
 int epp_timeline_request_at(const epp_timeline *timeline, const epp_event *event, size_t index, epp_request *request)

@@ -14,18 +14,20 @@
  *   find_parent.c          finds the parent of a device event, by the id in its record or by the launching thread
  *   requests.c             only on request: finds the requests that events belong to, from their parents; reads the
  *                          trace once in advance
+ *   weights.c              only in a trace with weights: finds those of all events, from their parents; likewise
  */
 #ifndef EPPROF_RUNTIME_TIMELINE_TIMELINE_H
 #define EPPROF_RUNTIME_TIMELINE_TIMELINE_H
 
 #include "epprof/timeline.h"
+#include "timeline/events/time_range.h"
 #include "timeline/late_parents.h"
 #include "timeline/merge.h"
 #include "timeline/merging/separate_ends.h"
 #include "timeline/merging/spill.h"
 #include "timeline/requests.h"
-#include "timeline/time_range.h"
 #include "timeline/tracks/track_state.h"
+#include "timeline/weights.h"
 #include "trace/reader.h"
 
 /* Result of the scan pass for one block; input of the schedule. */
@@ -107,6 +109,9 @@ struct epp_timeline {
 	const struct requests *requests; /* NULL: not wanted, or there are none */
 	struct requests *own_requests;   /* to be destroyed with the timeline */
 	struct open_grants open_grants;
+	const struct weights *weights; /* NULL: there are none */
+	struct weights *own_weights;   /* to be destroyed with the timeline */
+	struct open_grants open_weights;
 	uint8_t *selected; /* by grant: 1: its events are wanted; NULL: all events are */
 
 	epp_event event;
@@ -123,6 +128,13 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 /* Creates the timeline for the pass of measure.c, with the memory limits of `like`. */
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
+
+/* As epp_timeline_create, but all events have the weight 1, until timeline_use_weights. */
+epp_status *timeline_create_unweighted(struct reader *reader, const epp_timeline_options *options,
+                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
+
+/* As timeline_use_requests, for the weights. */
+void timeline_use_weights(struct epp_timeline *timeline, const struct weights *weights);
 
 /* Gives a new timeline the requests of its trace, which several timelines may share. NULL: there are none.
  * Ownership: borrowed until the timeline is destroyed. */

@@ -109,8 +109,14 @@ static epp_status *add_args(struct arrow_stream *stream, struct batch *batch, co
 	keys->sink = &stream->args_text.sink;
 	keys->count = 0;
 	sink_text(keys->sink, "{");
-	for (bool first = true; epp_event_args(stream->timeline, event, &cursor, &arg); first = false) {
+	bool first = true;
+	for (; epp_event_args(stream->timeline, event, &cursor, &arg); first = false) {
 		sink_text(keys->sink, first ? "" : ",");
+		json_keys_arg(keys, &arg);
+	}
+	if (event->weight > 1) {
+		sink_text(keys->sink, first ? "" : ",");
+		arg = export_weight(event);
 		json_keys_arg(keys, &arg);
 	}
 	sink_text(keys->sink, "}");
@@ -137,7 +143,7 @@ static epp_status *add_event(struct arrow_stream *stream, struct batch *batch, c
 	batch_integer(batch, START_ERROR_NS, event->start_error_ns);
 	batch_integer(batch, END_ERROR_NS, event->end_error_ns);
 	EPP_TRY(batch_text(batch, FLAGS, flags, (size_t)(export_put_flags(flags, event->flags) - flags)));
-	if (event->args_count)
+	if (event->args_count || event->weight > 1)
 		EPP_TRY(add_args(stream, batch, event));
 	batch_end_row(batch);
 	return NULL;

@@ -418,10 +418,14 @@ static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
 	return NULL;
 }
 
-static void add_time(struct flame *flame, uint32_t node, int64_t ns)
+static void add_time(struct flame *flame, uint32_t node, const epp_event *event)
 {
-	flame->nodes[node].count++;
-	flame->nodes[node].total_ns += ns;
+	uint32_t weight = event->weight ? event->weight : 1;
+	int64_t *total_ns = &flame->nodes[node].total_ns, ns;
+
+	flame->nodes[node].count += weight;
+	if (__builtin_mul_overflow(event->duration_ns, weight, &ns) || __builtin_add_overflow(*total_ns, ns, total_ns))
+		*total_ns = INT64_MAX;
 }
 
 /* ---- events ---- */
@@ -462,7 +466,7 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 		const epp_event type = { .name = args[i].value.text, .name_bytes = args[i].text_bytes };
 		EPP_TRY(child_by_text(flame, around, &type, found));
 		if (*found != around)
-			add_time(flame, *found, event->duration_ns);
+			add_time(flame, *found, event);
 		break;
 	}
 	return NULL;
@@ -497,7 +501,7 @@ static epp_status *add_host(struct flame *flame, const epp_event *event)
 	lane->nodes[depth] = node;
 	lane->end_ns[depth] = event->start_ns + event->duration_ns;
 	if (node != parent)
-		add_time(flame, node, event->duration_ns);
+		add_time(flame, node, event);
 	if (event->flags & EPP_FLAG_REFERENCED)
 		*cause_of(flame, event->track->source, event->id) = (struct flame_cause){ .id = event->id,
 			                                                                  .source = event->track->source,
@@ -521,7 +525,7 @@ static epp_status *add_device(struct flame *flame, const epp_event *event)
 	if (flame->nodes[node].work == WORK_NONE)
 		flame->nodes[node].work = work_of(NULL, event);
 	flame->has_copies |= work_is_copy(flame->nodes[node].work);
-	add_time(flame, node, event->duration_ns);
+	add_time(flame, node, event);
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* Implements time_range.h: id intervals in a sorted array. */
-#include "timeline/time_range.h"
+#include "timeline/events/time_range.h"
 
 #include <stdlib.h>
 

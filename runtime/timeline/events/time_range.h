@@ -5,8 +5,8 @@
  * if another event names it as parent.  A parent outside the range matters only if an event inside names it.  The
  * index has for each block the intervals of its own ids and of the ids that it references.  A set holds intervals of
  * ids of one source each, sorted and disjoint. */
-#ifndef EPPROF_RUNTIME_TIMELINE_TIME_RANGE_H
-#define EPPROF_RUNTIME_TIMELINE_TIME_RANGE_H
+#ifndef EPPROF_RUNTIME_TIMELINE_EVENTS_TIME_RANGE_H
+#define EPPROF_RUNTIME_TIMELINE_EVENTS_TIME_RANGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

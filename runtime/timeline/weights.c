@@ -1,0 +1,112 @@
+/* Implements weights.h. */
+#include "timeline/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/weight.h"
+#include "timeline/timeline.h"
+
+static bool is_text(const char *text, size_t bytes, const char *wanted)
+{
+	return bytes == strlen(wanted) && memcmp(text, wanted, bytes) == 0;
+}
+
+epp_status *weights_of(const struct weights *weights, struct open_grants *open, epp_event *event)
+{
+	uint32_t source = event->track->source;
+	const struct granted_event *found = NULL;
+
+	/* A flow has the id of the event at its end. */
+	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
+		found = granted_find(&weights->lasting, source, event->id);
+	if (!found && event->parent)
+		found = granted_find(&weights->lasting, source, event->parent);
+	if (!found && event->parent)
+		found = granted_find(&open->open, source, event->parent);
+	if (!found)
+		return NULL;
+	event->weight = found->grant;
+	if (event->kind != EPP_EVENT_SLICE || event->track->kind == EPP_TRACK_DEVICE)
+		return NULL;
+	return open_grants_add(open, event, event->weight);
+}
+
+/* ---- reading the instants ---- */
+
+static epp_status *read_weight(struct weights *weights, const struct epp_timeline *timeline, const epp_event *event)
+{
+	struct granted_event made = { .source = event->track->source };
+	uint64_t weight = 0;
+	size_t cursor = 0;
+	epp_trace_arg arg;
+
+	while (epp_event_args(timeline, event, &cursor, &arg)) {
+		if (arg.type != EPP_ARG_U64)
+			continue;
+		if (is_text(arg.key, arg.key_bytes, WEIGHT_KEY_EVENT))
+			made.id = arg.value.u64;
+		else if (is_text(arg.key, arg.key_bytes, WEIGHT_KEY_WEIGHT))
+			weight = arg.value.u64;
+	}
+	made.grant = (uint32_t)weight;
+	return made.id && weight && weight <= WEIGHT_MAX ? granted_put(&weights->lasting, &made) : NULL;
+}
+
+static epp_status *read_events(struct weights *weights, struct epp_timeline *timeline, struct open_grants *open)
+{
+	epp_event event;
+
+	while (timeline_next(timeline, &event)) {
+		EPP_TRY(weights_of(weights, open, &event));
+		if (event.kind == EPP_EVENT_INSTANT && is_text(event.name, event.name_bytes, WEIGHT_SET))
+			EPP_TRY(read_weight(weights, timeline, &event));
+		else if (event.weight > 1 && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE)
+			EPP_TRY(granted_put(&weights->lasting, &(struct granted_event){ .id = event.id,
+			                                                                .source = event.track->source,
+			                                                                .grant = event.weight }));
+	}
+	return epp_timeline_status(timeline);
+}
+
+/* ---- create ---- */
+
+static bool has_weights(const struct reader *reader)
+{
+	for (size_t i = 0; i < reader->names_count; i++)
+		if (reader->names[i].text && is_text(reader->names[i].text, reader->names[i].bytes, WEIGHT_SET))
+			return true;
+	return false;
+}
+
+epp_status *weights_create(struct reader *reader, const epp_timeline_options *options, struct weights **made)
+{
+	const epp_timeline_options all = { .struct_size = sizeof(all),
+		                           .sources = options->sources,
+		                           .sources_count = options->sources_count,
+		                           .as_claimed = options->as_claimed };
+	struct open_grants open = { 0 };
+	struct epp_timeline *timeline;
+
+	*made = NULL;
+	if (!has_weights(reader))
+		return NULL;
+	EPP_TRY(timeline_create_unweighted(reader, &all, &timeline));
+	struct weights *weights = calloc(1, sizeof(*weights));
+	epp_status *status = weights ? read_events(weights, timeline, &open) : epp_status_no_memory();
+	open_grants_deinit(&open);
+	epp_timeline_destroy(timeline);
+	if (status)
+		weights_destroy(weights);
+	else
+		*made = weights;
+	return status;
+}
+
+void weights_destroy(struct weights *weights)
+{
+	if (weights)
+		granted_deinit(&weights->lasting);
+	free(weights);
+}

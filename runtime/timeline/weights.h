@@ -1,0 +1,26 @@
+/* The weights of events: how many events of the program each stands for, because a budget left out the others.
+ *
+ * The recorder marks the outermost event of a run with an instant that names it (base/weight.h).  Every other event has
+ * the weight of its parent.  As for requests, all events are read once in advance: this collects the weights, and that of
+ * each event that others refer to by id. */
+#ifndef EPPROF_RUNTIME_TIMELINE_WEIGHTS_H
+#define EPPROF_RUNTIME_TIMELINE_WEIGHTS_H
+
+#include "timeline/events/granted.h"
+
+struct reader;
+
+struct weights {
+	struct granted lasting; /* `grant` is the weight; of runs, and of events that others refer to */
+};
+
+/* Reads all events of a trace, in the processes that the options choose.  NULL: the trace has no weights.
+ * Ownership: destroyed by the caller. */
+epp_status *weights_create(struct reader *reader, const epp_timeline_options *options, struct weights **weights)
+    EPP_MUST_CHECK;
+void weights_destroy(struct weights *weights);
+
+/* Sets event->weight.  Called for all events in order of start. */
+epp_status *weights_of(const struct weights *weights, struct open_grants *open, epp_event *event) EPP_MUST_CHECK;
+
+#endif
