@@ -20,6 +20,8 @@ static const char
 	     "  --explain RULE  print how a rule finds its places and computes the gain, and an SQL query that finds the\n"
 	     "                  same for 'epprof sql'\n"
 	     "  --json          print JSON, times in nanoseconds\n"
+	     "  --trace-id ID   only events of requests with this W3C trace id: a device that works for other requests\n"
+	     "                  is idle then\n"
 	     "  --quiet         show no progress\n"
 	     "  --help          print this text\n"
 	     "\n"
@@ -162,15 +164,16 @@ static void print_json(const char *path, const epp_advice *advice)
 
 /* ---- the command ---- */
 
-static int advise(const char *path, bool json)
+static int advise(const char *path, const char *trace_id, bool json)
 {
+	const epp_timeline_options window = { .struct_size = sizeof window, .trace_id = trace_id };
 	epp_advice *advice;
 	epp_trace *trace;
 	int code = cli_open(path, &trace);
 
 	if (code != CLI_OK)
 		return code;
-	epp_status *status = epp_advice_create(trace, NULL, &advice);
+	epp_status *status = epp_advice_create(trace, &window, &advice);
 	if (status) {
 		epp_trace_close(trace);
 		return cli_unreadable(epp_status_prefix(status, "%s", path));
@@ -189,9 +192,10 @@ static int run(int argc, char **argv)
 {
 	static const struct option longs[] = { { "explain", required_argument, NULL, 'e' },
 		                               { "json", no_argument, NULL, 'j' },
+		                               { "trace-id", required_argument, NULL, 'Q' },
 		                               { 0 } };
 	struct cli_options options = { &cli_advise, argc, argv, "", longs, CLI_OK };
-	const char *rule = NULL;
+	const char *rule = NULL, *trace_id = NULL;
 	bool json = false;
 	int option;
 
@@ -201,13 +205,15 @@ static int run(int argc, char **argv)
 		json = json || option == 'j';
 		if (option == 'e')
 			rule = optarg;
+		if (option == 'Q')
+			trace_id = optarg;
 	}
 	if (rule && optind < argc)
 		return cli_misuse(&cli_advise, "--explain has no trace");
 	if (rule)
 		return explain(rule);
 	const char *path = cli_options_trace(&options);
-	return path ? advise(path, json) : options.exit;
+	return path ? advise(path, trace_id, json) : options.exit;
 }
 
 const struct cli_command cli_advise = { .name = "advise",

@@ -26,6 +26,7 @@ static const char
 	     "Options:\n"
 	     "  -n, --lines N  number of events to print first; the default is 10\n"
 	     "  -f, --follow   continue with new events\n"
+	     "  --trace-id ID  only events of requests with this W3C trace id; -f waits for one\n"
 	     "  --help         print this text\n";
 
 /* Traces with at most this many records are read completely at each poll. */
@@ -62,7 +63,8 @@ struct name_sum {
 };
 
 struct tail {
-	const char *path;
+	const char *path, *trace_id; /* only events of requests with this trace id; NULL: all */
+	bool follows;
 	struct seen seen;
 	struct line *lines; /* room for twice `limit` and one */
 	size_t lines_count, limit;
@@ -135,12 +137,18 @@ static void add_sum(struct tail *tail, const epp_event *event)
 /* Takes the events that are complete and new, from a time on. */
 static epp_status *take_events(struct tail *tail, epp_trace *trace, int64_t from_ns)
 {
-	const epp_timeline_options options = { .struct_size = sizeof options, .from_ns = from_ns, .to_ns = INT64_MAX };
+	const epp_timeline_options options = {
+		.struct_size = sizeof options, .from_ns = from_ns, .to_ns = INT64_MAX, .trace_id = tail->trace_id
+	};
 	epp_timeline *timeline;
 	const epp_event *event;
 
 	tail->least_end_ns = INT64_MIN;
 	epp_status *status = epp_timeline_create(trace, &options, &timeline);
+	if (status && tail->follows && epp_status_code(status) == EPP_NOT_FOUND) {
+		epp_status_destroy(status); /* the request may still come */
+		return NULL;
+	}
 	if (status)
 		return status;
 	while (epp_timeline_next(timeline, &event)) {
@@ -337,7 +345,7 @@ static int64_t taken_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static epp_status *follow(struct tail *tail, bool goes_on)
+static epp_status *follow(struct tail *tail)
 {
 	uint32_t state = EPP_TRACE_FINISHED;
 	unsigned failures = 0;
@@ -350,7 +358,7 @@ static epp_status *follow(struct tail *tail, bool goes_on)
 		if (status && (first || failures == FAILURES_MAX))
 			return status;
 		epp_status_destroy(status);
-		if (!goes_on || (!status && state != EPP_TRACE_RECORDING) || ferror(stdout))
+		if (!tail->follows || (!status && state != EPP_TRACE_RECORDING) || ferror(stdout))
 			return NULL;
 		if (first) {
 			struct line *more = reallocarray(tail->lines, 2 * LINES_AT_ONCE + 1, sizeof *more);
@@ -371,11 +379,11 @@ static int run(int argc, char **argv)
 {
 	static const struct option longs[] = { { "lines", required_argument, NULL, 'n' },
 		                               { "follow", no_argument, NULL, 'f' },
+		                               { "trace-id", required_argument, NULL, 'Q' },
 		                               { 0 } };
 	struct cli_options options = { &cli_tail, argc, argv, "n:f", longs, CLI_OK };
 	struct tail tail = { .look_back_ns = LOOK_BACK_NS };
 	long long lines = 10;
-	bool goes_on = false;
 	int option;
 
 	while ((option = cli_options_next(&options)) != CLI_END) {
@@ -383,7 +391,9 @@ static int run(int argc, char **argv)
 			return options.exit;
 		if (option == 'n' && !cli_number(&cli_tail, "--lines", 0, 10000000, &lines))
 			return CLI_USAGE;
-		goes_on = goes_on || option == 'f';
+		tail.follows = tail.follows || option == 'f';
+		if (option == 'Q')
+			tail.trace_id = optarg;
 	}
 	tail.path = cli_options_trace(&options);
 	if (!tail.path)
@@ -392,7 +402,7 @@ static int run(int argc, char **argv)
 	tail.lines = calloc(2 * tail.limit + 1, sizeof *tail.lines);
 	if (!tail.lines)
 		return cli_failure(epp_status_no_memory());
-	epp_status *status = follow(&tail, goes_on);
+	epp_status *status = follow(&tail);
 	free(tail.lines);
 	free(tail.sums);
 	seen_deinit(&tail.seen);

@@ -36,6 +36,8 @@ static const char help[] =
     "  --top N            at most N rows per table, those with the largest total difference; the default is\n"
     "                     20 for text and markdown, 0 (all) for csv and json\n"
     "  --format FORMAT    text, markdown, json or csv (times in ns); csv: only two traces, markdown and json: only sets\n"
+    "  --trace-id ID      only events of requests with this W3C trace id; given twice, the first one is for the\n"
+    "                     traces before the change and the second one for those after it, which may be the same\n"
     "  --warmup N         ignore the first N events of each op and kernel\n"
     "  --limit PERCENT    exit with status 3 if an entry is slower by more than that, with 95 % confidence for two\n"
     "                     traces, and with the false alarms of the verdict for sets\n"
@@ -86,18 +88,21 @@ static int compare(struct arguments *arguments, const struct diff_options *optio
 
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-	static const struct option longs[] = {
-		{ "before", required_argument, NULL, 'b' }, { "after", required_argument, NULL, 'a' },
-		{ "run", required_argument, NULL, 'r' },    { "top", required_argument, NULL, 'n' },
-		{ "format", required_argument, NULL, 'f' }, { "warmup", required_argument, NULL, 'w' },
-		{ "limit", required_argument, NULL, 'l' },  { 0 }
-	};
+	static const struct option longs[] = { { "before", required_argument, NULL, 'b' },
+		                               { "after", required_argument, NULL, 'a' },
+		                               { "run", required_argument, NULL, 'r' },
+		                               { "top", required_argument, NULL, 'n' },
+		                               { "format", required_argument, NULL, 'f' },
+		                               { "warmup", required_argument, NULL, 'w' },
+		                               { "limit", required_argument, NULL, 'l' },
+		                               { "trace-id", required_argument, NULL, 'Q' },
+		                               { 0 } };
 	static const char *const formats[] = { "text", "markdown", "json", "csv", NULL };
 	/* Arguments come in their order, as an option with the value 1. */
 	struct cli_options options = { &cli_diff, argc, argv, "-", longs, CLI_OK };
 	long long top = -1, warmup_count = 0, limit = -1;
 	struct diff_options diff = { 0 };
-	int option, format = 0;
+	int option, format = 0, ids_count = 0;
 
 	arguments->current = &arguments->pair;
 	while ((option = cli_options_next(&options)) != CLI_END) {
@@ -109,6 +114,10 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 			add_path(arguments->current, optarg);
 		if (option == 'r')
 			diff.run = optarg;
+		if (option == 'Q' && ids_count == 2)
+			return cli_misuse(&cli_diff, "--trace-id is given at most twice");
+		if (option == 'Q')
+			diff.trace_ids[ids_count++] = optarg;
 		if (option == 'f' && (format = cli_choice(&cli_diff, "--format", formats)) < 0)
 			return CLI_USAGE;
 		if (option == 'n' && !cli_number(&cli_diff, "--top", 0, INT64_MAX, &top))
@@ -120,6 +129,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	}
 	while (optind < argc)
 		add_path(arguments->current, argv[optind++]);
+	if (ids_count == 1)
+		diff.trace_ids[1] = diff.trace_ids[0];
 	diff.format = (enum diff_format)format;
 	diff.top = top > 0 ? (size_t)top : top < 0 && format <= DIFF_MARKDOWN ? 20 : SIZE_MAX;
 	diff.has_limit = limit >= 0;

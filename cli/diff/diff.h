@@ -20,7 +20,8 @@ struct diff_options {
 	bool has_limit;
 	double limit; /* 0.1: 10 % */
 	uint64_t warmup_count;
-	const char *run; /* the name of the events that are runs; NULL: the default */
+	const char *trace_ids[2]; /* before, after: only events of requests with this trace id; NULL: all */
+	const char *run;          /* the name of the events that are runs; NULL: the default */
 };
 
 /* One trace each.  Returns an enum cli_exit. */

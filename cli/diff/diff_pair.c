@@ -254,12 +254,15 @@ static int print(epp_summary *const summaries[2], const struct diff_options *dif
 
 int diff_pair(char *const *paths, const struct diff_options *diff)
 {
-	const epp_summary_options options = { .struct_size = sizeof options, .warmup_count = diff->warmup_count };
 	epp_summary *summaries[2] = { NULL };
 	epp_trace *traces[2] = { NULL };
 	int code = CLI_OK;
 
 	for (int i = 0; i < 2 && code == CLI_OK; i++) {
+		const epp_timeline_options window = { .struct_size = sizeof window, .trace_id = diff->trace_ids[i] };
+		const epp_summary_options options = { .struct_size = sizeof options,
+			                              .timeline = &window,
+			                              .warmup_count = diff->warmup_count };
 		epp_status *status = NULL;
 		code = cli_open(paths[i], &traces[i]);
 		if (code == CLI_OK && (status = epp_summary_create(traces[i], &options, &summaries[i])) != NULL)

@@ -54,7 +54,10 @@ static epp_status *add_measure(struct collection *all, const epp_summary_line *l
 static epp_status *take_summary(struct collection *all, epp_trace *trace, unsigned set, size_t index,
                                 const struct diff_options *diff)
 {
-	const epp_summary_options options = { .struct_size = sizeof options, .warmup_count = diff->warmup_count };
+	const epp_timeline_options window = { .struct_size = sizeof window, .trace_id = diff->trace_ids[set] };
+	const epp_summary_options options = { .struct_size = sizeof options,
+		                              .timeline = &window,
+		                              .warmup_count = diff->warmup_count };
 	static const epp_summary_by tables[] = { EPP_BY_OP_TYPE, EPP_BY_OP, EPP_BY_KERNEL };
 	const epp_summary_line *line;
 	epp_summary *summary;

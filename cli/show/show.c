@@ -24,6 +24,8 @@ static const char
 	     "  --where EXPR   the longest event for which EXPR holds, as in SQL's WHERE over the table timeline, whose\n"
 	     "                 columns 'epprof sql TRACE .schema' prints: \"name = 'gemm' AND duration_ns > 1e6\"; the\n"
 	     "                 key of an arg is a column too: \"batch = 16\"\n"
+	     "  --trace-id ID  the event, and those below it, belong to requests with this W3C trace id; alone, the\n"
+	     "                 longest event of these requests\n"
 	     "  --depth N      levels of the tree below the event; the default is 3\n"
 	     "  --top N        at most N children of each event, the first ones; the default is 20, 0: all\n"
 	     "  --help         this text\n";
@@ -54,14 +56,23 @@ static epp_status *take_matches(epp_sql_rows *rows, struct match *match)
 	return status;
 }
 
-/* Selects the events of a table for which an expression holds.  A line feed ends a comment in the expression. */
-static epp_status *select_matches(epp_sql *sql, const char *table, const char *expression, struct match *match)
+/* What the event must fulfil. */
+struct condition {
+	const char *expression;
+	const char *trace_id; /* hex digits alone; NULL: any */
+	bool by_id;
+};
+
+/* Selects the events of a table that fulfil a condition.  A line feed ends a comment in the expression. */
+static epp_status *select_matches(epp_sql *sql, const char *table, const struct condition *condition, struct match *match)
 {
 	epp_sql_rows *rows = NULL;
 	const char *rest;
 	char *text;
 
-	if (asprintf(&text, "SELECT id, source, start_ns, duration_ns FROM %s WHERE (%s\n)", table, expression) < 0)
+	if (asprintf(&text, "SELECT id, source, start_ns, duration_ns FROM %s WHERE (%s\n)%s%s%s", table,
+	             condition->expression, condition->trace_id ? " AND trace_id LIKE '%" : "",
+	             condition->trace_id ? condition->trace_id : "", condition->trace_id ? "%'" : "") < 0)
 		return epp_status_no_memory();
 	epp_status *status = epp_sql_query(sql, text, &rest, &rows);
 	if (!status && (*rest || epp_sql_rows_columns_count(rows) != 4))
@@ -110,35 +121,50 @@ static bool add_column_of_arg(epp_sql *sql, char **table, const epp_status *fail
 	return true;
 }
 
-/* Finds the longest event for which an expression holds.  What is no column of the timeline is the key of an arg. */
-static epp_status *find(epp_trace *trace, const char *expression, struct match *match)
+/* Returns an error if this is no trace id, or if no request has it. */
+static epp_status *check_trace_id(epp_trace *trace, const char *trace_id)
+{
+	const epp_timeline_options window = { .struct_size = sizeof window, .trace_id = trace_id };
+	epp_timeline *timeline;
+
+	epp_status *status = epp_timeline_create(trace, &window, &timeline);
+	epp_timeline_destroy(timeline);
+	return status;
+}
+
+/* Finds the longest event that fulfils a condition.  What is no column of the timeline is the key of an arg. */
+static epp_status *find(epp_trace *trace, const struct condition *condition, struct match *match)
 {
 	epp_sql *sql = NULL;
 	char *table = strdup("timeline");
 
 	epp_status *status = table ? epp_sql_create(trace, &sql) : epp_status_no_memory();
 	if (!status)
-		status = select_matches(sql, table, expression, match);
+		status = select_matches(sql, table, condition, match);
 	while (status && sql && add_column_of_arg(sql, &table, status)) {
 		epp_status_destroy(status);
-		status = select_matches(sql, table, expression, match);
+		status = select_matches(sql, table, condition, match);
 	}
 	epp_sql_destroy(sql);
 	free(table);
 	return status;
 }
 
-static int show(struct show_tree *tree, const char *path, const char *expression, bool by_id)
+static int show(struct show_tree *tree, const char *path, const struct condition *condition)
 {
+	bool by_id = condition->by_id;
 	struct match match = { 0 };
 	char others[CLI_COUNTED_BYTES];
 
-	epp_status *status = find(tree->trace, expression, &match);
+	epp_status *status = condition->trace_id ? check_trace_id(tree->trace, condition->trace_id) : NULL;
+	if (status)
+		return cli_unreadable(epp_status_prefix(status, "%s", path));
+	status = find(tree->trace, condition, &match);
 	if (status && epp_status_code(status) == EPP_INVALID_ARGUMENT)
 		return cli_failure(epp_status_prefix(status, "--where"));
 	if (!status && !match.count) {
 		cli_progress_end();
-		fprintf(stderr, "epprof: %s: no event %s %s\n", path, by_id ? "with" : "where", expression);
+		fprintf(stderr, "epprof: %s: no event %s %s\n", path, by_id ? "with" : "where", condition->expression);
 		return CLI_FAILURE;
 	}
 	if (!status)
@@ -172,13 +198,13 @@ static bool parse_id(char *expression, size_t bytes)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "id", required_argument, NULL, 'i' },
-		                               { "where", required_argument, NULL, 'w' },
-		                               { "depth", required_argument, NULL, 'd' },
-		                               { "top", required_argument, NULL, 'n' },
-		                               { 0 } };
+	static const struct option longs[] = {
+		{ "id", required_argument, NULL, 'i' },       { "where", required_argument, NULL, 'w' },
+		{ "trace-id", required_argument, NULL, 'Q' }, { "depth", required_argument, NULL, 'd' },
+		{ "top", required_argument, NULL, 'n' },      { 0 }
+	};
 	struct cli_options options = { &cli_show, argc, argv, "", longs, CLI_OK };
-	const char *where = NULL;
+	const char *where = NULL, *trace_id = NULL;
 	long long depth = 3, top = 20;
 	char id[48] = "";
 	int option;
@@ -190,6 +216,8 @@ static int run(int argc, char **argv)
 			return CLI_USAGE;
 		if (option == 'w')
 			where = optarg;
+		if (option == 'Q')
+			trace_id = optarg;
 		if (option == 'd' && !cli_number(&cli_show, "--depth", 0, 1000, &depth))
 			return CLI_USAGE;
 		if (option == 'n' && !cli_number(&cli_show, "--top", 0, INT64_MAX, &top))
@@ -198,13 +226,18 @@ static int run(int argc, char **argv)
 	const char *path = cli_options_trace(&options);
 	if (!path)
 		return options.exit;
-	if (!*id == !where)
+	if (*id ? where != NULL : !where && !trace_id)
 		return cli_misuse(&cli_show, "which event?  --id N, or --where EXPR");
-	struct show_tree tree = { .depth = (unsigned)depth, .top = top ? (size_t)top : SIZE_MAX };
+	const struct condition condition = { .expression = where ? where
+		                                           : *id ? id
+		                                                 : "1",
+		                             .trace_id = trace_id,
+		                             .by_id = *id };
+	struct show_tree tree = { .depth = (unsigned)depth, .top = top ? (size_t)top : SIZE_MAX, .trace_id = trace_id };
 	int code = cli_open(path, &tree.trace);
 	if (code != CLI_OK)
 		return code;
-	code = show(&tree, path, where ? where : id, !where);
+	code = show(&tree, path, &condition);
 	show_tree_deinit(&tree);
 	epp_trace_close(tree.trace);
 	return code;

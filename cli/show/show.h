@@ -15,7 +15,8 @@ struct show_node {
 
 struct show_tree {
 	epp_trace *trace;
-	uint8_t *sources; /* for epp_timeline_options: one byte for each process, 1 only for that of the event */
+	const char *trace_id; /* below the event only events of requests with this trace id; NULL: all */
+	uint8_t *sources;     /* for epp_timeline_options: one byte for each process, 1 only for that of the event */
 	size_t sources_count;
 	size_t top;     /* the most children that a node keeps */
 	unsigned depth; /* levels below the event that are kept */

@@ -48,13 +48,15 @@ static void add_child(struct show_node *parent, struct show_node *child)
 	parent->last = child;
 }
 
-static epp_status *open_timeline(const struct show_tree *tree, int64_t from_ns, int64_t to_ns, epp_timeline **timeline)
+static epp_status *open_timeline(const struct show_tree *tree, int64_t from_ns, int64_t to_ns, const char *trace_id,
+                                 epp_timeline **timeline)
 {
 	const epp_timeline_options options = { .struct_size = sizeof options,
 		                               .from_ns = from_ns,
 		                               .to_ns = to_ns,
 		                               .sources = tree->sources,
-		                               .sources_count = tree->sources_count };
+		                               .sources_count = tree->sources_count,
+		                               .trace_id = trace_id };
 
 	return epp_timeline_create(tree->trace, &options, timeline);
 }
@@ -113,7 +115,7 @@ static epp_status *find_overlapping(struct show_tree *tree, int64_t at_ns, uint6
 {
 	epp_timeline *timeline;
 	const epp_event *event;
-	epp_status *status = open_timeline(tree, at_ns, at_ns + 1, &timeline);
+	epp_status *status = open_timeline(tree, at_ns, at_ns + 1, NULL, &timeline);
 
 	if (status)
 		return status;
@@ -239,7 +241,7 @@ static epp_status *read_below(struct show_tree *tree)
 	epp_timeline *timeline;
 	const epp_event *event;
 
-	epp_status *status = open_timeline(tree, target->start_ns, INT64_MAX, &timeline);
+	epp_status *status = open_timeline(tree, target->start_ns, INT64_MAX, tree->trace_id, &timeline);
 	if (status)
 		return status;
 	seen_before(&below.ids, target->id);

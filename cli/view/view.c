@@ -27,9 +27,10 @@ static const char help[] = "usage: epprof view [OPTION]... TRACE\n"
 			   "the URL contains a random token.  The trace is not sent to any other machine.\n"
 			   "\n"
 			   "Options:\n"
-			   "  --report   open the trace's report instead, which needs no network\n"
-			   "  --no-open  only print the URL\n"
-			   "  --help     print this text\n";
+			   "  --report       open the trace's report instead, which needs no network\n"
+			   "  --no-open      only print the URL\n"
+			   "  --trace-id ID  only events of requests with this W3C trace id\n"
+			   "  --help         print this text\n";
 
 static const char page[] = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>epprof view</title>\n"
 			   "<style>body{color-scheme:light dark;max-width:34em;margin:18vh auto;padding:0 2em;font:16px/1.6 system-ui,sans-serif}"
@@ -101,9 +102,10 @@ static int nameless_file(void)
 }
 
 /* Exports into a new file `*fd`; returns an enum cli_exit. */
-static int export_trace(const char *input, const char *format, int *fd, uint64_t *bytes)
+static int export_trace(const char *input, const char *format, const char *trace_id, int *fd, uint64_t *bytes)
 {
-	const epp_export_options options = { .struct_size = sizeof options, .cancel = &cli_signal };
+	const epp_timeline_options window = { .struct_size = sizeof window, .trace_id = trace_id };
+	const epp_export_options options = { .struct_size = sizeof options, .timeline = &window, .cancel = &cli_signal };
 	struct stat st;
 	epp_trace *trace;
 
@@ -169,9 +171,11 @@ static int run(int argc, char **argv)
 {
 	static const struct option longs[] = { { "report", no_argument, NULL, 'r' },
 		                               { "no-open", no_argument, NULL, 'n' },
+		                               { "trace-id", required_argument, NULL, 'Q' },
 		                               { 0 } };
 	struct cli_options options = { &cli_view, argc, argv, "", longs, CLI_OK };
 	struct served_file file = { .fd = -1 };
+	const char *trace_id = NULL;
 	bool report = false, open = true;
 	int option;
 
@@ -180,12 +184,14 @@ static int run(int argc, char **argv)
 			return options.exit;
 		report = report || option == 'r';
 		open = open && option != 'n';
+		if (option == 'Q')
+			trace_id = optarg;
 	}
 	const char *input = cli_options_trace(&options);
 	if (!input)
 		return options.exit;
 	cli_catch_signals();
-	int code = export_trace(input, report ? "html" : "perfetto", &file.fd, &file.count);
+	int code = export_trace(input, report ? "html" : "perfetto", trace_id, &file.fd, &file.count);
 	if (code == CLI_OK && report) {
 		file.name = "";
 		file.type = "text/html; charset=utf-8";
