@@ -126,7 +126,10 @@ static int64_t covering_end(const struct wait *waits, uint32_t count, const epp_
 	if (at < count)
 		return waits[at].end_ns;
 	int64_t end_ns = count ? waits[count - 1].end_ns : INT64_MIN;
-	bool possible = event->start_ns <= end_ns && event->start_ns + event->duration_ns - event->end_error_ns <= end_ns;
+	int64_t earliest_end_ns;
+	if (__builtin_sub_overflow(event->start_ns + event->duration_ns, event->end_error_ns, &earliest_end_ns))
+		earliest_end_ns = INT64_MIN;
+	bool possible = event->start_ns <= end_ns && earliest_end_ns <= end_ns;
 	return possible ? end_ns : INT64_MAX;
 }
 
