@@ -188,6 +188,23 @@ struct epf_producer {
 	char note[80];                 /* a text from its host for the reader; NUL-terminated */
 };
 
+/* A run. A finished trace in which no run was started has one epf_run with run 0, which
+ * distinguishes it from a trace that was cut. */
+struct epf_run {
+	uint32_t run;
+	uint32_t source; /* merged files: the source of the run */
+	uint64_t first_id;
+	struct epf_host_pair start;
+	struct epf_host_pair end;
+	uint64_t faults; /* as in the live page */
+	/* What recording cost; both 0 in older files. */
+	uint64_t event_cost_ps; /* begin and end of an event without args, measured in that process; 0: not measured */
+	uint64_t write_cpu_ns; /* CPU time of writing the run's events: of the helper, and of the thread that ended the run */
+};
+#define EPF_RUN_BYTES_MIN offsetof(struct epf_run, event_cost_ps)
+
+#define EPF_UNWRITTEN_RUNS 8u
+
 struct epf_live {
 	uint32_t run;          /* 0: none yet; incremented at each start */
 	uint32_t flags;        /* EPF_LIVE_* */
@@ -205,7 +222,10 @@ struct epf_live {
 	uint64_t extents_used[EPF_LOG_EXTENTS]; /* of the further pieces, as log_used */
 	uint64_t event_cost_ps;                 /* as in struct epf_run */
 	uint64_t write_cpu_ns;
-	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 5 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8];
+	/* Ended runs whose blocks could not be written, in any order; run 0: none. The number is stored last, release. */
+	struct epf_run unwritten[EPF_UNWRITTEN_RUNS];
+	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 5 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8 -
+	                 EPF_UNWRITTEN_RUNS * 104];
 };
 #define EPF_LIVE_RECORDING 1u
 #define EPF_LIVE_LOG_FULL 2u /* a definition in no block did not fit into the log: a kill loses its name */
@@ -491,21 +511,6 @@ struct epf_ledger_entry {
 	uint64_t lost[EPF_LOSS_COUNT];
 	uint64_t lost_idless; /* part of `lost` without an id */
 };
-
-/* A run. A finished trace in which no run was started has one epf_run with run 0, which
- * distinguishes it from a trace that was cut. */
-struct epf_run {
-	uint32_t run;
-	uint32_t source; /* merged files: the source of the run */
-	uint64_t first_id;
-	struct epf_host_pair start;
-	struct epf_host_pair end;
-	uint64_t faults; /* as in the live page */
-	/* What recording cost; both 0 in older files. */
-	uint64_t event_cost_ps; /* begin and end of an event without args, measured in that process; 0: not measured */
-	uint64_t write_cpu_ns; /* CPU time of writing the run's events: of the helper, and of the thread that ended the run */
-};
-#define EPF_RUN_BYTES_MIN offsetof(struct epf_run, event_cost_ps)
 
 _Static_assert(sizeof(struct epf_source) == 256, "source");
 _Static_assert(sizeof(struct epf_live) == EPF_PAGE_BYTES, "live");

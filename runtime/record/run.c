@@ -133,6 +133,12 @@ static epp_status *prepare_start(struct session *session, bool resumes, bool *is
 /* Starts a run. The state is SESSION_CHANGING. */
 static epp_status *start_run(struct session *session)
 {
+	pthread_mutex_lock(&session->storage.drain_lock);
+	bool may_begin = drain_may_begin_run(&session->storage);
+	pthread_mutex_unlock(&session->storage.drain_lock);
+	if (!may_begin)
+		return epp_status_create(EPP_IO, "start: the ends of %u earlier runs could not be written",
+		                         EPF_UNWRITTEN_RUNS);
 	EPP_TRY(helper_add(&session->helper));
 
 	struct epf_host_pair start;

@@ -388,6 +388,37 @@ static void drain_host_pair(struct storage *storage, bool final)
 	append_plain(storage, EPF_BLOCK_HOST_PAIRS, sizeof(pair));
 }
 
+/* Writes the blocks of ended runs that could not be written before. Until then the live page has them: what a run left in
+ * the file and in the window is read with it. Returns true if another run may fail. */
+static bool write_runs(struct storage *storage)
+{
+	bool has_room = false;
+	for (unsigned i = 0; i < EPF_UNWRITTEN_RUNS; i++) {
+		struct epf_run *run = &storage->window.live->unwritten[i];
+		memcpy(scratch_block(storage) + 1, run, sizeof(*run));
+		if (run->run && append_plain(storage, EPF_BLOCK_RUN, sizeof(*run)) == 0)
+			STORE_RELEASE(&run->run, 0);
+		has_room |= !run->run;
+	}
+	return has_room;
+}
+
+static void keep_unwritten(struct epf_live *live, struct epf_run run)
+{
+	uint32_t number = run.run;
+	struct epf_run *place = live->unwritten;
+	while (place->run && place < live->unwritten + EPF_UNWRITTEN_RUNS - 1)
+		place++;
+	run.run = 0;
+	*place = run;
+	STORE_RELEASE(&place->run, number);
+}
+
+bool drain_may_begin_run(struct storage *storage)
+{
+	return write_runs(storage);
+}
+
 void drain_begin_run(struct storage *storage, const struct epf_host_pair *start, uint64_t first_id)
 {
 	struct epf_live *live = storage->window.live;
@@ -433,6 +464,7 @@ void drain_end_run(struct storage *storage)
 void drain_rest(struct storage *storage)
 {
 	drain_own_losses(storage);
+	write_runs(storage);
 	if (storage->window.fd < 0 || storage->window.live->run)
 		return;
 	/* An empty run, if the session was never started, so that a reader does not report the file as cut. */
@@ -483,7 +515,10 @@ static void finish_run(struct storage *storage, uint32_t producers_count)
 	run.event_cost_ps = live->event_cost_ps;
 	run.write_cpu_ns = live->write_cpu_ns;
 	memcpy(payload, &run, sizeof(run));
-	storage->drain.ledger_due |= append_plain(storage, EPF_BLOCK_RUN, sizeof(run)) != 0;
+	if (append_plain(storage, EPF_BLOCK_RUN, sizeof(run))) {
+		storage->drain.ledger_due = true;
+		keep_unwritten(live, run);
+	}
 	__atomic_fetch_and(&live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 

@@ -6,6 +6,9 @@
 
 #include "storage/storage.h"
 
+/* Returns false if the ends of so many runs could not be written that the live page has no room for another. */
+bool drain_may_begin_run(struct storage *storage);
+
 /* Starts a run: stores its start in the live page and makes the first pair of clock readings due. */
 void drain_begin_run(struct storage *storage, const struct epf_host_pair *start, uint64_t first_id);
 

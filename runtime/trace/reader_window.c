@@ -149,36 +149,49 @@ static epp_status *take_live(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Reads the current run. Called after the regions are read, because a run may begin and store records meanwhile: without
- * it, these would belong to no run. A run that has ended since is in a block, which the next scan reads. */
-static epp_status *take_run(struct reader_impl *impl)
+/* Adds a run of the live page, unless it is in a block. */
+static bool add_run(struct reader_impl *impl, const struct epf_run *run)
 {
 	struct reader *reader = &impl->reader;
-	bool known = false;
 
-	/* The writer stores the number after the rest. */
-	EPP_TRY(read_or_zero(impl, reader->header.live_offset, &reader->live.run, sizeof(reader->live.run)));
-	if (!reader->live.run)
-		return NULL;
-	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, run_first_id),
-	                     &reader->live.run_first_id,
-	                     offsetof(struct epf_live, log_used) - offsetof(struct epf_live, run_first_id)));
-	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, faults), &reader->live.faults,
-	                     sizeof(reader->live.faults)));
-	EPP_TRY(read_or_zero(impl, reader->header.live_offset + offsetof(struct epf_live, event_cost_ps),
-	                     &reader->live.event_cost_ps, 2 * sizeof(uint64_t)));
-	for (size_t i = 0; i < reader->runs_count; i++)
-		known = known || reader->runs[i].run == reader->live.run;
+	for (size_t i = 0; i < reader->runs_count; i++) {
+		if (reader->runs[i].run == run->run)
+			return true;
+	}
 	if (!array_reserve_zeroed(&reader->runs, &impl->runs_capacity, reader->runs_count + 1, sizeof(*reader->runs)))
-		return epp_status_no_memory();
-	if (!known)
-		reader->runs[reader->runs_count++] = (struct epf_run){ .run = reader->live.run,
-			                                               .first_id = reader->live.run_first_id,
-			                                               .start = reader->live.run_start,
-			                                               .faults = reader->live.faults,
-			                                               .event_cost_ps = reader->live.event_cost_ps,
-			                                               .write_cpu_ns = reader->live.write_cpu_ns };
-	return NULL;
+		return false;
+	reader->runs[reader->runs_count++] = *run;
+	return true;
+}
+
+/* Reads the runs whose blocks could not be written, and the current run. Called after the regions are read, because a run
+ * may begin and store records meanwhile: without it, these would belong to no run. A run that has ended since is in a
+ * block, which the next scan reads. */
+static epp_status *take_run(struct reader_impl *impl)
+{
+	struct epf_live *live = &impl->reader.live;
+	uint64_t offset = impl->reader.header.live_offset;
+
+	for (size_t i = 0; i < EPF_UNWRITTEN_RUNS; i++) {
+		if (live->unwritten[i].run && !add_run(impl, &live->unwritten[i]))
+			return epp_status_no_memory();
+	}
+	/* The writer stores the number after the rest. */
+	EPP_TRY(read_or_zero(impl, offset, &live->run, sizeof(live->run)));
+	if (!live->run)
+		return NULL;
+	EPP_TRY(read_or_zero(impl, offset + offsetof(struct epf_live, run_first_id), &live->run_first_id,
+	                     offsetof(struct epf_live, log_used) - offsetof(struct epf_live, run_first_id)));
+	EPP_TRY(read_or_zero(impl, offset + offsetof(struct epf_live, faults), &live->faults, sizeof(live->faults)));
+	EPP_TRY(read_or_zero(impl, offset + offsetof(struct epf_live, event_cost_ps), &live->event_cost_ps,
+	                     2 * sizeof(uint64_t)));
+	struct epf_run run = { .run = live->run,
+		               .first_id = live->run_first_id,
+		               .start = live->run_start,
+		               .faults = live->faults,
+		               .event_cost_ps = live->event_cost_ps,
+		               .write_cpu_ns = live->write_cpu_ns };
+	return add_run(impl, &run) ? NULL : epp_status_no_memory();
 }
 
 /* Reads the session's own losses that no ledger block contains yet; called after the blocks are read, so that none

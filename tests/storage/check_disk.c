@@ -405,6 +405,58 @@ START_TEST(a_disk_that_may_not_be_written)
 }
 END_TEST
 
+/* The file of the block writer is replaced by one that cannot be written. */
+static int break_writer(struct storage *storage, int fd)
+{
+	pthread_mutex_lock(&storage->drain_lock);
+	int before = storage->writer.fd;
+	storage->writer.fd = fd;
+	pthread_mutex_unlock(&storage->drain_lock);
+	return before;
+}
+
+static void end_run(epp_session *session)
+{
+	check_ok(epp_session_end(session));
+	epp_status_destroy(epp_session_wait(session, UINT64_MAX));
+}
+
+START_TEST(runs_whose_ends_cannot_be_written)
+{
+	char *path = check_path("ends.epp");
+	epp_session *session = recording_start(path);
+	int broken = open("/dev/null", O_RDONLY);
+	uint64_t events = recording_fill(session, name, 4 << 20), errors;
+
+	/* The first run has blocks in the file. */
+	for (int i = 0; i < 10000 && LOAD_RELAXED(&recording_storage(session)->chunks.used) == 0; i++)
+		recording_sleep_ms(1);
+	int fd = break_writer(recording_storage(session), broken);
+	for (unsigned i = 0; i < EPF_UNWRITTEN_RUNS; i++) {
+		events += recording_fill(session, name, 1000);
+		end_run(session);
+		if (i + 1 < EPF_UNWRITTEN_RUNS)
+			check_ok(epp_session_start(session));
+	}
+	check_fails(EPP_IO, epp_session_start(session));
+	epp_trace *trace;
+	check_ok(epp_trace_open(path, &trace));
+	check_ok(epp_trace_validate(trace, NULL, NULL, &errors));
+	ck_assert_uint_eq(errors, 0);
+	ck_assert_uint_eq(epp_trace_get_info(trace)->runs_count, EPF_UNWRITTEN_RUNS);
+	epp_trace_close(trace);
+	break_writer(recording_storage(session), fd);
+	check_ok(epp_session_start(session));
+	end_run(session);
+	epp_session_destroy(session);
+	struct trace_scan *scan = trace_scan_file(path);
+	ck_assert_uint_eq(scan->runs_count, EPF_UNWRITTEN_RUNS + 1);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), events);
+	trace_scan_free(scan);
+	close(broken);
+}
+END_TEST
+
 START_TEST(a_file_that_is_removed)
 {
 	char *path = strdup(check_path("removed.epp"));
@@ -503,6 +555,7 @@ static Suite *disk_suite(void)
 		printf("SKIP: a disk that copies below an overlay: it may not be mounted\n");
 	tcase_add_test(tcase, a_quota);
 	tcase_add_test(tcase, a_quota_too_small_for_a_window);
+	tcase_add_test(tcase, runs_whose_ends_cannot_be_written);
 	tcase_add_test(tcase, a_file_that_is_removed);
 	tcase_add_test(tcase, a_path_of_another_user);
 	suite_add_tcase(suite, tcase);
