@@ -286,6 +286,21 @@ static bool wants_gpu_planes(struct hosted_problems *problems)
 	return false;
 }
 
+/* Losses of a session of the run's own, which no trace would show. */
+static epp_status *report_losses(const struct hosted_run *run, epp_trace *trace)
+{
+	epp_trace_ledger_entry entry = { .struct_size = sizeof(entry) };
+	uint64_t lost = 0;
+	for (size_t i = 0; !run->is_shared && i < epp_trace_ledger_count(trace); i++) {
+		EPP_TRY(epp_trace_ledger_at(trace, i, &entry));
+		lost += entry.lost_total;
+	}
+	return lost ? epp_status_create(EPP_LOSSY,
+	                                "%" PRIu64 " events were lost; EPPROF_OUTPUT=FILE writes a trace with the reasons",
+	                                lost)
+	            : NULL;
+}
+
 void hosted_run_profile(struct hosted_run *run, struct xspace_profile *profile, struct hosted_problems *problems)
 {
 	epp_trace *trace;
@@ -299,6 +314,7 @@ void hosted_run_profile(struct hosted_run *run, struct xspace_profile *profile, 
 			status = epp_status_create(EPP_LOSSY,
 			                           "%" PRIu64 " of %" PRIu64 " events do not fit into %zu bytes",
 			                           profile->left_out_count, profile->events_count, most);
+		hosted_problems_add(problems, report_losses(run, trace));
 		epp_trace_close(trace);
 	}
 	if (status)

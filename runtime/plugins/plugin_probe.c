@@ -85,7 +85,7 @@ struct probe_call {
 	const struct plugin_kind *kind;
 };
 
-static _Thread_local struct shared *of_thread;
+static __thread struct shared *of_thread __attribute__((tls_model("initial-exec")));
 
 void plugin_entry(const char *entry)
 {

@@ -15,7 +15,7 @@ static Suite *alloc_failures_suite(void)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	CHECK_SKIP("allocations are the sanitizer's");
 #endif
-	faults_library = CHECK_BUILD "/tests/plugins/failing_malloc.so";
+	failing_library = CHECK_BUILD "/tests/plugins/failing_malloc.so";
 	tcase_add_unchecked_fixture(sweep, faults_setup, NULL);
 	if (getenv("CHECK_FAULTS_ALL"))
 		tcase_set_timeout(sweep, 3600);

@@ -22,7 +22,7 @@ static Suite *call_failures_suite(void)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	CHECK_SKIP("a sanitizer's own calls would fail");
 #endif
-	faults_library = CHECK_BUILD "/tests/plugins/failing_calls.so";
+	failing_library = CHECK_BUILD "/tests/plugins/failing_calls.so";
 	if (getenv("CHECK_FAULTS_ALL"))
 		tcase_set_timeout(failed, 3600);
 	tcase_add_unchecked_fixture(failed, faults_setup, NULL);

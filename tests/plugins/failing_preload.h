@@ -21,9 +21,10 @@
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 EXPORT void failing_now(void);
+EXPORT void failing_pause(bool pause);
 
 static struct failing *shared;
-static __thread bool is_observing;
+static __thread bool is_observing, is_paused;
 
 /* Returns a hash of the functions on the stack; within a process the same functions give the same number. */
 static uint32_t stack_number(void)
@@ -45,10 +46,16 @@ EXPORT __attribute__((noinline)) void failing_now(void)
 	__asm__ volatile("");
 }
 
+/* Found with dlsym: until failing_pause(false), no call of this thread fails or counts. */
+EXPORT void failing_pause(bool pause)
+{
+	is_paused = pause;
+}
+
 /* Counts a call; true, and errno is set, if it fails. */
 static bool fails(int error)
 {
-	if (!shared || is_observing)
+	if (!shared || is_observing || is_paused)
 		return false;
 	uint64_t number = __atomic_add_fetch(&shared->count, 1, __ATOMIC_RELAXED);
 	if (shared->observe && number <= FAILING_STACKS)

@@ -1,13 +1,9 @@
-/* Sessions whose system calls fail: one of them, or one and all after it, at every place of a session's life.  Each
- * function returns, with a status or without; what is lost is counted; the file can be read; nothing else is left.
+/* Sessions whose system calls or allocations fail: one of them, or one and all after it, at every place of a session's
+ * life.  Each function returns, with a status or without; what is lost is counted; the file can be read; nothing else is left.
  *
- * The session is recorded by this program itself, started again with plugins/failing_calls preloaded. */
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
-#include "tests/plugins/failing.h"
+ * The session is recorded by this program itself, started again with plugins/failing_calls or
+ * plugins/failing_malloc preloaded. */
+#include "tests/support/failing_process.h"
 #include "tests/support/lives.h"
 
 #define EVENTS 1200u
@@ -94,36 +90,19 @@ static int record(const struct variant *variant)
 
 /* ---- one run ---- */
 
-static struct failing *shared;
-
-static int run(const struct variant *variant, uint64_t first, uint64_t last, bool is_short)
+static int run(const struct variant *variant, uint64_t first, uint64_t last, bool observe, bool is_short)
 {
-	int status;
+	char *argv[] = { (char *)"/proc/self/exe", NULL };
 
 	nftw("out", check_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	nftw("win", check_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	MUST(mkdir("out", 0700) == 0 && mkdir("win", 0700) == 0);
-	shared->first = first;
-	shared->last = last;
-	shared->is_short = is_short;
-	shared->count = 0;
-	pid_t pid = fork();
-	if (pid == 0) {
-		setenv(RECORD, variant->name, 1);
-		setenv("FAILING", "shared", 1);
-		if (variant->has_external_window)
-			setenv("EPPROF_WINDOW_DIR", check_path("win"), 1);
-		setenv("LD_PRELOAD", CHECK_BUILD "/tests/plugins/failing_calls.so", 1);
-		signal(SIGALRM, SIG_DFL);
-		alarm(60);
-		if (dup2(open("stdout", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1) < 0 ||
-		    dup2(open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2) < 0)
-			_exit(126);
-		execl("/proc/self/exe", "record", NULL);
-		_exit(127);
-	}
-	MUST(waitpid(pid, &status, 0) == pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+	setenv(RECORD, variant->name, 1);
+	if (variant->has_external_window)
+		setenv("EPPROF_WINDOW_DIR", check_path("win"), 1);
+	failing->observe = observe;
+	failing->is_short = is_short;
+	return failing_run(argv, first, last);
 }
 
 static void add_finding(void *user, const epp_trace_finding *finding)
@@ -189,40 +168,63 @@ static const char *judge(const struct variant *variant, int code)
 	return is_there ? judge_file(code != 0 || logged, events, has_window) : "no file";
 }
 
+/* Returns the number of failures. */
+static unsigned fail_once_and_for_good(const struct variant *variant, uint64_t number)
+{
+	unsigned failures = 0;
+
+	for (int all_after = 0; all_after < 2; all_after++) {
+		int code = run(variant, number, all_after ? UINT64_MAX : number, false, false);
+		const char *wrong = judge(variant, code);
+		if (wrong && failures++ < 10)
+			printf("%s (%d): FAILING %llu%s: %s\n", wrong, code, (unsigned long long)number,
+			       all_after ? " and all after" : "", variant->name);
+	}
+	return failures;
+}
+
+/* At most CALLS_MOST, because the same call at another time may be another fault. */
 START_TEST(failed_system_calls)
 {
 	const struct variant *variant = &variants[_i];
 	unsigned failures = 0;
 
-	ck_assert_int_eq(run(variant, 0, 0, false), 0);
-	uint64_t count = shared->count;
+	failing_library = CHECK_BUILD "/tests/plugins/failing_calls.so";
+	ck_assert_int_eq(run(variant, 0, 0, false, false), 0);
+	uint64_t count = failing->count;
 	const char *wrong = judge(variant, 0);
 	ck_assert_msg(!wrong, "without faults: %s", wrong);
 	ck_assert_uint_ge(count, 10);
-	for (uint64_t i = 1; i <= count; i += 1 + count / CALLS_MOST) {
-		for (int all_after = 0; all_after < 2; all_after++) {
-			int code = run(variant, i, all_after ? UINT64_MAX : i, false);
-			wrong = judge(variant, code);
-			if (wrong && failures++ < 10)
-				printf("%s (%d): FAILING %llu%s: %s\n", wrong, code, (unsigned long long)i,
-				       all_after ? " and all after" : "", variant->name);
-		}
-	}
+	for (uint64_t i = 1; i <= count; i += 1 + count / CALLS_MOST)
+		failures += fail_once_and_for_good(variant, i);
 	ck_assert_msg(!failures, "%u failures", failures);
-	ck_assert_int_eq(run(variant, 0, 0, true), 0);
+	ck_assert_int_eq(run(variant, 0, 0, false, true), 0);
 	wrong = judge(variant, 0);
 	ck_assert_msg(!wrong, "with short writes: %s", wrong);
+}
+END_TEST
+
+START_TEST(failed_allocations)
+{
+	const struct variant *variant = &variants[_i];
+	unsigned failures = 0;
+
+	failing_library = CHECK_BUILD "/tests/plugins/failing_malloc.so";
+	ck_assert_int_eq(run(variant, 0, 0, true, false), 0);
+	ck_assert_uint_ge(failing->count, 3);
+	uint64_t count = failing->count;
+	bool *chosen = failing_choose(2);
+	for (uint64_t i = 1; i <= count; i++)
+		failures += chosen[i] ? fail_once_and_for_good(variant, i) : 0;
+	free(chosen);
+	ck_assert_msg(!failures, "%u failures", failures);
 }
 END_TEST
 
 static void set_up(void)
 {
 	ck_assert_int_eq(chdir(check_directory_path), 0);
-	int fd = open("shared", O_RDWR | O_CREAT, 0600);
-	ck_assert_int_eq(ftruncate(fd, sizeof *shared), 0);
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert(shared != MAP_FAILED);
-	close(fd);
+	ck_assert_ptr_nonnull((failing = failing_map(O_CREAT)));
 }
 
 static Suite *session_faults_suite(void)
@@ -235,6 +237,7 @@ static Suite *session_faults_suite(void)
 #endif
 	tcase_add_checked_fixture(calls, set_up, NULL);
 	tcase_add_loop_test(calls, failed_system_calls, 0, VARIANTS_COUNT);
+	tcase_add_loop_test(calls, failed_allocations, 0, VARIANTS_COUNT);
 	suite_add_tcase(suite, calls);
 	return suite;
 }

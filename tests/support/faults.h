@@ -8,17 +8,12 @@
 #ifndef EPPROF_TESTS_SUPPORT_FAULTS_H
 #define EPPROF_TESTS_SUPPORT_FAULTS_H
 
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "codec/checksum.h"
-#include "tests/plugins/failing.h"
-#include "tests/support/check.h"
 #include "tests/support/command.h"
 #include "tests/support/export_text.h"
+#include "tests/support/failing_process.h"
 
 #define FAULTS_INLINE __attribute__((unused)) static inline
 /* Of a command; the rest are only counted. */
@@ -31,10 +26,6 @@ struct fault_command {
 	bool seeded;      /* out/seed.epp is there: a copy of sample.epp */
 	bool in_any_form; /* out/x.epp may be packed or not, with the same events */
 };
-
-static struct failing *faults_shared;
-/* Preloaded: the path of a library. */
-static const char *faults_library;
 
 static const struct fault_command fault_commands[] = {
 	{ .args = { "info", "sample.epp" } },
@@ -133,29 +124,11 @@ FAULTS_INLINE void prepare_out(bool seeded)
 FAULTS_INLINE int run(const char *const *args, uint64_t first, uint64_t last, bool observe)
 {
 	char *argv[16] = { (char *)(CHECK_BUILD "/epprof") };
-	int status;
 
 	memcpy(argv + 1, args, FAULTS_ARGS * sizeof *args);
-	faults_shared->first = first;
-	faults_shared->last = last;
-	faults_shared->observe = observe;
-	faults_shared->is_short = is_short;
-	faults_shared->count = 0;
-	pid_t pid = fork();
-	if (pid == 0) {
-		setenv("FAILING", "shared", 1);
-		setenv("LD_PRELOAD", faults_library, 1);
-		signal(SIGALRM, SIG_DFL);
-		alarm(30);
-		if (dup2(open("/dev/null", O_RDONLY), 0) < 0 ||
-		    dup2(open("stdout", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1) < 0 ||
-		    dup2(open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600), 2) < 0)
-			_exit(126);
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	MUST(waitpid(pid, &status, 0) == pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+	failing->observe = observe;
+	failing->is_short = is_short;
+	return failing_run(argv, first, last);
 }
 
 /* ---- the sweep ---- */
@@ -201,16 +174,6 @@ FAULTS_INLINE const char *judge(const struct whole *whole, int code, int failed,
 	return has_word ? NULL : "no message, or one without the reason";
 }
 
-/* Whether no earlier call has these callers. */
-FAULTS_INLINE bool is_first_of_stack(uint64_t number)
-{
-	for (uint64_t i = 0; i + 1 < number; i++) {
-		if (faults_shared->stacks[i] == faults_shared->stacks[number - 1])
-			return false;
-	}
-	return true;
-}
-
 FAULTS_INLINE void print_failure(const char *wrong, int code, const char *const *args, uint64_t number, bool all_after)
 {
 	printf("%s (%d): FAILING %llu%s:", wrong, code, (unsigned long long)number, all_after ? " and all after" : "");
@@ -225,23 +188,19 @@ FAULTS_INLINE void faults_sweep(const struct fault_command *command, int failed,
 {
 	const char *const *args = command->args;
 	bool seeded = command->seeded;
-	bool all = getenv("CHECK_FAULTS_ALL") != NULL;
 	unsigned failures = 0, runs = 0;
 
 	names_only = command->varies;
 	prepare_out(seeded);
 	struct whole whole = { .before = digest_of("out"), .tmp = digest_of("tmp") };
 	whole.code = run(args, 0, 0, true);
-	uint64_t count = faults_shared->count;
+	uint64_t count = failing->count;
+	bool *wanted = failing_choose(1);
 	whole.out = digest_of("out");
 	whole.printed = digest_of("stdout");
 	whole.events = command->in_any_form ? digest_of_events() : 0;
 	ck_assert_int_eq(whole.code, 0);
 	ck_assert_uint_ge(count, 3);
-	ck_assert_uint_le(count, FAILING_STACKS);
-	bool *wanted = calloc(count + 1, sizeof *wanted);
-	for (uint64_t i = 1; i <= count; i++)
-		wanted[i] = all || is_first_of_stack(i);
 	for (uint64_t i = 1; i <= count; i++) {
 		for (int all_after = 0; wanted[i] && all_after < 2; all_after++, runs++) {
 			prepare_out(seeded);
@@ -312,17 +271,13 @@ FAULTS_INLINE void faults_setup(void)
 	struct epp_builder *b;
 	size_t bytes;
 
-	if (faults_shared) /* an earlier test case has made them */
+	if (failing) /* an earlier test case has made them */
 		return;
 	b = export_sample();
 	ck_assert_int_eq(chdir(check_directory_path), 0);
 	ck_assert_int_eq(mkdir("tmp", 0700), 0);
 	setenv("TMPDIR", "tmp", 1);
-	int fd = open("shared", O_RDWR | O_CREAT, 0600);
-	ck_assert_int_eq(ftruncate(fd, sizeof *faults_shared), 0);
-	faults_shared = mmap(NULL, sizeof *faults_shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert(faults_shared != MAP_FAILED);
-	close(fd);
+	ck_assert_ptr_nonnull((failing = failing_map(O_CREAT)));
 	builder_write(b, EPF_FINISHED, "sample.epp");
 	builder_write(b, EPF_RECORDING, "unfinished.epp");
 	builder_destroy(b);
