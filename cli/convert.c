@@ -27,6 +27,7 @@ static const char
 		  "  --kernels          otlp: write spans for device events, too\n"
 		  "  --post URL         otlp: send the spans to a collector, http://127.0.0.1:4318, instead of writing a file\n"
 		  "  --gpu-planes       xspace: name devices as GPUs, which more tools recognise\n"
+		  "  --gpu-stages       perfetto: write device events as stages of GPUs, for the viewer's views of GPUs\n"
 		  "  --part-bytes N     xspace: maximum size of a file; the rest goes into FILE_part2 and so on, which are\n"
 		  "                     listed on standard error; the default is 1,900,000,000\n"
 		  "  --force            replace FILE if it exists\n"
@@ -124,6 +125,7 @@ static int run(int argc, char **argv)
 		{ "kernels", no_argument, NULL, 'J' },
 		{ "post", required_argument, NULL, 'Y' },
 		{ "gpu-planes", no_argument, NULL, 'G' },
+		{ "gpu-stages", no_argument, NULL, 'A' },
 		{ "part-bytes", required_argument, NULL, 'B' },
 		{ 0 },
 	};
@@ -155,6 +157,7 @@ static int run(int argc, char **argv)
 			run = optarg;
 		conversion.options.lossless |= option == 'L';
 		conversion.options.gpu_planes |= option == 'G';
+		conversion.options.gpu_stages |= option == 'A';
 		conversion.options.kernels |= option == 'J';
 		if (option == 'Y')
 			conversion.post = optarg;
@@ -190,6 +193,7 @@ static int run(int argc, char **argv)
 		return unknown_ending(conversion.output);
 	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||
 	    (planes && check_meant(conversion.format, planes, "xspace") != CLI_OK) ||
+	    (conversion.options.gpu_stages && check_meant(conversion.format, "--gpu-stages", "perfetto") != CLI_OK) ||
 	    (conversion.options.kernels && check_meant(conversion.format, "--kernels", "otlp") != CLI_OK) ||
 	    (conversion.post && check_meant(conversion.format, "--post", "otlp") != CLI_OK))
 		return CLI_USAGE;

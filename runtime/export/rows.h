@@ -24,6 +24,7 @@ struct rows_process {
 	const char *group; /* the device's group; NULL: a process of the operating system */
 	const char *name;
 	bool announced; /* for the writer: whether its name was written */
+	uint32_t gpu;   /* for the writer: the number of a device */
 };
 
 struct row {

@@ -125,6 +125,7 @@ START_TEST(ranks_are_numbers)
 	EXPECT(2, "--rank is for -t kineto", "--rank", "1", "-t", "csv", "-o", "-");
 	EXPECT(2, "--world-size is for -t kineto", "--world-size", "2", "-o", "-");
 	EXPECT(2, "--gpu-planes is for -t xspace", "--gpu-planes", "-t", "kineto", "-o", "-");
+	EXPECT(2, "--gpu-stages is for -t perfetto", "--gpu-stages", "-t", "chrome", "-o", "-");
 	EXPECT(2, "--run is for -t parquet", "--run", "r", "-t", "csv", "-o", "-");
 }
 END_TEST

@@ -266,14 +266,34 @@ END_TEST
 
 /* ---- what is written ---- */
 
+static void expect_golden(const char *golden_name, const struct export_text *text)
+{
+	char path[512];
+	size_t count = 0, line = 1;
+
+	snprintf(path, sizeof path, "%s/tests/golden/%s", CHECK_SOURCE, golden_name);
+	FILE *file = fopen(path, getenv("EPPROF_UPDATE_GOLDEN") ? "w+" : "r");
+	ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
+	if (getenv("EPPROF_UPDATE_GOLDEN"))
+		fwrite(text->bytes, 1, text->count, file);
+	rewind(file);
+	char *golden = malloc(text->count + 2);
+	count = fread(golden, 1, text->count + 1, file);
+	fclose(file);
+	for (size_t i = 0; i < count && i < text->count; i++) {
+		ck_assert_msg(golden[i] == text->bytes[i], "%s differs in line %zu: %.*s", golden_name, line,
+		              (int)strcspn(text->bytes + i, "\n"), text->bytes + i);
+		line += golden[i] == '\n';
+	}
+	ck_assert_uint_eq(count, text->count);
+	free(golden);
+}
+
 START_TEST(the_bytes_are_those_of_the_golden_file)
 {
-	const char *golden_name = formats[_i].golden;
 	struct epp_builder *b = export_sample();
 	epp_trace *trace = builder_open(b, EPF_FINISHED);
 	struct export_text text;
-	char path[512];
-	size_t count = 0, line = 1;
 
 	export_text_make(&text, trace, formats[_i].name, NULL);
 	if (formats[_i].text_of) {
@@ -282,22 +302,22 @@ START_TEST(the_bytes_are_those_of_the_golden_file)
 		text.bytes = as_text;
 		text.count = strlen(as_text);
 	}
-	snprintf(path, sizeof path, "%s/tests/golden/%s", CHECK_SOURCE, golden_name);
-	FILE *file = fopen(path, getenv("EPPROF_UPDATE_GOLDEN") ? "w+" : "r");
-	ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
-	if (getenv("EPPROF_UPDATE_GOLDEN"))
-		fwrite(text.bytes, 1, text.count, file);
-	rewind(file);
-	char *golden = malloc(text.count + 2);
-	count = fread(golden, 1, text.count + 1, file);
-	fclose(file);
-	for (size_t i = 0; i < count && i < text.count; i++) {
-		ck_assert_msg(golden[i] == text.bytes[i], "%s differs in line %zu: %.*s", golden_name, line,
-		              (int)strcspn(text.bytes + i, "\n"), text.bytes + i);
-		line += golden[i] == '\n';
-	}
-	ck_assert_uint_eq(count, text.count);
-	free(golden);
+	expect_golden(formats[_i].golden, &text);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
+START_TEST(so_are_those_of_stages_of_gpus)
+{
+	struct epp_builder *b = export_sample();
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	epp_export_options options = { .struct_size = sizeof options, .gpu_stages = 1 };
+	struct export_text text;
+
+	export_text_make(&text, trace, "perfetto", &options);
+	expect_golden("sample.stages.pftrace", &text);
 	export_text_free(&text);
 	epp_trace_close(trace);
 	builder_destroy(b);
@@ -396,6 +416,7 @@ static Suite *export_suite(void)
 	tcase_add_test(tests, a_long_export_is_whole);
 	tcase_add_test(tests, it_can_be_cancelled);
 	tcase_add_loop_test(tests, the_bytes_are_those_of_the_golden_file, 0, FORMATS_COUNT);
+	tcase_add_test(tests, so_are_those_of_stages_of_gpus);
 	tcase_add_loop_test(tests, an_empty_trace_gives_a_valid_document, 0, 2 * FORMATS_COUNT);
 	tcase_add_loop_test(tests, the_ledger_stands_in_every_format, 0, FORMATS_COUNT);
 	tcase_add_loop_test(tests, any_bytes_make_a_valid_document, 0, FORMATS_COUNT);

@@ -1,5 +1,5 @@
 /* Perfetto's packets, read back one by one: slices that begin and end, names known before they are used, flows with
- * both ends.  tests/interop has Perfetto's own reader.  Covers perfetto.c and perfetto_args.c. */
+ * both ends.  tests/interop has Perfetto's own reader.  Covers perfetto.c, perfetto_args.c and perfetto_stages.c. */
 #include "export/perfetto/perfetto.h"
 
 #include "encoding/utf8.h"
@@ -23,6 +23,19 @@ static struct event events[MOST];
 static size_t events_count, snapshots;
 static char names[MOST][128], keys[MOST][128];
 static uint64_t tracks[MOST];
+static struct stage {
+	uint64_t id, time, duration, context, submission, gpu, queue, iid, kernel;
+	char args[512]; /* "key=value;" */
+} stages[MOST];
+static size_t stages_count, gpus_count;
+static uint64_t submitted[MOST];
+static size_t submitted_count;
+static struct specification {
+	char name[128];
+	uint64_t category;
+} specifications[MOST];
+static char kernels[MOST][128], stage_keys[MOST][128];
+static uint64_t context_pids[MOST];
 static size_t tracks_count;
 
 static void setup(void)
@@ -61,6 +74,16 @@ static void read_interned(struct protobuf_reader reader)
 				copy(names[iid], &part);
 			if (part.number == INTERNED_TEXT && field.number == INTERNED_ANNOTATION_NAME)
 				copy(keys[iid], &part);
+			if (part.number == 2 && field.number == 24)
+				copy(specifications[iid].name, &part);
+			if (part.number == 4 && field.number == 24)
+				specifications[iid].category = part.value;
+			if (part.number == 2 && field.number == 1000)
+				copy(kernels[iid], &part);
+			if (part.number == 2 && field.number == 1001)
+				copy(stage_keys[iid], &part);
+			if (part.number == 2 && field.number == 23)
+				context_pids[iid] = part.value;
 		}
 	}
 }
@@ -87,6 +110,59 @@ static void read_annotation(struct event *event, struct protobuf_reader reader)
 			snprintf(to + strlen(to), room - strlen(to), "%lld;", (long long)field.value);
 		}
 	}
+}
+
+static void read_stage_arg(struct stage *stage, struct protobuf_reader reader)
+{
+	size_t used = strlen(stage->args), room = sizeof stage->args - used;
+	char *to = stage->args + used, value[128];
+
+	EACH(&reader, field)
+	{
+		if (field.number == 1 || field.number == 2) {
+			if (field.number == 2)
+				copy(value, &field);
+			ck_assert_msg(field.number == 2 || stage_keys[field.value][0], "a key that is not known");
+			snprintf(to, room, "%s=", field.number == 1 ? stage_keys[field.value] : value);
+			continue;
+		}
+		if (field.number == 6)
+			copy(value, &field);
+		else if (field.number == 5)
+			snprintf(value, sizeof value, "%g", protobuf_as_f64(field.value));
+		else
+			snprintf(value, sizeof value, "%lld", (long long)field.value);
+		snprintf(to + strlen(to), room - strlen(to), "%s;", value);
+	}
+}
+
+/* Reads a GpuRenderStageEvent, which refers only to what was interned before. */
+static void read_stage(uint64_t time, struct protobuf_reader reader)
+{
+	struct stage *stage = &stages[stages_count++];
+	uint64_t *const places[] = {
+		[1] = &stage->id,   [2] = &stage->duration, [5] = &stage->context, [10] = &stage->submission,
+		[11] = &stage->gpu, [13] = &stage->queue,   [14] = &stage->iid,    [19] = &stage->kernel
+	};
+
+	ck_assert_uint_lt(stages_count, MOST);
+	stage->time = time;
+	EACH(&reader, field)
+	{
+		if (field.number < sizeof places / sizeof *places && places[field.number])
+			*places[field.number] = field.value;
+		struct protobuf_reader launch = protobuf_reader_in(&field);
+		EACH(&launch, arg)
+		{
+			ck_assert_uint_eq(field.number, 21);
+			ck_assert_uint_eq(arg.number, 3);
+			read_stage_arg(stage, protobuf_reader_in(&arg));
+		}
+	}
+	ck_assert(specifications[stage->queue].name[0] && specifications[stage->iid].name[0]);
+	ck_assert_uint_ne(stage->context, 0);
+	ck_assert(!stage->kernel || strcmp(kernels[stage->kernel], specifications[stage->iid].name) == 0);
+	ck_assert_uint_eq(stage->kernel != 0, specifications[stage->iid].category == 2);
 }
 
 static void read_event(struct event *event, struct protobuf_reader reader)
@@ -119,6 +195,13 @@ static void read_event(struct event *event, struct protobuf_reader reader)
 		case EVENT_ANNOTATION:
 			read_annotation(event, inner);
 			break;
+		case 3000:
+			EACH(&inner, part)
+			{
+				ck_assert_uint_eq(part.number, 1);
+				submitted[submitted_count++] = part.value;
+			}
+			break;
 		case EVENT_LEGACY:
 			EACH(&inner, part)
 			{
@@ -142,6 +225,12 @@ static void read_packet(struct protobuf_reader reader)
 			event.time = field.value;
 		if (field.number == PACKET_INTERNED_DATA)
 			read_interned(inner);
+		if (field.number == 53)
+			read_stage(event.time, inner);
+		if (field.number == 128) {
+			EACH(&inner, gpu)
+			gpus_count++;
+		}
 		if (field.number == PACKET_CLOCK_SNAPSHOT)
 			snapshots++;
 		if (field.number == PACKET_TRACK_DESCRIPTOR) {
@@ -161,16 +250,47 @@ static void read_packet(struct protobuf_reader reader)
 	}
 }
 
-static void write_and_read(void)
+static void write_and_read_with(const epp_export_options *options)
 {
 	trace = builder_open(builder, EPF_FINISHED);
-	export_text_make(&text, trace, "perfetto", NULL);
+	export_text_make(&text, trace, "perfetto", options);
 	struct protobuf_reader reader = protobuf_reader_of(text.bytes, text.count);
 	EACH(&reader, field)
 	{
 		ck_assert(protobuf_is(&field, TRACE_PACKET, PROTOBUF_BYTES));
 		read_packet(protobuf_reader_in(&field));
 	}
+}
+
+static void write_and_read(void)
+{
+	write_and_read_with(NULL);
+}
+
+static void write_and_read_stages(void)
+{
+	epp_export_options options = { .struct_size = sizeof options, .gpu_stages = 1 };
+
+	write_and_read_with(&options);
+}
+
+static const struct stage *find_stage(const char *name)
+{
+	for (size_t i = 0; i < stages_count; i++) {
+		if (strcmp(specifications[stages[i].iid].name, name) == 0)
+			return &stages[i];
+	}
+	ck_abort_msg("no stage '%s'", name);
+	return NULL;
+}
+
+static bool is_submitted(const struct stage *stage)
+{
+	for (size_t i = 0; i < submitted_count; i++) {
+		if (submitted[i] == stage->id)
+			return true;
+	}
+	return false;
 }
 
 static const struct event *find(const char *name, unsigned type)
@@ -340,6 +460,83 @@ START_TEST(flows_lead_from_calls_to_what_they_launched)
 }
 END_TEST
 
+START_TEST(device_events_are_stages_on_request)
+{
+	builder_destroy(builder);
+	builder = export_sample();
+	write_and_read();
+	size_t in_tracks = 0;
+	for (size_t i = 0; i < events_count; i++)
+		in_tracks += events[i].type == TYPE_BEGIN;
+	ck_assert_uint_eq(stages_count + submitted_count + gpus_count, 0);
+	export_text_free(&text);
+	epp_trace_close(trace);
+	events_count = 0;
+	write_and_read_stages();
+	/* Each event once: a device's as a stage, others on tracks. */
+	for (size_t i = 0; i < events_count; i++)
+		in_tracks -= events[i].type == TYPE_BEGIN;
+	ck_assert_uint_gt(stages_count, 0);
+	ck_assert_uint_eq(in_tracks, stages_count);
+	ck_assert_uint_ge(gpus_count, 1);
+	const struct event *fc1 = find("fc1", TYPE_BEGIN);
+	const struct stage *gemm = find_stage("gemm");
+	ck_assert_uint_eq(gemm->time - fc1->time, 5300);
+	ck_assert_uint_eq(gemm->duration, 9000);
+	ck_assert_ptr_nonnull(strstr(gemm->args, "rows=4;"));
+	ck_assert_ptr_nonnull(strstr(gemm->args, "placement=measured;start_error_ns=0;"));
+	ck_assert_ptr_nonnull(strstr(gemm->args, "stream="));
+	ck_assert(is_submitted(gemm));
+	ck_assert(!is_submitted(find_stage("prefetch")));
+	ck_assert_str_eq(text.receipts, "");
+}
+END_TEST
+
+/* Two plugins have the same numbers of devices, streams and calls.  Names with quotes and bytes that are no UTF-8, an
+ * asynchronous event, and one name for a kernel and a copy. */
+START_TEST(stages_are_joined_to_their_calls)
+{
+	epp_name number = builder_name(builder, "correlation_id"), kind = builder_name(builder, "kind");
+	epp_arg small = { .key = number, .type = EPP_ARG_I64, .value.i64 = 7 },
+		large = { .key = number, .type = EPP_ARG_U64, .value.u64 = UINT64_C(1) << 40 };
+	epp_arg copy_args[] = { small,
+		                { .key = kind, .type = EPP_ARG_TEXT, .value.text = "memcpy_htod", .text_bytes = 11 } };
+	epp_name name = builder_name(builder, "a \"quoted\" \xff");
+	uint32_t calls[2], streams[2];
+
+	for (int32_t i = 0; i < 2; i++) {
+		struct epf_track definition = { .kind = EPF_TRACK_DEVICE, .device = -1, .stream = 12, .producer = i };
+		builder_producer(builder, (uint32_t)i, i ? "two" : "one");
+		calls[i] = builder_track(builder, &definition, "thread", "");
+		definition.device = 0;
+		streams[i] = builder_track(builder, &definition, "stream", "device");
+		builder_complete(builder, calls[i], BUILDER_START, 10, EPP_API, builder_name(builder, "call"), 0,
+		                 &small, 1);
+	}
+	builder_complete(builder, calls[1], BUILDER_START + 20, 5, EPP_API, builder_name(builder, "call"), 0, &large, 1);
+	builder_complete(builder, streams[0], BUILDER_START + 30, 5, EPP_KERNEL, name, 0, &small, 1);
+	builder_complete(builder, streams[1], BUILDER_START + 40, 5, EPP_KERNEL, name, 0, copy_args, 2);
+	builder_complete(builder, streams[1], BUILDER_START + 50, 5, EPP_KERNEL, name, 0, &large, 1);
+	write_and_read_stages();
+	ck_assert_uint_eq(stages_count, 3);
+	ck_assert_uint_eq(gpus_count, 2);
+	ck_assert_str_eq(specifications[stages[0].iid].name, "a \"quoted\" \xEF\xBF\xBD");
+	ck_assert_uint_eq(stages[0].iid, stages[2].iid);
+	ck_assert_uint_ne(stages[0].iid, stages[1].iid);
+	ck_assert_uint_eq(stages[1].kernel, 0);
+	ck_assert_uint_eq(stages[0].submission, 7);
+	ck_assert_uint_eq(stages[2].submission, 0);
+	ck_assert_ptr_nonnull(strstr(stages[2].args, "correlation_id=1099511627776;"));
+	ck_assert_uint_ne(stages[0].id, stages[1].id);
+	ck_assert_uint_ne(stages[0].gpu, stages[1].gpu);
+	ck_assert_uint_ne(stages[0].queue, stages[1].queue);
+	ck_assert_uint_ne(stages[0].context, stages[1].context);
+	ck_assert_uint_eq(context_pids[stages[0].context], context_pids[stages[1].context]);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(is_submitted(&stages[i]));
+}
+END_TEST
+
 /* Perfetto refuses arrows of a program on tracks that are no threads, so they are counted. */
 START_TEST(arrows_between_devices_are_counted)
 {
@@ -390,6 +587,8 @@ static Suite *perfetto_suite(void)
 	tcase_add_test(tests, many_keys_are_never_mixed_up);
 	tcase_add_test(tests, flows_lead_from_calls_to_what_they_launched);
 	tcase_add_test(tests, arrows_between_devices_are_counted);
+	tcase_add_test(tests, device_events_are_stages_on_request);
+	tcase_add_test(tests, stages_are_joined_to_their_calls);
 	tcase_add_test(tests, the_ledger_stands_on_a_track_of_its_own);
 	suite_add_tcase(suite, tests);
 	return suite;

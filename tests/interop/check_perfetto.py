@@ -11,6 +11,7 @@ import viewers
 
 viewers.in_environment(*viewers.PERFETTO, alone=viewers.PERFETTO_ALONE)
 
+from google.protobuf import empty_pb2
 from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
@@ -79,6 +80,67 @@ class Perfetto(unittest.TestCase):
             self.assertEqual(packet.trusted_packet_sequence_id, 1)
             for message in (packet, packet.track_event, packet.track_descriptor, packet.interned_data):
                 self.assertEqual(len(UnknownFieldSet(message)), 0)
+
+
+class Stages(unittest.TestCase):
+    """Device events as stages of GPUs (--gpu-stages)."""
+    @classmethod
+    def setUpClass(cls):
+        cls.epp = viewers.digits()
+        cls.trace = viewers.convert(cls.epp, "perfetto", "--gpu-stages")
+        cls.events = events_of(cls.epp)
+        cls.kernels = [event for event in cls.events if event["stream"] and event["kind"] in ("slice", "async")]
+
+    def test_the_table_of_gpus_has_all_device_events_once(self):
+        # Trace processors that do not know how a launch is joined to its stages count that extension.
+        wrong, rows, slices, stages = viewers.query(
+            sys.executable, self.trace, "select name, value from stats where value > 0 and severity != 'info'"
+            " and name != 'unknown_extension_fields'",
+            "select s.name, t.name, p.pid, s.ts, s.dur from gpu_slice s join track t on s.track_id = t.id"
+            " join process p using (upid)",
+            "select count(*) from slice s join track t on s.track_id = t.id where t.name is null"
+            " or t.name not like 'epprof:%'",
+            "select count(distinct hw_queue_id), count(distinct context_id) from gpu_slice")
+        self.assertEqual(wrong, [])
+        self.assertEqual(len(rows), len(self.kernels))
+        base = min(int(row[3]) for row in rows) - min(int(event["start_ns"]) for event in self.kernels)
+        self.assertEqual(
+            sorted((name, track, pid, int(ts) - base, int(dur)) for name, track, pid, ts, dur in rows),
+            sorted((event["name"], event["track_name"], event["pid"], int(event["start_ns"]), int(event["duration_ns"]))
+                   for event in self.kernels))
+        self.assertEqual(int(slices[0][0]), sum(event["kind"] in ("slice", "async", "instant") for event in self.events))
+        self.assertEqual(stages, [[str(len({event["track"] for event in self.kernels})), "1"]])
+
+    def test_the_definitions_have_kernels_gpus_and_launches(self):
+        trace = perfetto_trace_pb2.Trace()
+        trace.ParseFromString(self.trace.read_bytes())
+        kernels, keys, names, submitted, gpus, stages = {}, {}, {}, {}, [], []
+        for packet in trace.packet:
+            names.update((entry.iid, entry.name) for entry in packet.interned_data.event_names)
+            # Python's package does not declare extensions.
+            for field in UnknownFieldSet(packet.interned_data):
+                entry = perfetto_trace_pb2.InternedComputeKernel.FromString(field.data)
+                {1000: kernels, 1001: keys}[field.field_number][entry.iid] = entry.name
+            for field in UnknownFieldSet(packet.track_event):
+                self.assertEqual(field.field_number, 3000)
+                for event_id in UnknownFieldSet(empty_pb2.Empty.FromString(field.data)):
+                    self.assertEqual(event_id.field_number, 1)
+                    submitted[event_id.data] = names[packet.track_event.name_iid]
+            gpus += [gpu.name for gpu in packet.gpu_info.gpus]
+            if packet.HasField("gpu_render_stage_event"):
+                stages.append(packet.gpu_render_stage_event)
+        by_id = {event["id"]: event["name"] for event in self.events if event["kind"] == "slice"}
+        expected = sorted((event["name"] if event["category"] == "Kernel" and "copy" not in event["name"] else "",
+                           by_id[event["parent"]], int(event["duration_ns"]), event["stream"]) for event in self.kernels)
+        found = []
+        for stage in stages:
+            self.assertEqual(len(UnknownFieldSet(stage)), 0)
+            args = {keys[arg.name_iid]: arg for arg in stage.launch.args}
+            self.assertEqual(args["device"].int_value, 0)
+            found.append((kernels.get(stage.kernel_iid, ""), submitted[stage.event_id], stage.duration,
+                          str(args["stream"].int_value)))
+        self.assertEqual(sorted(found), expected)
+        self.assertEqual(gpus, ["Sample accelerator"])
 
 
 class Plugins(unittest.TestCase):

@@ -132,7 +132,9 @@ async function main() {
 	const [, , file, ...queries] = process.argv;
 	const call = await engine();
 	load(call, file);
-	for (const sql of queries) console.log(JSON.stringify(rowsOf(call, sql)));
+	const lines = queries.map((sql) => JSON.stringify(rowsOf(call, sql)) + "\n");
+	// process.exit discards what a pipe has not taken yet.
+	return new Promise((resolve) => process.stdout.write(lines.join(""), resolve));
 }
 
 main().then(() => process.exit(0), (error) => {

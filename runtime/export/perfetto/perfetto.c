@@ -148,6 +148,11 @@ static epp_status *perfetto_row(struct export_run *run, const epp_trace_track *t
 		make_text(*row, perfetto_row_uuid(&perfetto->rows, *row));
 		perfetto_make_device(*row);
 		(*row)->announced = true;
+		if (perfetto->gpu_stages && track->kind == EPP_TRACK_DEVICE) {
+			EPP_TRY(perfetto_describe_queue(run, *row));
+			/* That may have moved the rows. */
+			EPP_TRY(rows_find(&perfetto->rows, run->info, track, lane, row));
+		}
 	}
 	return NULL;
 }
@@ -247,10 +252,12 @@ static epp_status *write_snapshots(struct export_run *run)
 
 static epp_status *perfetto_begin_sequence(struct export_run *run)
 {
+	struct perfetto *perfetto = run->state;
 	char *at, *inner, *category;
 
-	((struct perfetto *)run->state)->time.upper = UINT64_MAX;
-	perfetto_make_placements(run->state);
+	perfetto->time.upper = UINT64_MAX;
+	perfetto->gpu_stages = run->options && run->options->gpu_stages;
+	perfetto_make_placements(perfetto);
 	EPP_TRY(perfetto_packet_begin(run, PERFETTO_KNOWN_KEYS_BYTES, &at));
 	at = protobuf_u64(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_BEGINS | SEQUENCE_GOES_ON);
 	at = inner = protobuf_begin(at, PACKET_DEFAULTS);
@@ -264,7 +271,7 @@ static epp_status *perfetto_begin_sequence(struct export_run *run)
 		at = protobuf_text(at, INTERNED_TEXT, text, strlen(text));
 		protobuf_end(category, at);
 	}
-	at = perfetto_put_known_keys(at);
+	at = perfetto_put_known_keys(at, perfetto->gpu_stages);
 	protobuf_end(inner, at);
 	perfetto_packet_end(run, at);
 	return write_snapshots(run);
@@ -544,6 +551,25 @@ static char *put_launch(char *at, uint64_t flow)
 	return at;
 }
 
+/* Writes the flows that begin at an event, by the id of the event and by its number as a call. */
+static char *put_flows(const struct perfetto *perfetto, char *at, const epp_event *event, const struct launch_call *call)
+{
+	uint64_t flow = perfetto_flow(event->track->source, event->id);
+	bool is_referenced = event->flags & EPP_FLAG_REFERENCED;
+	char *correlation;
+
+	if (perfetto->gpu_stages && (is_referenced || call)) {
+		correlation = protobuf_begin(at, EVENT_GPU_CORRELATION);
+		at = is_referenced ? protobuf_u64(correlation, CORRELATION_SUBMITTED, flow) : correlation;
+		at = call ? protobuf_u64(at, CORRELATION_SUBMITTED, call->flow) : at;
+		protobuf_end(correlation, at);
+		return at;
+	}
+	if (is_referenced)
+		at = protobuf_fixed64(at, EVENT_FLOW, flow);
+	return call ? protobuf_fixed64(at, EVENT_FLOW, call->flow) : at;
+}
+
 /* Begins an event's packet in a separate buffer if needed, up to its args. */
 static epp_status *begin_event(struct export_run *run, const epp_event *event, uint64_t start, unsigned type, char **at,
                                char **track_event)
@@ -569,10 +595,7 @@ static epp_status *write_slice(struct export_run *run, const epp_event *event, c
 	EPP_TRY(begin_event(run, event, start, TYPE_BEGIN, &at, &track_event));
 	at = put_name(put_track(at, row), event);
 	at = perfetto_put_args(perfetto, at, event, row);
-	if (event->flags & EPP_FLAG_REFERENCED)
-		at = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
-	if (call)
-		at = protobuf_fixed64(at, EVENT_FLOW, call->flow);
+	at = put_flows(perfetto, at, event, call);
 	if (find_launch(run, event, &flow))
 		at = put_launch(at, flow);
 	protobuf_end(track_event, at);
@@ -734,10 +757,25 @@ static epp_status *write_arrow(struct export_run *run, const epp_event *event)
 	return flows_add(&((struct perfetto *)run->state)->drawn, event);
 }
 
+/* Writes an event with a duration that the device has done. */
+static epp_status *write_stage(struct export_run *run, const epp_event *event, const struct row *row)
+{
+	uint64_t id;
+
+	if (!find_launch(run, event, &id))
+		id = perfetto_flow(event->track->source, event->id);
+	return perfetto_write_stage(run, event, row, id);
+}
+
 /* Not inlined, so that the path for plain events needs few registers. */
 __attribute__((noinline)) static epp_status *write_other(struct export_run *run, const epp_event *event,
                                                          const struct row *row)
 {
+	const struct perfetto *perfetto = run->state;
+	bool has_duration = event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC;
+
+	if (perfetto->gpu_stages && has_duration && row->track->kind == EPP_TRACK_DEVICE)
+		return write_stage(run, event, row);
 	switch (event->kind) {
 	case EPP_EVENT_SLICE:
 		return write_slice(run, event, row);
@@ -763,7 +801,8 @@ static epp_status *perfetto_event(struct export_run *run, const epp_event *event
 		EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
 	if (!id_set_has(&perfetto->names, 0, event->name_number))
 		EPP_TRY(perfetto_intern_name(run, event));
-	if (event->kind != EPP_EVENT_SLICE || !is_plain(event))
+	/* The short path writes flows in one form only. */
+	if (event->kind != EPP_EVENT_SLICE || !is_plain(event) || unlikely(perfetto->gpu_stages))
 		return write_other(run, event, row);
 	write_plain(run, event, row);
 	return NULL;
@@ -774,6 +813,7 @@ static epp_status *perfetto_end(struct export_run *run)
 	struct perfetto *perfetto = run->state;
 
 	EPP_TRY(write_drawn(run));
+	EPP_TRY(perfetto_write_gpus(run));
 	EPP_TRY(perfetto_write_facts(run));
 	flows_write_receipts(&perfetto->drawn, run, perfetto->flows_without_end);
 	export_receipt(run, perfetto->flows_back_in_time, "%s arrow%s left out: they end before they start");
@@ -791,6 +831,7 @@ static void perfetto_deinit(struct export_run *run)
 
 	rows_deinit(&perfetto->rows);
 	id_set_deinit(&perfetto->names);
+	id_set_deinit(&perfetto->stages);
 	flows_deinit(&perfetto->drawn);
 	launches_deinit(&perfetto->launches);
 	message_deinit(&perfetto->message);

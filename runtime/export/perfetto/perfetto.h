@@ -1,5 +1,5 @@
 /* State and functions that the files of the Perfetto writer share: packets of one sequence, tracks and interned texts
- * (perfetto.c), and args (perfetto_args.c). */
+ * (perfetto.c), args (perfetto_args.c), and device events as stages of GPUs (perfetto_stages.c). */
 #ifndef EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
 #define EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
 
@@ -18,8 +18,10 @@ enum {
 	PACKET_TRACK_EVENT = 11,
 	PACKET_INTERNED_DATA = 12,
 	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_GPU_STAGE = 53,
 	PACKET_DEFAULTS = 59,
-	PACKET_TRACK_DESCRIPTOR = 60
+	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_GPU_INFO = 128
 };
 enum { DEFAULTS_CLOCK = 58 };
 enum { SEQUENCE_BEGINS = 1, SEQUENCE_GOES_ON = 2 };
@@ -34,8 +36,10 @@ enum {
 	EVENT_NAME = 23,
 	EVENT_COUNTER = 30,
 	EVENT_COUNTER_F64 = 44,
-	EVENT_FLOW = 47
+	EVENT_FLOW = 47,
+	EVENT_GPU_CORRELATION = 3000
 };
+enum { CORRELATION_SUBMITTED = 1 };
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum {
 	LEGACY_NAME_IID = 1,
@@ -55,7 +59,15 @@ enum {
 	ANNOTATION_TEXT = 6,
 	ANNOTATION_NAME = 10
 };
-enum { INTERNED_CATEGORY = 1, INTERNED_EVENT_NAME = 2, INTERNED_ANNOTATION_NAME = 3 };
+enum {
+	INTERNED_CATEGORY = 1,
+	INTERNED_EVENT_NAME = 2,
+	INTERNED_ANNOTATION_NAME = 3,
+	INTERNED_GPU_CONTEXT = 23,
+	INTERNED_GPU_SPECIFICATION = 24,
+	INTERNED_KERNEL = 1000,
+	INTERNED_KERNEL_ARG_NAME = 1001
+};
 enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
 /* Above the uuids of rows and processes. */
@@ -83,6 +95,9 @@ struct perfetto {
 	struct id_set names; /* names that were interned */
 	struct flows drawn;
 	struct launches launches;
+	bool gpu_stages;      /* the option */
+	struct id_set stages; /* stages that were interned */
+	uint32_t gpus_count;
 	struct message message; /* for packets that are too large for the sink's buffer */
 	char *packet;           /* the current packet, after its head */
 	int64_t zero_ns;        /* CLOCK_MONOTONIC at time 0 of the timeline */
@@ -117,6 +132,18 @@ static inline uint64_t perfetto_row_uuid(const struct rows *rows, const struct r
 	return (uint64_t)(row - rows->rows) * 2 + 2;
 }
 
+/* Keys of epprof's own data.  The iid is the position, from 1; the keys of flags follow. */
+enum perfetto_key {
+	PERFETTO_KEY_ID = 1,
+	PERFETTO_KEY_PARENT,
+	PERFETTO_KEY_PLACEMENT,
+	PERFETTO_KEY_START_ERROR,
+	PERFETTO_KEY_END_ERROR,
+	PERFETTO_KEY_DEVICE,
+	PERFETTO_KEY_STREAM,
+	PERFETTO_KEY_FLAGS
+};
+
 /* The id of a flow follows from the event where it begins. */
 static inline uint64_t perfetto_flow(uint32_t source, uint64_t id)
 {
@@ -142,8 +169,8 @@ void perfetto_packet_end(struct export_run *run, char *end);
 /* ---- perfetto_args.c ---- */
 
 /* Writes the content of interned_data for the keys of epprof's own data, which every trace interns at its beginning. */
-char *perfetto_put_known_keys(char *at);
-#define PERFETTO_KNOWN_KEYS_BYTES 1024u
+char *perfetto_put_known_keys(char *at, bool gpu_stages);
+#define PERFETTO_KNOWN_KEYS_BYTES 2048u
 /* Encodes annotations that many events share. */
 void perfetto_make_placements(struct perfetto *perfetto);
 void perfetto_make_device(struct row *row);
@@ -152,5 +179,18 @@ epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event)
 /* Writes epprof's own data about an event, then its args, as debug annotations; at most perfetto_args_bytes. */
 size_t perfetto_args_bytes(const epp_event *event);
 char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row);
+/* Returns the iid of an arg's key; 0: another key of the event has its place in the cache. */
+uint32_t perfetto_key_iid(const struct perfetto *perfetto, const epp_trace_arg *arg);
+
+/* ---- perfetto_stages.c ---- */
+
+/* Interns the queue of a device's row, and the context of its device. */
+epp_status *perfetto_describe_queue(struct export_run *run, const struct row *row) EPP_MUST_CHECK;
+/* Writes a device event as a GpuRenderStageEvent; `id`: perfetto_flow of the event or call that launched it, or else of
+ * the event itself. */
+epp_status *perfetto_write_stage(struct export_run *run, const epp_event *event, const struct row *row, uint64_t id)
+    EPP_MUST_CHECK;
+/* Writes the names of the devices. */
+epp_status *perfetto_write_gpus(struct export_run *run) EPP_MUST_CHECK;
 
 #endif

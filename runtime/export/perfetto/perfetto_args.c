@@ -7,24 +7,14 @@
 /* The maximum size of an arg without its key and text. */
 #define ARG_BYTES 48u
 
-/* Keys of epprof's own data.  The iid is the position, from 1; the keys of flags follow. */
-enum known {
-	KNOWN_ID = 1,
-	KNOWN_PARENT,
-	KNOWN_PLACEMENT,
-	KNOWN_START_ERROR,
-	KNOWN_END_ERROR,
-	KNOWN_DEVICE,
-	KNOWN_STREAM,
-	KNOWN_FLAGS
-};
+/* By enum perfetto_key. */
 static const char *const known_keys[] = { "id",           "parent", "placement", "start_error_ns",
 	                                  "end_error_ns", "device", "stream" };
 #define FIRST_KEY_IID 64u
 
-static char *put_interned(char *at, uint32_t iid, const char *text, size_t bytes)
+static char *put_interned(char *at, uint32_t field, uint32_t iid, const char *text, size_t bytes)
 {
-	char *key = protobuf_begin(at, INTERNED_ANNOTATION_NAME);
+	char *key = protobuf_begin(at, field);
 
 	at = protobuf_u64(key, INTERNED_IID, iid);
 	at = protobuf_text(at, INTERNED_TEXT, text, bytes);
@@ -32,12 +22,19 @@ static char *put_interned(char *at, uint32_t iid, const char *text, size_t bytes
 	return at;
 }
 
-char *perfetto_put_known_keys(char *at)
+/* Keys of annotations and of the args of stages have iids of their own, here the same. */
+static char *put_key(char *at, uint32_t iid, const char *text, size_t bytes, bool gpu_stages)
 {
-	for (uint32_t i = KNOWN_ID; i < KNOWN_FLAGS; i++)
-		at = put_interned(at, i, known_keys[i - 1], strlen(known_keys[i - 1]));
+	at = put_interned(at, INTERNED_ANNOTATION_NAME, iid, text, bytes);
+	return gpu_stages ? put_interned(at, INTERNED_KERNEL_ARG_NAME, iid, text, bytes) : at;
+}
+
+char *perfetto_put_known_keys(char *at, bool gpu_stages)
+{
+	for (uint32_t i = PERFETTO_KEY_ID; i < PERFETTO_KEY_FLAGS; i++)
+		at = put_key(at, i, known_keys[i - 1], strlen(known_keys[i - 1]), gpu_stages);
 	for (uint32_t i = 0; i < EXPORT_FLAGS_COUNT; i++)
-		at = put_interned(at, KNOWN_FLAGS + i, export_flags[i], strlen(export_flags[i]));
+		at = put_key(at, PERFETTO_KEY_FLAGS + i, export_flags[i], strlen(export_flags[i]), gpu_stages);
 	return at;
 }
 
@@ -58,9 +55,9 @@ epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event)
 			continue;
 		perfetto->keys[slot].text = args[i].key;
 		perfetto->keys[slot].iid = FIRST_KEY_IID + perfetto->next_key_iid++;
-		EPP_TRY(perfetto_packet_begin(run, ARG_BYTES + message_text_bytes(args[i].key_bytes), &at));
+		EPP_TRY(perfetto_packet_begin(run, 2 * (ARG_BYTES + message_text_bytes(args[i].key_bytes)), &at));
 		interned = protobuf_begin(at, PACKET_INTERNED_DATA);
-		at = put_interned(interned, perfetto->keys[slot].iid, args[i].key, args[i].key_bytes);
+		at = put_key(interned, perfetto->keys[slot].iid, args[i].key, args[i].key_bytes, perfetto->gpu_stages);
 		protobuf_end(interned, at);
 		perfetto_packet_end(run, at);
 	}
@@ -98,7 +95,7 @@ void perfetto_make_placements(struct perfetto *perfetto)
 		struct perfetto_placement *made = &perfetto->placements[placement];
 		const char *name = epp_placement_name(placement);
 		char *annotation = protobuf_begin_short(made->text, EVENT_ANNOTATION), *at;
-		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_PLACEMENT);
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, PERFETTO_KEY_PLACEMENT);
 		at = protobuf_bytes(at, ANNOTATION_TEXT, name, strlen(name));
 		protobuf_end_short(annotation, at);
 		made->bytes = (uint8_t)(at - made->text);
@@ -111,8 +108,8 @@ void perfetto_make_device(struct row *row)
 
 	if (row->track->kind == EPP_TRACK_DEVICE) {
 		if (row->track->device >= 0)
-			at = put_number(at, KNOWN_DEVICE, row->track->device);
-		at = put_number(at, KNOWN_STREAM, row->track->stream);
+			at = put_number(at, PERFETTO_KEY_DEVICE, row->track->device);
+		at = put_number(at, PERFETTO_KEY_STREAM, row->track->stream);
 	}
 	row->more_bytes = (uint8_t)(at - text);
 }
@@ -122,36 +119,43 @@ static char *put_known(const struct perfetto *perfetto, char *at, const epp_even
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
 
 	if (event->flags & EXPORT_FLAGS_NAMED)
-		at = put_id(at, KNOWN_ID, event->id);
+		at = put_id(at, PERFETTO_KEY_ID, event->id);
 	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED))
-		at = put_id(at, KNOWN_PARENT, event->parent);
+		at = put_id(at, PERFETTO_KEY_PARENT, event->parent);
 	if (export_has_placement(event)) {
 		unsigned known = event->placement < EPP_PLACEMENT_COUNT ? event->placement : EPP_PLACEMENT_COUNT;
 		const struct perfetto_placement *placement = &perfetto->placements[known];
 		memcpy(at, placement->text, sizeof(placement->text));
 		at += placement->bytes;
-		at = put_number(at, KNOWN_START_ERROR, event->start_error_ns);
-		at = put_number(at, KNOWN_END_ERROR, event->end_error_ns);
+		at = put_number(at, PERFETTO_KEY_START_ERROR, event->start_error_ns);
+		at = put_number(at, PERFETTO_KEY_END_ERROR, event->end_error_ns);
 	}
 	memcpy(at, row->text + PERFETTO_ROW_DEVICE, PERFETTO_ROW_DEVICE_BYTES);
 	at += row->more_bytes;
 	for (unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED; flags; flags &= flags - 1) {
 		char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
-		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, KNOWN_FLAGS + (uint32_t)__builtin_ctz(flags));
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, PERFETTO_KEY_FLAGS + (uint32_t)__builtin_ctz(flags));
 		at = protobuf_u64(at, ANNOTATION_BOOL, 1);
 		protobuf_end(annotation, at);
 	}
 	return at;
 }
 
-static char *put_arg(char *at, const struct perfetto *perfetto, const epp_trace_arg *arg)
+uint32_t perfetto_key_iid(const struct perfetto *perfetto, const epp_trace_arg *arg)
 {
 	size_t slot = slot_of(arg->key);
+
+	return perfetto->keys[slot].text == arg->key ? perfetto->keys[slot].iid : 0;
+}
+
+static char *put_arg(char *at, const struct perfetto *perfetto, const epp_trace_arg *arg)
+{
+	uint32_t iid = perfetto_key_iid(perfetto, arg);
 	char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
 
 	/* Two keys of one event can use the same slot of the cache; the evicted key is written as text. */
-	if (perfetto->keys[slot].text == arg->key)
-		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, perfetto->keys[slot].iid);
+	if (iid)
+		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, iid);
 	else
 		at = protobuf_text(annotation, ANNOTATION_NAME, arg->key, arg->key_bytes);
 	if (arg->type == EPP_ARG_TEXT)
