@@ -389,11 +389,12 @@ static PyObject *session_new(PyTypeObject *type, PyObject *arguments, PyObject *
 	unsigned long long memory_bytes = 0, max_bytes = 0, buffer_bytes = 0;
 	unsigned int policy = 0, sync_ms = 0;
 	int overwrite = 1, lossless = 0;
+	double max_overhead = 0;
 	const char *label = NULL, *include = NULL, *exclude = NULL, *schedule = NULL, *step = NULL;
 
 	(void)keywords;
-	if (!PyArg_ParseTuple(arguments, "OzKKIpIpKzzzz", &path, &label, &memory_bytes, &max_bytes, &policy, &overwrite,
-	                      &sync_ms, &lossless, &buffer_bytes, &include, &exclude, &schedule, &step))
+	if (!PyArg_ParseTuple(arguments, "OzKKIpIpKzzzzd", &path, &label, &memory_bytes, &max_bytes, &policy, &overwrite,
+	                      &sync_ms, &lossless, &buffer_bytes, &include, &exclude, &schedule, &step, &max_overhead))
 		return NULL;
 	if (path != Py_None && !PyUnicode_FSConverter(path, &bytes))
 		return NULL;
@@ -419,6 +420,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *arguments, PyObject *
 		                        .exclude = exclude,
 		                        .schedule = schedule,
 		                        .step = step,
+		                        .max_overhead = max_overhead,
 		                        .log = keep_problem,
 		                        .log_user = problem };
 	epp_status *status;

@@ -111,7 +111,17 @@ typedef struct epp_session_options {
 	                         run all the time */
 	const char *step; /* the name of the events that are steps, outside other steps; NULL or empty: "model_run".  An
 	                         event that gets this name at its end is one, too.  A step ends on the thread on which it
-	                         began */
+	                         began.  With max_overhead: the name of the events that are runs; NULL or empty: those
+	                         that are in no other event */
+	double max_overhead; /* the part of each thread's CPU time that recording may take, such as 0.01; at most 0.5; 0: it
+	                         is not limited.  Where recording everything would take more, first args are left out, then
+	                         all but one run in N.  A run is an event of a thread that is in no other event, with all
+	                         that is inside it; it is recorded or left out as a whole.  Each thread has its own N, which
+	                         changes at most every 200 ms or when the budget of that time is spent.  What is left out
+	                         is counted (EPP_LOSS_THROTTLED), and epp_event_begin returns 0 for it, or EPP_LEFT_OUT_ID
+	                         for a run.  A run that is recorded has N as its weight (epp_event.weight).  Device events
+	                         with a parent are recorded if it is; those without one are left out if they began while
+	                         runs were.  Not together with a schedule */
 } epp_session_options;
 
 /* Makes an idle session.  The file is created here, and its window mapped and touched, so that start is fast.  A new
@@ -140,6 +150,7 @@ EPP_EXPORT epp_status *epp_session_share(const epp_session_options *options, epp
  *   EPPROF_BUFFER_BYTES  options.buffer_bytes, such as "256M"
  *   EPPROF_INCLUDE, EPPROF_EXCLUDE  options.include and options.exclude
  *   EPPROF_SCHEDULE, EPPROF_STEP    options.schedule and options.step
+ *   EPPROF_MAX_OVERHEAD  options.max_overhead, such as "1%"
  *   EPPROF_START_PAUSED  1: the session is paused until `epprof ctl resume`, which EPPROF_CONTROL must allow
  *   EPPROF_ONLY_PID, EPPROF_RANKS  a process with another pid, or with a rank that is not in this list ("0,7") or without
  *                   a rank, gets a NULL session.  The rank is the first number in PMIX_RANK, PMI_RANK,
@@ -179,6 +190,7 @@ typedef enum epp_loss {
 	                         delivered; counts 1 if it had announced none, because their number is unknown then */
 	EPP_LOSS_BEFORE_START = 13, /* a plugin's event that, by its times, began before the run */
 	EPP_LOSS_NEGATIVE = 14,     /* a plugin's event that, by its times, ended before it began */
+	EPP_LOSS_THROTTLED = 15,    /* left out to stay within options.max_overhead */
 	EPP_LOSS_ENTRY_COUNT = 16   /* room in the format */
 } epp_loss;
 

@@ -46,6 +46,8 @@ static const char help[] =
     "  --warmup N           before the steps that are recorded, N steps are left out, each time\n"
     "  --repeat N           after N times nothing more is recorded; by default it goes on until the end\n"
     "  --step NAME          what is a step: an event with this name; the default is model_run\n"
+    "  --max-overhead 1%    recording takes at most 1 % of the CPU time of each thread: where all would take more, args\n"
+    "                       are left out, then all but one run in N; with --step, runs are events with this name\n"
     "  --snapshot-when RULE 'model_run > 50ms': when an event of this name, or shell pattern, on a thread has lasted\n"
     "                       longer, write what its process has recorded, or its ring holds, into FILE.snapshot-1.epp\n"
     "                       (-2, ...); may be given several times\n"
@@ -223,6 +225,18 @@ static bool add_pattern(const char *variable, bool *is_next)
 	return is_set;
 }
 
+/* Checks a share such as "1%". */
+static bool is_share(const char *text)
+{
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (end != text && strcmp(end, "%") == 0 && percent > 0 && percent <= 50)
+		return true;
+	cli_misuse(&cli_record, "--max-overhead '%s': must be of the form 1%%, above 0%% and at most 50%%", text);
+	return false;
+}
+
 /* Parses optarg as a number of steps. */
 static bool is_steps(const char *option, int64_t low, int64_t *steps)
 {
@@ -276,6 +290,7 @@ static int run(int argc, char **argv)
 		{ "active", required_argument, NULL, 'a' },
 		{ "repeat", required_argument, NULL, 't' },
 		{ "step", required_argument, NULL, 'N' },
+		{ "max-overhead", required_argument, NULL, 'O' },
 		{ "snapshot-when", required_argument, NULL, 's' },
 		{ "every", required_argument, NULL, 'e' },
 		{ "snapshot-on-signal", no_argument, NULL, 'S' },
@@ -317,7 +332,12 @@ static int run(int argc, char **argv)
 		    (option == 'a' && !is_steps("--active", 1, &schedule->active)) ||
 		    (option == 't' && !is_steps("--repeat", 0, &schedule->repeat)))
 			return CLI_USAGE;
-		schedule->is_given |= option && strchr("kwatN", option);
+		schedule->is_given |= option && strchr("kwat", option);
+		if (option == 'O') {
+			record_options.max_overhead = optarg;
+			if (!is_share(optarg))
+				return CLI_USAGE;
+		}
 		if (option == 'N')
 			schedule->step = optarg;
 		if ((option == 's' && !record_watch_add(watch, optarg)) ||
@@ -346,6 +366,9 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_record, "--start-paused and --delay exclude each other");
 	if (record_options.start_paused && !can_be_resumed())
 		return CLI_USAGE;
+	if (record_options.schedule.is_given && record_options.max_overhead)
+		return cli_misuse(&cli_record, "--active and --max-overhead exclude each other");
+	record_options.schedule.is_given |= record_options.schedule.step && !record_options.max_overhead;
 	if (record_options.schedule.is_given && !record_options.schedule.active)
 		return cli_misuse(&cli_record, "--skip, --warmup, --repeat and --step need --active");
 	if (watch->every_ns && !watch->triggers_count)

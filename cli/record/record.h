@@ -30,7 +30,8 @@ struct record_options {
 	int64_t delay_ns, duration_ns; /* 0: none */
 	bool start_paused;             /* the recording begins at `epprof ctl resume` */
 	struct record_schedule schedule;
-	int64_t from_ns; /* CLOCK_MONOTONIC; with a delay, when the recording begins */
+	const char *max_overhead; /* a value of EPPROF_MAX_OVERHEAD; NULL: none */
+	int64_t from_ns;          /* CLOCK_MONOTONIC; with a delay, when the recording begins */
 	bool report, force;
 	struct record_watch watch;
 };

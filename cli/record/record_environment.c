@@ -133,11 +133,26 @@ static epp_status *set_schedule(const struct record_schedule *schedule)
 
 	if (!schedule->is_given)
 		return NULL;
+	if (unsetenv("EPPROF_MAX_OVERHEAD") != 0)
+		return epp_status_no_memory();
 	if ((schedule->step ? setenv("EPPROF_STEP", schedule->step, 1) : unsetenv("EPPROF_STEP")) != 0)
 		return epp_status_no_memory();
 	int made = asprintf(&text, "skip=%lld,warmup=%lld,active=%lld,repeat=%lld", (long long)schedule->skip,
 	                    (long long)schedule->warmup, (long long)schedule->active, (long long)schedule->repeat);
 	return set_printed("EPPROF_SCHEDULE", text, made);
+}
+
+/* Likewise.  A schedule of the user would contradict it. */
+static epp_status *set_max_overhead(const struct record_options *options)
+{
+	const char *step = options->schedule.step;
+
+	if (!options->max_overhead)
+		return NULL;
+	if ((step ? setenv("EPPROF_STEP", step, 1) : unsetenv("EPPROF_STEP")) != 0 ||
+	    unsetenv("EPPROF_SCHEDULE") != 0 || setenv("EPPROF_MAX_OVERHEAD", options->max_overhead, 1) != 0)
+		return epp_status_no_memory();
+	return NULL;
 }
 
 epp_status *record_set_environment(struct record_options *options, const char *folder)
@@ -157,6 +172,8 @@ epp_status *record_set_environment(struct record_options *options, const char *f
 	epp_status *status = set_output(absolute);
 	if (!status)
 		status = set_schedule(&options->schedule);
+	if (!status)
+		status = set_max_overhead(options);
 	if (!status)
 		status = set_hooks();
 	return status ? status : set_time_range(options);

@@ -39,7 +39,7 @@ class Session:
                  policy: Policy = Policy.STREAM, max_bytes: int = 0, memory_bytes: int = 0, overwrite: bool = True,
                  sync_ms: int = 0, lossless: bool = False, buffer_bytes: int = 0,
                  include: Optional[str] = None, exclude: Optional[str] = None, schedule: Optional[str] = None,
-                 step: Optional[str] = None) -> None:
+                 step: Optional[str] = None, max_overhead: float = 0.0) -> None:
         """Creates a session and starts it.
 
         path          the .epp to write; %pid% and %hostname% are expanded.  None: record in memory
@@ -48,7 +48,7 @@ class Session:
         """
         self.path = None if path is None else os.fspath(path)
         self._session = _record.Session(self.path, label, memory_bytes, max_bytes, policy, overwrite, sync_ms, lossless,
-                                        buffer_bytes, include, exclude, schedule, step)
+                                        buffer_bytes, include, exclude, schedule, step, max_overhead)
         if self.path is not None:
             _open.append(self)
 

@@ -6,6 +6,8 @@
  * makes no system call. Both have a fast path for the common case, which uses only the thread's own memory and needs no
  * stack frame, because all its calls are tail calls. Any uncommon condition (another session, a full stack, a run that
  * has ended, args) falls back to the slow path. */
+#include <string.h>
+
 #include "record/args.h"
 #include "record/filter/name_filter.h"
 #include "record/profiler_calls.h"
@@ -28,6 +30,7 @@ static void store(struct recorder *recorder, uint64_t start, uint64_t duration, 
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX - (parent != 0));
 	size_t bytes = EPF_RECORD_BYTES + args_slots(&size, parent) * sizeof(struct epf_arg);
 	struct epf_record *record = recorder_room(recorder, bytes);
+	recorder->throttle.budget.counts.slots += size.slots;
 	if (!record) {
 		bool takes_id = EPF_BITS_KIND(bits) != EPF_ORPHAN_END && EPF_BITS_KIND(bits) != EPF_ASYNC_END;
 		if (takes_id)
@@ -179,12 +182,119 @@ static bool is_left_out(struct recorder *recorder, epp_name name)
 	return true;
 }
 
-/* As recorder_enter_new, for an event whose name is given: also NULL if the filter leaves it out. */
+/* ---- the budget for overhead ---- */
+
+/* Returns true if an event with this name begins a run. The mark is set. */
+static bool begins_run(struct recorder *recorder, epp_name name)
+{
+	const struct throttle *throttle = recorder->hot->filter ? recorder->hot->filter->throttle : NULL;
+	if (!throttle)
+		return false;
+	if (!throttle->step)
+		return recorder_depth(recorder) == 0;
+	if (name != throttle->step)
+		return false;
+	for (const struct epf_open *open = recorder->slot->open; open < recorder->hot->top; open++)
+		if (open->id == recorder->throttle.run_id)
+			return false;
+	return true;
+}
+
+/* Records what the thread leaves out from now on. */
+static void store_change(struct recorder *recorder, const struct throttle *throttle, uint64_t now)
+{
+	const struct budget_thread *budget = &recorder->throttle.budget;
+	const char *word = throttle_step_word(budget->step);
+	const epp_arg args[] = {
+		{ .key = throttle->change_step, .type = EPP_ARG_TEXT, .value.text = word, .text_bytes = strlen(word) },
+		{ .key = throttle->change_one_in, .type = EPP_ARG_U64, .value.u64 = budget->one_in },
+	};
+	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), throttle->change,
+	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
+}
+
+/* Begins a run that is recorded or left out; returns false if it is left out. The mark is set. `weight`: of a run that is
+ * recorded. */
+static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t now, uint32_t *weight)
+{
+	struct throttle *throttle = recorder->hot->filter->throttle;
+	struct throttle_thread *thread = &recorder->throttle;
+	bool is_changed;
+	*weight = throttle_begin_run(throttle, thread, now, &is_changed);
+	if (is_changed)
+		store_change(recorder, throttle, now);
+	/* A run without its weight would stand for itself alone. */
+	size_t bytes = EPF_RECORD_BYTES + 2 * sizeof(struct epf_arg);
+	bool has_room = *weight <= 1 || recorder_room(recorder, bytes);
+	bool is_recorded = *weight && has_room;
+	thread->skip = is_recorded ? SKIP_NONE : SKIP_RUN;
+	uintptr_t handle = is_recorded && clock_is_fast() ? (uintptr_t)session : RECORDER_CACHE_EMPTY;
+	STORE_RELAXED(&recorder_hot.handle, handle);
+	if (is_recorded)
+		return true;
+	recorder_lose_idless(recorder, has_room ? EPP_LOSS_THROTTLED : EPP_LOSS_NO_BUFFER);
+	thread->budget.counts.left_out++;
+	return false;
+}
+
+/* Stores the weight of a run that has begun; enter_run has found the room. */
+static void store_weight(struct recorder *recorder, uint64_t run, uint32_t weight, uint64_t now)
+{
+	const struct throttle *throttle = recorder->hot->filter->throttle;
+	const epp_arg args[] = {
+		{ .key = throttle->event, .type = EPP_ARG_U64, .value.u64 = run },
+		{ .key = throttle->weight, .type = EPP_ARG_U64, .value.u64 = weight },
+	};
+	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), throttle->set,
+	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
+}
+
+/* Counts an event in a run that is left out. The mark is set. */
+static void lose_throttled(struct recorder *recorder)
+{
+	recorder_lose_idless(recorder, EPP_LOSS_THROTTLED);
+	recorder->throttle.budget.counts.left_out++;
+}
+
+/* The path of begin in runs that are left out: without the clock. Returns false if the event must take the other one. */
+static bool is_skipped(epp_session *session, uint64_t *id)
+{
+	struct recorder *recorder = recorder_cache.resident;
+	if (!recorder || !recorder->throttle.skip || recorder_cache.handle != (uintptr_t)session ||
+	    recorder_cache.in_callback || !recorder_enter(recorder))
+		return false;
+	*id = 0;
+	bool is_skipped = recorder->throttle.skip == SKIP_RUN;
+	if (!is_skipped && throttle_skips_next(&recorder->throttle)) {
+		is_skipped = true;
+		recorder->throttle.skip = SKIP_RUN;
+		*id = EPP_LEFT_OUT_ID;
+	}
+	if (is_skipped)
+		lose_throttled(recorder);
+	recorder_leave(recorder);
+	return is_skipped;
+}
+
+/* Ends a run that is left out. */
+static void leave_run(struct recorder *recorder)
+{
+	/* With a name, or names that are left out, the next event need not be a run's. */
+	recorder->throttle.skip = recorder->throttle.is_alone ? SKIP_NEXT : SKIP_NONE;
+}
+
+/* As recorder_enter_new, for an event whose name is given: also NULL if the filter or the throttle leaves it out. */
 static struct recorder *enter_for(epp_session *session, epp_name name)
 {
 	struct recorder *recorder = recorder_enter_new(session);
-	if (!recorder || !is_left_out(recorder, name))
+	if (!recorder)
+		return NULL;
+	if (recorder->throttle.skip == SKIP_RUN)
+		lose_throttled(recorder);
+	else if (!is_left_out(recorder, name)) {
+		recorder->throttle.budget.counts.events++;
 		return recorder;
+	}
 	recorder_leave(recorder);
 	return NULL;
 }
@@ -193,16 +303,31 @@ static struct recorder *enter_for(epp_session *session, epp_name name)
  * or its mark is not set. The end of a step is needed even if the step is left out. */
 static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_t now)
 {
+	uint32_t weight = 1;
 	if (!now) {
+		uint64_t skipped;
+		if (is_skipped(session, &skipped))
+			return skipped;
 		if (!LOAD_RELAXED(&epp_recording_count) || !recorder_enter_new(session))
 			return 0;
 		now = clock_ticks();
 	}
 	struct recorder *recorder = recorder_cache.resident;
+	/* The session has two handles: a thread that uses both passes by is_skipped. */
+	if (recorder->throttle.skip == SKIP_RUN) {
+		lose_throttled(recorder);
+		recorder_leave_hot(&recorder_hot);
+		return 0;
+	}
 	bool is_step = begins_step(recorder, EPF_TAIL_NAME(tail), now);
 	if (is_left_out(recorder, EPF_TAIL_NAME(tail))) {
 		recorder_leave_hot(&recorder_hot);
 		return is_step ? EPP_LEFT_OUT_ID : 0;
+	}
+	bool is_run = begins_run(recorder, EPF_TAIL_NAME(tail));
+	if (is_run && !enter_run(recorder, session, now, &weight)) {
+		recorder_leave_hot(&recorder_hot);
+		return EPP_LEFT_OUT_ID;
 	}
 	uint64_t id = recorder_take_id(recorder, &recorder_hot);
 	if (recorder_is_full(&recorder_hot) && !reclaim(recorder)) {
@@ -213,6 +338,11 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 	if (is_step)
 		recorder->step.id = id;
 	push(&recorder_hot, recorder_hot.top, id, tail, now);
+	recorder->throttle.budget.counts.events++;
+	if (is_run)
+		recorder->throttle.run_id = id;
+	if (weight > 1)
+		store_weight(recorder, id, weight, now);
 	if (recorder_hot.calls)
 		return calls_start_event(recorder, id);
 	recorder_leave_hot(&recorder_hot);
@@ -284,8 +414,12 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 {
 	struct recorder *recorder = recorder_cache.resident;
 	struct epf_open *open = recorder_hot.top - 1;
+	if (recorder_hot.filter && recorder->throttle.budget.step == BUDGET_ARGS_OFF)
+		args_count = 0;
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
 	struct epf_record *record = NULL;
+	if (recorder_hot.filter)
+		recorder->throttle.budget.counts.slots += size.slots;
 	if (tail && recorder_hot.filter && is_left_out_at_end(recorder, open->id, EPF_TAIL_NAME(tail), now))
 		recorder_lose(recorder, EPP_LOSS_FILTER);
 	else
@@ -325,8 +459,11 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 			end_nowhere(session);
 		return;
 	}
-	if (id == EPP_LEFT_OUT_ID && recorder->hot->filter && recorder->hot->filter->schedule) {
-		if (recorder->step.id == id)
+	if (id == EPP_LEFT_OUT_ID && recorder->hot->filter &&
+	    (recorder->hot->filter->schedule || recorder->hot->filter->throttle)) {
+		if (recorder->throttle.skip == SKIP_RUN)
+			leave_run(recorder);
+		else if (recorder->step.id == id)
 			schedule_end_step(recorder->hot->filter->schedule, &recorder->step,
 			                  tail ? EPF_TAIL_NAME(tail) : 0, now);
 		recorder_leave(recorder);
@@ -341,10 +478,25 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 		end_top(now, tail, args, args_count);
 }
 
-void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
+/* Ends an event that is left out: a run, without the clock, or a step. */
+static NOINLINE void end_left_out(epp_session *session, uint64_t id, uint64_t tail)
 {
+	struct recorder *recorder = recorder_cache.resident;
 	if (id == 0)
 		return;
+	if (recorder && recorder->throttle.skip == SKIP_RUN && recorder_cache.handle == (uintptr_t)session &&
+	    !recorder_cache.in_callback)
+		leave_run(recorder);
+	else
+		end_slow(session, id, clock_ticks(), tail, NULL, 0);
+}
+
+void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_t args_count)
+{
+	if (!USUAL(id > EPP_LEFT_OUT_ID)) {
+		end_left_out(session, id, 0);
+		return;
+	}
 	uint64_t now = clock_ticks_fast();
 	if (!USUAL(enter_on_top(session, id))) {
 		end_slow(session, id, now, 0, args, args_count);
@@ -373,8 +525,10 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 void epp_event_end_named(epp_session *session, uint64_t id, epp_category category, epp_name name, const epp_arg *args,
                          size_t args_count)
 {
-	if (id == 0)
+	if (!USUAL(id > EPP_LEFT_OUT_ID)) {
+		end_left_out(session, id, event_tail(category, name));
 		return;
+	}
 	uint64_t now = clock_ticks_fast(), tail = event_tail(category, name);
 	if (USUAL(enter_on_top(session, id)))
 		end_top(now, tail, args, args_count);

@@ -80,7 +80,8 @@ static void make_resident(struct recorder *recorder, uintptr_t handle)
 	}
 	recorder_cache.handle = handle;
 	/* The closer may have cleared the handle of the previous resident. */
-	STORE_RELAXED(&recorder_hot.handle, clock_is_fast() ? handle : RECORDER_CACHE_EMPTY);
+	bool is_fast = clock_is_fast() && recorder->throttle.skip == SKIP_NONE;
+	STORE_RELAXED(&recorder_hot.handle, is_fast ? handle : RECORDER_CACHE_EMPTY);
 }
 
 /* The thread is exiting. What the drain needs of the recorder is in its slot. */

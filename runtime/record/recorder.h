@@ -21,6 +21,7 @@
 #include "base/atomics.h"
 #include "base/clock.h"
 #include "epprof/session.h"
+#include "record/budget/throttle.h"
 #include "record/filter/schedule.h"
 #include "storage/storage.h"
 
@@ -56,10 +57,11 @@ struct recorder {
 	struct epf_slot *slot;
 	struct session *session;
 	uint32_t slot_index;
-	uint32_t track_now;        /* of the last track switch; 0: the recorder's own track */
-	uint32_t use;              /* enum recorder_use */
-	struct schedule_step step; /* the step that the thread is in, if the session has a schedule */
-	bool may_wait;             /* a worker's: waits for a chunk instead of losing events */
+	uint32_t track_now;              /* of the last track switch; 0: the recorder's own track */
+	uint32_t use;                    /* enum recorder_use */
+	struct schedule_step step;       /* the step that the thread is in, if the session has a schedule */
+	struct throttle_thread throttle; /* if the session has a throttle */
+	bool may_wait;                   /* a worker's: waits for a chunk instead of losing events */
 	uintptr_t session_handle;
 	bool is_listed; /* in the session's list; under the session's lock */
 	LIST_ENTRY(recorder) session_link;

@@ -9,6 +9,7 @@
 #include "base/gate.h"
 #include "base/helper.h"
 #include "base/thread.h"
+#include "record/filter/name_filter.h"
 #include "record/profilers.h"
 #include "record/session.h"
 #include "record/share.h"
@@ -235,6 +236,18 @@ static bool finish_run(struct session *session)
 	return release;
 }
 
+/* What an event takes, which is more in a session with a throttle. */
+static uint64_t cost_of_event_ps(const struct session *session)
+{
+	struct budget_costs costs;
+
+	if (!session->filter || !session->filter->throttle)
+		return event_cost_ps();
+	event_costs_measure();
+	event_costs(&costs);
+	return costs.event_ps;
+}
+
 int64_t session_visit(struct helper_client *client)
 {
 	struct session *session = (struct session *)(void *)((char *)client - offsetof(struct session, helper));
@@ -249,7 +262,7 @@ int64_t session_visit(struct helper_client *client)
 	if (state == SESSION_DRAINING) {
 		release = finish_run(session);
 	} else {
-		STORE_RELAXED(&session->storage.window.live->event_cost_ps, event_cost_ps());
+		STORE_RELAXED(&session->storage.window.live->event_cost_ps, cost_of_event_ps(session));
 		calls_watch(session);
 		next_ns = drain_and_grow(&session->storage);
 	}

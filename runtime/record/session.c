@@ -151,7 +151,7 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 	header.chunk_count = (uint32_t)((options->buffer_bytes + EPF_CHUNK_BYTES - 1) / EPF_CHUNK_BYTES);
 	header.features = options->policy == EPP_POLICY_RING ? EPF_FEATURE_RING : 0;
 	epp_status *status = name_filter_create(options->include, options->exclude, options->schedule, options->step,
-	                                        &session->filter);
+	                                        options->max_overhead, &session->filter);
 	if (status)
 		free(path);
 	else

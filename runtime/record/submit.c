@@ -138,10 +138,10 @@ static struct recorder *submission_enter(uintptr_t handle)
 
 /* ---- times, for a schedule ---- */
 
-/* Only a schedule needs the times of events on the host's clock; they are 0 where they are unknown. */
+/* Only a schedule and a throttle need the times of events on the host's clock; they are 0 where they are unknown. */
 static bool has_schedule(const struct session *session)
 {
-	return session->filter && session->filter->schedule;
+	return session->filter && (session->filter->schedule || session->filter->throttle);
 }
 
 /* Keeps the last pair of each clock. The mark is clear, because this takes the session's lock. */
@@ -438,11 +438,10 @@ static inline uint64_t record(struct session_profiler *of, struct recorder **kno
 		return 0;
 	}
 	const struct name_filter *filter = submitted->is_own ? NULL : recorder->hot->filter;
-	bool is_left_out = name_filter_leaves_out_submitted(filter, submitted->name, submitted->parent,
-	                                                    submitted->host_ticks);
-	uint64_t id = is_left_out ? 0 : submission_store(recorder, submitted, args, args_count);
+	epp_loss loss = name_filter_loss(filter, submitted->name, submitted->parent, submitted->host_ticks);
+	uint64_t id = loss == EPP_LOSS_ENTRY_COUNT ? submission_store(recorder, submitted, args, args_count) : 0;
 	if (!id)
-		submission_lose(of, is_left_out ? EPP_LOSS_FILTER : EPP_LOSS_NO_BUFFER, 1);
+		submission_lose(of, loss == EPP_LOSS_ENTRY_COUNT ? EPP_LOSS_NO_BUFFER : loss, 1);
 	recorder_leave(recorder);
 	return id;
 }
@@ -691,10 +690,10 @@ static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
 		uint32_t track = track_for(of, SUBMIT_HOST_CLOCK, counter->device, EPF_STREAM_PROPERTIES, false,
 		                           "properties", NULL);
 		struct recorder *recorder = track ? enter(pushing) : NULL;
-		loss = recorder                             ? EPP_LOSS_ENTRY_COUNT
-		       : LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT
-		                                            : EPP_LOSS_AFTER_END;
-		if (recorder && name_filter_leaves_out_submitted(recorder->hot->filter, value.key, 0, at_ticks))
+		if (!recorder)
+			loss = LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END;
+		/* Values are not those of a run. */
+		if (recorder && name_filter_loss(recorder->hot->filter, value.key, 0, at_ticks) == EPP_LOSS_FILTER)
 			loss = EPP_LOSS_FILTER;
 		else if (recorder && !submission_store_counter(recorder, track, at_ticks, &value))
 			loss = EPP_LOSS_NO_BUFFER;
@@ -721,7 +720,9 @@ static void push_wait(struct pushing *pushing, const EpprofWait *wait)
 	if (wait->parent <= EPP_LEFT_OUT_ID || wait->end_host_ticks < wait->start_host_ticks) {
 		/* A schedule may have left out the event around it. */
 		bool is_left_out = wait->parent <= EPP_LEFT_OUT_ID && has_schedule(of->session);
-		submission_lose(of, is_left_out ? EPP_LOSS_FILTER : EPP_LOSS_REFUSED, 1);
+		epp_loss why = has_schedule(of->session) && of->session->filter->throttle ? EPP_LOSS_THROTTLED
+		                                                                          : EPP_LOSS_FILTER;
+		submission_lose(of, is_left_out ? why : EPP_LOSS_REFUSED, 1);
 		return;
 	}
 	submitted.track = track_for(of, SUBMIT_HOST_CLOCK, -1, wait->thread, true, NULL, NULL);
@@ -948,21 +949,19 @@ uint64_t epp_event_record(epp_session *handle, epp_track track, epp_category cat
 			session_lose(of, EPP_LOSS_NO_SLOT, 1);
 		return 0;
 	}
-	epp_loss loss = EPP_LOSS_NO_BUFFER;
-	if (end_ticks < start_ticks || !definitions_track(&recorder->session->storage.definitions, track))
-		loss = EPP_LOSS_REFUSED;
-	else if (name_filter_leaves_out_submitted(recorder->hot->filter, name, parent,
-	                                          submitted_on_track(recorder->session, track, start_ticks)))
-		loss = EPP_LOSS_FILTER;
+	epp_loss loss = EPP_LOSS_REFUSED;
+	if (end_ticks >= start_ticks && definitions_track(&recorder->session->storage.definitions, track))
+		loss = name_filter_loss(recorder->hot->filter, name, parent,
+		                        submitted_on_track(recorder->session, track, start_ticks));
 	struct submitted event = { .track = track,
 		                   .category = category & 3u,
 		                   .start_ticks = start_ticks,
 		                   .end_ticks = end_ticks,
 		                   .parent = parent,
 		                   .name = name ? name : EPF_NAME_NONE };
-	uint64_t id = loss == EPP_LOSS_NO_BUFFER ? submission_store(recorder, &event, args, args_count) : 0;
+	uint64_t id = loss == EPP_LOSS_ENTRY_COUNT ? submission_store(recorder, &event, args, args_count) : 0;
 	if (!id)
-		recorder_lose_idless(recorder, loss);
+		recorder_lose_idless(recorder, loss == EPP_LOSS_ENTRY_COUNT ? EPP_LOSS_NO_BUFFER : loss);
 	recorder_leave(recorder);
 	return id;
 }

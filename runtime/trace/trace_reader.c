@@ -333,6 +333,7 @@ const char *epp_loss_name(unsigned reason)
 		[EPP_LOSS_HUNG] = "plugin hung",
 		[EPP_LOSS_BEFORE_START] = "before start",
 		[EPP_LOSS_NEGATIVE] = "negative duration",
+		[EPP_LOSS_THROTTLED] = "throttled",
 	};
 	return reason < sizeof(names) / sizeof(*names) ? names[reason] : NULL;
 }

@@ -338,6 +338,19 @@ class Sessions(Case):
                 epprof.session(self.path, schedule=wrong)
             self.assertEqual(raised.exception.code, epprof.Code.INVALID_ARGUMENT)
 
+    def test_a_budget_for_overhead(self):
+        def program():
+            for number in range(3):
+                with epprof.event("step", number=number):
+                    pass
+        self.assertEqual(self.record(program, max_overhead=0.5)["step"].weight, 1)
+        for wrong in (-0.1, 0.6, float("nan")):
+            with self.assertRaises(epprof.Error) as raised:
+                epprof.session(self.path, max_overhead=wrong)
+            self.assertEqual(raised.exception.code, epprof.Code.INVALID_ARGUMENT)
+        with self.assertRaises(epprof.Error):
+            epprof.session(self.path, max_overhead=0.01, schedule="active=1")
+
     def test_a_snapshot(self):
         with self.assertRaises(epprof.Error) as raised:
             epprof.snapshot(self.path)

@@ -220,10 +220,10 @@ END_TEST
 
 START_TEST(loss_names)
 {
-	for (unsigned reason = 0; reason <= EPP_LOSS_NEGATIVE; reason++)
+	for (unsigned reason = 0; reason <= EPP_LOSS_THROTTLED; reason++)
 		ck_assert_ptr_nonnull(epp_loss_name(reason));
 	ck_assert_str_eq(epp_loss_name(EPP_LOSS_TOO_DEEP), "too deep");
-	ck_assert_ptr_null(epp_loss_name(EPP_LOSS_NEGATIVE + 1));
+	ck_assert_ptr_null(epp_loss_name(EPP_LOSS_THROTTLED + 1));
 	ck_assert_ptr_null(epp_loss_name(UINT32_MAX));
 }
 END_TEST

@@ -43,20 +43,26 @@ static char *split(const char *patterns, char *to)
 }
 
 epp_status *name_filter_create(const char *include, const char *exclude, const char *schedule, const char *step,
-                               struct name_filter **filter)
+                               double max_overhead, struct name_filter **filter)
 {
 	struct {
 		struct name_filter filter;
 		struct schedule schedule;
+		struct throttle throttle;
 		char patterns[];
 	} * made;
 	struct schedule parsed;
-	bool has_schedule;
+	struct throttle throttle;
+	bool has_schedule, has_throttle;
 	include = include ? include : "";
 	exclude = exclude ? exclude : "";
 	*filter = NULL;
 	EPP_TRY(schedule_parse(schedule, step, &parsed, &has_schedule));
-	if (!include[strspn(include, ";")] && !exclude[strspn(exclude, ";")] && !has_schedule)
+	EPP_TRY(throttle_init(&throttle, max_overhead, step, &has_throttle));
+	if (has_schedule && has_throttle)
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "session options: a schedule and max_overhead exclude each other");
+	if (!include[strspn(include, ";")] && !exclude[strspn(exclude, ";")] && !has_schedule && !has_throttle)
 		return NULL;
 	/* Of each list, the NUL of its last pattern and that of the empty one are not in the text. */
 	made = calloc(1, sizeof(*made) + strlen(include) + 2 + strlen(exclude) + 2);
@@ -64,6 +70,9 @@ epp_status *name_filter_create(const char *include, const char *exclude, const c
 		return epp_status_no_memory();
 	made->schedule = parsed;
 	made->filter.schedule = has_schedule ? &made->schedule : NULL;
+	made->throttle = throttle;
+	made->throttle.is_alone = !throttle.step && !include[strspn(include, ";")] && !exclude[strspn(exclude, ";")];
+	made->filter.throttle = has_throttle ? &made->throttle : NULL;
 	made->filter.include = made->patterns;
 	made->filter.exclude = split(include, made->patterns);
 	split(exclude, (char *)made->filter.exclude);
@@ -85,11 +94,18 @@ void name_filter_fork_child(struct name_filter *filter)
 	free(filter);
 }
 
-bool name_filter_leaves_out_submitted(const struct name_filter *filter, epp_name name, uint64_t parent, uint64_t host_ticks)
+epp_loss name_filter_loss(const struct name_filter *filter, epp_name name, uint64_t parent, uint64_t host_ticks)
 {
-	if (!filter || name_filter_leaves_out(filter, name))
-		return filter != NULL;
-	if (!filter->schedule || parent > EPP_LEFT_OUT_ID)
-		return false;
-	return parent || !(host_ticks ? schedule_was_on(filter->schedule, host_ticks) : schedule_is_on(filter->schedule));
+	bool is_on = true;
+
+	if (name_filter_leaves_out(filter, name))
+		return EPP_LOSS_FILTER;
+	if (!filter || parent > EPP_LEFT_OUT_ID)
+		return EPP_LOSS_ENTRY_COUNT;
+	if (filter->throttle)
+		return parent || throttle_was_on(filter->throttle, host_ticks) ? EPP_LOSS_THROTTLED : EPP_LOSS_ENTRY_COUNT;
+	if (filter->schedule)
+		is_on = !parent &&
+		        (host_ticks ? schedule_was_on(filter->schedule, host_ticks) : schedule_is_on(filter->schedule));
+	return is_on ? EPP_LOSS_ENTRY_COUNT : EPP_LOSS_FILTER;
 }

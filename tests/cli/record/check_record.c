@@ -144,6 +144,7 @@ static void begin(void)
 	unsetenv("EPPROF_EXCLUDE");
 	unsetenv("EPPROF_SCHEDULE");
 	unsetenv("EPPROF_STEP");
+	unsetenv("EPPROF_MAX_OVERHEAD");
 }
 
 /* The number of entries in the folder whose names begin with a text. */
@@ -570,6 +571,24 @@ START_TEST(steps_are_selected_by_a_schedule)
 }
 END_TEST
 
+START_TEST(a_budget_for_overhead)
+{
+	setenv("EPPROF_SCHEDULE", "active=1000", 1);
+	setenv("EPPROF_STEP", "left out", 1);
+	expect_variable("EPPROF_MAX_OVERHEAD", "0.5%\n", "--max-overhead=0.5%", "--delay=0s");
+	expect_variable("EPPROF_SCHEDULE", "not set\n", "--max-overhead=1%", "--delay=0s");
+	expect_variable("EPPROF_STEP", "not set\n", "--max-overhead=1%", "--delay=0s");
+	expect_variable("EPPROF_STEP", "work\n", "--max-overhead=1%", "--step=work");
+	setenv("EPPROF_MAX_OVERHEAD", "2%", 1);
+	expect_variable("EPPROF_MAX_OVERHEAD", "not set\n", "--active=1", "--skip=1");
+	EXPECT(2, "--active and --max-overhead exclude each other", "record", "--active", "1", "--max-overhead", "1%",
+	       "true");
+	static const char *const wrong[] = { "1", "0%", "-1%", "51%", "%", "x%", "nan%", "1%%" };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		EXPECT(2, "must be of the form 1%", "record", "--max-overhead", wrong[i], "true");
+}
+END_TEST
+
 /* The program records until the estimate is there. */
 static void expect_estimate(const char *option, const char *value, const char *text)
 {
@@ -653,6 +672,7 @@ static Suite *record_suite(void)
 	tcase_add_test(tests, a_recording_that_begins_paused);
 	tcase_add_test(tests, events_are_selected_by_name);
 	tcase_add_test(tests, steps_are_selected_by_a_schedule);
+	tcase_add_test(tests, a_budget_for_overhead);
 	tcase_add_test(tests, size_and_cost_are_estimated);
 	tcase_add_test(tests, mistakes_on_the_command_line);
 	tcase_add_test(tests, a_report_is_written_beside_the_trace);

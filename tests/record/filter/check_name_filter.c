@@ -69,7 +69,7 @@ START_TEST(names_match_patterns)
 	for (size_t i = 0; i < PATTERNS_COUNT; i++) {
 		struct name_filter *filter;
 		epp_name name = _i ? 0 : epp_name_intern(patterns[i].name);
-		check_ok(name_filter_create(patterns[i].include, patterns[i].exclude, NULL, NULL, &filter));
+		check_ok(name_filter_create(patterns[i].include, patterns[i].exclude, NULL, NULL, 0, &filter));
 		ck_assert_ptr_nonnull(filter);
 		name = _i ? epp_name_intern(patterns[i].name) : name;
 		ck_assert_msg(name_filter_leaves_out(filter, name) == patterns[i].is_left_out, "'%s'", patterns[i].name);
@@ -85,7 +85,7 @@ START_TEST(without_patterns_there_is_no_filter)
 	const char *const none[] = { NULL, "", ";", ";;" };
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		struct name_filter *filter;
-		check_ok(name_filter_create(none[i], none[(i + 1) % 4], NULL, NULL, &filter));
+		check_ok(name_filter_create(none[i], none[(i + 1) % 4], NULL, NULL, 0, &filter));
 		ck_assert_ptr_null(filter);
 		ck_assert(!name_filter_leaves_out(filter, epp_name_intern("a name")));
 		name_filter_destroy(filter);

@@ -1,0 +1,182 @@
+/* Implements budget.h. */
+#include "record/budget/budget.h"
+
+#include "base/weight.h"
+
+/* The first window; each later one is twice as long, up to BUDGET_WINDOW_NS. */
+#define FIRST_WINDOW_NS UINT64_C(5000000)
+/* How much the rates of a whole window change the known ones. */
+#define NEW_PART 0.5
+/* Debts leave at least this part of the budget, and so does the cost of leaving out. */
+#define LEAST_PART 0.25
+#define LEAST_PART_OF_RUNS 0.125
+/* The part of the budget that reading the clock may take, as far as DUE_EVERY_MAX allows it. */
+#define CLOCK_PART 0.1
+#define DUE_EVERY_MAX 16
+/* Intervals that are so many times longer than before change N. */
+#define SLOWER 2
+
+/* ---- random numbers: splitmix64 ---- */
+
+static uint64_t next_random(struct budget_thread *thread)
+{
+	uint64_t z = thread->random += UINT64_C(0x9E3779B97F4A7C15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+	return z ^ z >> 31;
+}
+
+/* True with the probability 1 / one_in. */
+static bool is_drawn(struct budget_thread *thread, uint32_t one_in)
+{
+	return one_in == 1 || (uint64_t)((unsigned __int128)next_random(thread) * one_in >> 64) == 0;
+}
+
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double most(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* The next whole number, of a positive one, from 1 to `limit`. */
+static uint32_t round_up(double value, uint32_t limit)
+{
+	uint32_t whole = (uint32_t)least(most(value, 1), limit);
+
+	return whole + (whole < value && whole < limit);
+}
+
+/* ---- windows ---- */
+
+static void begin_window(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns)
+{
+	thread->begin = thread->counts;
+	thread->begin_ns = now_ns;
+	thread->begin_cpu_ns = cpu_ns;
+	thread->begin_runs = thread->runs;
+}
+
+void budget_begin(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns, uint64_t seed, uint32_t one_in)
+{
+	*thread = (struct budget_thread){
+		.random = seed, .window_ns = FIRST_WINDOW_NS, .due_every = 1, .until_due = 1, .due_ns = now_ns
+	};
+	thread->step = one_in > 1 ? BUDGET_RUNS : BUDGET_ALL;
+	thread->one_in = one_in > 1 ? one_in : 1;
+	begin_window(thread, now_ns, cpu_ns);
+}
+
+static double spent_ps(const struct budget_thread *thread, const struct budget_costs *costs)
+{
+	const struct budget_counts *now = &thread->counts, *begin = &thread->begin;
+
+	return (double)(now->events - begin->events) * (double)costs->event_ps +
+	       (double)(now->slots - begin->slots) * (double)costs->slot_ps +
+	       (double)(now->left_out - begin->left_out) * (double)costs->left_out_ps +
+	       (double)(now->clocks - begin->clocks) * (double)costs->clock_ps;
+}
+
+bool budget_is_over(const struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns)
+{
+	return now_ns - thread->begin_ns >= thread->window_ns ||
+	       spent_ps(thread, costs) >= share * (double)thread->window_ns * 1000;
+}
+
+/* Mixes the rate of a window of `cpu_ps` into a known one. */
+static void mix(double *rate, double cost_ps, double cpu_ps, double part)
+{
+	*rate += (cost_ps / cpu_ps - *rate) * part;
+}
+
+/* Measures the rates of the window. */
+static void measure(struct budget_thread *thread, const struct budget_costs *costs, double cpu_ps)
+{
+	const struct budget_counts *now = &thread->counts, *begin = &thread->begin;
+	double recorded = (double)(now->events - begin->events), left_out = (double)(now->left_out - begin->left_out);
+	double all = recorded + left_out;
+	/* Of args, only the recorded events tell; without them or while they are off, the known part remains. */
+	double slots_part = thread->events_rate > 0 ? thread->slots_rate / thread->events_rate : 0;
+	/* Rates before the first window are not known. */
+	double part = thread->events_rate > 0 ? NEW_PART : 1;
+
+	if (recorded > 0 && costs->event_ps && thread->step != BUDGET_ARGS_OFF)
+		slots_part = (double)(now->slots - begin->slots) * (double)costs->slot_ps /
+		             (recorded * (double)costs->event_ps);
+	mix(&thread->events_rate, all * (double)costs->event_ps, cpu_ps, part);
+	mix(&thread->left_out_rate,
+	    all * (double)costs->left_out_ps + (double)(now->clocks - begin->clocks) * (double)costs->clock_ps, cpu_ps,
+	    part);
+	thread->slots_rate = slots_part * thread->events_rate;
+}
+
+/* Decides with the rates, and with what may be spent of a picosecond. */
+static void decide(struct budget_thread *thread, double share, double target)
+{
+	double all = thread->events_rate + thread->slots_rate, kept = target - thread->left_out_rate;
+
+	thread->one_in = 1;
+	if (all <= target) {
+		thread->step = BUDGET_ALL;
+	} else if (thread->events_rate <= target) {
+		thread->step = BUDGET_ARGS_OFF;
+	} else {
+		thread->step = BUDGET_RUNS;
+		kept = most(kept, share * LEAST_PART_OF_RUNS);
+		thread->one_in = round_up(most((all - thread->left_out_rate) / kept, 2), WEIGHT_MAX);
+	}
+}
+
+/* Decides how often the clock is read, from the mean interval of the runs in the window. */
+static void plan_clock(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns)
+{
+	uint64_t runs = thread->runs - thread->begin_runs;
+	double interval_ns = (double)(now_ns - thread->begin_ns) / (double)(runs ? runs : 1);
+	double every = (double)costs->clock_ps / (CLOCK_PART * share * interval_ns * 1000 + 1);
+
+	thread->kept_every_ns = interval_ns * thread->one_in;
+	thread->due_every = thread->one_in > 1 ? round_up(every, DUE_EVERY_MAX) : 1;
+}
+
+bool budget_next_window(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns,
+                        uint64_t cpu_ns)
+{
+	/* A thread that ran has used some time, even if its clock has not moved. */
+	double cpu_ps = cpu_ns > thread->begin_cpu_ns ? (double)(cpu_ns - thread->begin_cpu_ns) * 1000 : 1000;
+	double limit_ps = share * (double)BUDGET_CARRIED_NS * 1000;
+	enum budget_step step = thread->step;
+	uint32_t one_in = thread->one_in;
+
+	measure(thread, costs, cpu_ps);
+	thread->debt_ps += spent_ps(thread, costs) - share * cpu_ps;
+	thread->debt_ps = least(most(thread->debt_ps, -limit_ps), limit_ps);
+	decide(thread, share, most(share - thread->debt_ps / ((double)BUDGET_CARRIED_NS * 1000), share * LEAST_PART));
+	thread->window_ns = thread->window_ns * 2 < BUDGET_WINDOW_NS ? thread->window_ns * 2 : BUDGET_WINDOW_NS;
+	plan_clock(thread, share, costs, now_ns);
+	begin_window(thread, now_ns, cpu_ns);
+	return thread->step != step || thread->one_in != one_in;
+}
+
+/* N of a run that is due: smaller if the last runs began at longer intervals than those of the last window. */
+static uint32_t one_in_at(struct budget_thread *thread, uint64_t now_ns)
+{
+	double interval_ns = (double)(now_ns - thread->due_ns) / thread->due_every;
+
+	thread->due_ns = now_ns;
+	thread->until_due = thread->due_every;
+	if (thread->one_in == 1 || !(thread->kept_every_ns > 0) ||
+	    interval_ns * thread->one_in < SLOWER * thread->kept_every_ns)
+		return thread->one_in;
+	return round_up(thread->kept_every_ns / interval_ns, thread->one_in);
+}
+
+uint32_t budget_draw(struct budget_thread *thread, uint64_t now_ns)
+{
+	uint32_t one_in = now_ns ? one_in_at(thread, now_ns) : thread->one_in;
+
+	return is_drawn(thread, one_in) ? one_in : 0;
+}

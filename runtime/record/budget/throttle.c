@@ -1,0 +1,133 @@
+/* Implements throttle.h. */
+#include "record/budget/throttle.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/atomics.h"
+#include "base/clock.h"
+#include "base/weight.h"
+#include "format/format.h"
+
+#define SHARE_MAX 0.5
+/* Events of devices arrive so much later, at most. */
+#define LATE_NS UINT64_C(2000000000)
+
+epp_status *throttle_parse(const char *text, double *share)
+{
+	char *end;
+
+	*share = 0;
+	if (!text || !*text)
+		return NULL;
+	double percent = strtod(text, &end);
+	if (end == text || strcmp(end, "%") != 0)
+		return epp_status_create(EPP_INVALID_ARGUMENT, "'%s' must be of the form 1%%", text);
+	if (!(percent > 0 && percent <= 100 * SHARE_MAX))
+		return epp_status_create(EPP_INVALID_ARGUMENT, "'%s' must be above 0 and at most 50%%", text);
+	*share = percent / 100;
+	return NULL;
+}
+
+epp_status *throttle_init(struct throttle *throttle, double share, const char *step, bool *is_given)
+{
+	*throttle = (struct throttle){ .share = share };
+	*is_given = share != 0;
+	if (!*is_given)
+		return NULL;
+	if (!(share > 0 && share <= SHARE_MAX))
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "session options: max_overhead must be 0, or above 0 and at most 0.5");
+	throttle->step = step && *step ? epp_name_intern(step) : 0;
+	throttle->set = epp_name_intern(WEIGHT_SET);
+	throttle->event = epp_name_intern(WEIGHT_KEY_EVENT);
+	throttle->weight = epp_name_intern(WEIGHT_KEY_WEIGHT);
+	throttle->change = epp_name_intern(BUDGET_STEP);
+	throttle->change_step = epp_name_intern(BUDGET_KEY_STEP);
+	throttle->change_one_in = epp_name_intern(BUDGET_KEY_ONE_IN);
+	/* Names are lost from some moment on. */
+	return throttle->change_one_in == EPF_NAME_LOST || throttle->step == EPF_NAME_LOST ? epp_status_no_memory() : NULL;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t to_ns(uint64_t ticks)
+{
+	return (uint64_t)((double)ticks * (1e9 / (double)clock_ticks_per_second()));
+}
+
+/* Notes that this thread leaves out runs. */
+static void note_time(struct throttle *throttle, uint64_t now_ticks)
+{
+	uint64_t never = 0;
+
+	if (!LOAD_RELAXED(&throttle->from_ticks))
+		__atomic_compare_exchange_n(&throttle->from_ticks, &never, now_ticks, false, __ATOMIC_RELAXED,
+		                            __ATOMIC_RELAXED);
+	STORE_RELAXED(&throttle->until_ticks, now_ticks);
+}
+
+static bool end_window(struct throttle *throttle, struct budget_thread *budget, const struct budget_costs *costs,
+                       uint64_t now_ticks)
+{
+	bool is_changed = budget_next_window(budget, throttle->share, costs, to_ns(now_ticks), cpu_ns());
+
+	STORE_RELAXED(&throttle->one_in, budget->one_in);
+	return is_changed;
+}
+
+uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, uint64_t now_ticks, bool *is_changed)
+{
+	struct budget_thread *budget = &thread->budget;
+	struct budget_costs costs;
+	uint64_t now_ns = 0;
+
+	*is_changed = false;
+	if (!thread->is_begun) {
+		budget_begin(budget, to_ns(now_ticks), cpu_ns(), now_ticks ^ (uint64_t)(uintptr_t)thread,
+		             LOAD_RELAXED(&throttle->one_in));
+		thread->is_begun = true;
+		thread->is_alone = throttle->is_alone;
+		*is_changed = budget->one_in > 1;
+	}
+	if (thread->drawn) {
+		uint32_t drawn = thread->drawn;
+		thread->drawn = 0;
+		return drawn;
+	}
+	if (budget_is_due(budget)) {
+		now_ns = to_ns(now_ticks);
+		event_costs(&costs);
+		budget->counts.clocks += budget->one_in > 1;
+		if (budget_is_over(budget, throttle->share, &costs, now_ns))
+			*is_changed |= end_window(throttle, budget, &costs, now_ticks);
+	}
+	if (budget->one_in > 1)
+		note_time(throttle, now_ticks);
+	return budget_draw(budget, now_ns);
+}
+
+bool throttle_was_on(const struct throttle *throttle, uint64_t ticks)
+{
+	uint64_t from = LOAD_RELAXED(&throttle->from_ticks), until = LOAD_RELAXED(&throttle->until_ticks);
+	uint64_t late = LATE_NS / 1000000 * (clock_ticks_per_second() / 1000);
+
+	if (!from)
+		return false;
+	return ticks ? ticks >= from && ticks <= until : clock_ticks() <= until + late;
+}
+
+const char *throttle_step_word(enum budget_step step)
+{
+	static const char *const words[] = { "all", "args off", "runs" };
+
+	return words[step];
+}

@@ -1,0 +1,263 @@
+/* The controller of the budget for overhead, with simulated threads, clocks and costs: what it spends, and that weighted sums
+ * are true. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "record/budget/budget.h"
+#include "tests/support/check.h"
+
+#define EVENTS 20u /* of a run */
+
+/* A thread whose events take so long, without what recording adds, alternately for half a period each. */
+struct load {
+	const char *name;
+	double fast_ns, slow_ns, period_ns; /* period 0: always `fast_ns` */
+	double idle_ns;                     /* between two runs, in which the thread does not run */
+	unsigned slots;                     /* of args, an event */
+	double least, most;                 /* the overhead, as a part of what was asked for */
+};
+
+struct result {
+	double overhead;
+	double runs, weights; /* the number of runs, and the sum of weights */
+	double error;         /* of the sum of weights: standard error */
+	double kept_share;
+};
+
+struct simulation {
+	const struct load *load;
+	struct budget_costs costs, later; /* from the middle on */
+	double share, cpu_ns;
+	uint64_t seed;
+	uint32_t one_in;
+};
+
+static struct result simulate(const struct simulation *of)
+{
+	const struct load *load = of->load;
+	struct budget_thread thread;
+	struct result result = { 0 };
+	double wall = 0, cpu = 0, spent_ps = 0, kept = 0, variance = 0;
+	budget_begin(&thread, 0, 0, of->seed, of->one_in);
+	while (cpu < of->cpu_ns) {
+		const struct budget_costs *costs = cpu < of->cpu_ns / 2 ? &of->costs : &of->later;
+		bool is_slow = load->period_ns && fmod(cpu, load->period_ns) >= load->period_ns / 2;
+		uint64_t now_ns = 0;
+		double cost_ps = 0, work_ns = EVENTS * (is_slow ? load->slow_ns : load->fast_ns);
+		if (budget_is_due(&thread)) {
+			now_ns = (uint64_t)wall + 1;
+			if (thread.one_in > 1) {
+				thread.counts.clocks++;
+				cost_ps += (double)costs->clock_ps;
+			}
+			if (budget_is_over(&thread, of->share, costs, now_ns))
+				budget_next_window(&thread, of->share, costs, now_ns, (uint64_t)cpu);
+		}
+		uint32_t weight = budget_draw(&thread, now_ns);
+		if (weight) {
+			uint64_t slots = thread.step == BUDGET_ARGS_OFF ? 0 : load->slots * EVENTS;
+			thread.counts.events += EVENTS;
+			thread.counts.slots += slots;
+			cost_ps += (double)(EVENTS * costs->event_ps + slots * costs->slot_ps);
+		} else {
+			thread.counts.left_out += EVENTS;
+			cost_ps += (double)(EVENTS * costs->left_out_ps);
+		}
+		result.runs++;
+		result.weights += weight;
+		kept += weight != 0;
+		/* At most: N is smaller where runs begin at longer intervals. */
+		variance += (double)thread.one_in - 1;
+		spent_ps += cost_ps;
+		cpu += work_ns + cost_ps / 1000;
+		wall += work_ns + cost_ps / 1000 + load->idle_ns;
+	}
+	result.overhead = spent_ps / 1000 / cpu;
+	result.error = sqrt(variance);
+	result.kept_share = kept / result.runs;
+	return result;
+}
+
+static const struct budget_costs usual = { .event_ps = 50000, .slot_ps = 4000, .left_out_ps = 3000, .clock_ps = 15000 };
+#define SECOND 1e9
+
+static const struct load loads[] = {
+	{ .name = "little", .fast_ns = 10000, .least = 0.49, .most = 0.51 },
+	{ .name = "at the limit", .fast_ns = 5000, .least = 0.9, .most = 1.1 },
+	{ .name = "5 times too much", .fast_ns = 1000, .least = 0.8, .most = 1.1 },
+	{ .name = "12 times too much", .fast_ns = 400, .least = 0.8, .most = 1.1 },
+	{ .name = "swings in 50 ms", .fast_ns = 400, .slow_ns = 400000, .period_ns = 0.05 * SECOND, .least = 0.8, .most = 1.1 },
+	{ .name = "swings in 200 ms", .fast_ns = 400, .slow_ns = 400000, .period_ns = 0.2 * SECOND, .least = 0.8, .most = 1.1 },
+	{ .name = "swings in 500 ms", .fast_ns = 400, .slow_ns = 400000, .period_ns = 0.5 * SECOND, .least = 0.8, .most = 1.1 },
+	{ .name = "swings in 2 s", .fast_ns = 400, .slow_ns = 400000, .period_ns = 2 * SECOND, .least = 0.8, .most = 1.1 },
+	/* A budget that was not used is not saved for longer than a second. */
+	{ .name = "swings in 10 s", .fast_ns = 400, .slow_ns = 400000, .period_ns = 10 * SECOND, .least = 0.5, .most = 0.8 },
+	{ .name = "mostly idle", .fast_ns = 1000, .idle_ns = 1e6, .least = 0.8, .most = 1.1 },
+	{ .name = "idle for seconds", .fast_ns = 1000, .idle_ns = 3 * SECOND, .least = 0.8, .most = 1.2 },
+	{ .name = "args", .fast_ns = 5500, .slots = 2, .least = 0.8, .most = 1.1 },
+	{ .name = "args and too much", .fast_ns = 1000, .slots = 4, .least = 0.8, .most = 1.1 },
+};
+#define LOADS (sizeof(loads) / sizeof(*loads))
+
+/* All loads, with several seeds and beginnings: what is spent, and the number of runs. */
+START_TEST(the_budget_is_kept)
+{
+	static const double shares[] = { 0.01, 0.02 };
+	for (unsigned seed = 1; seed <= 5; seed++) {
+		const struct load *load = &loads[_i];
+		const struct simulation of = {
+			load, usual, usual, shares[seed % 2], 10 * SECOND, seed, seed == 3 ? 1000 : 0
+		};
+		const struct result result = simulate(&of);
+		double part = result.overhead / of.share;
+		/* A budget that is twice as large lets more loads pass whole. */
+		bool is_small = result.kept_share > 0.95;
+		ck_assert_msg(part <= load->most, "%s, seed %u: %.3f", load->name, seed, part);
+		ck_assert_msg(is_small || seed % 2 == 1 || part >= load->least, "%s, seed %u: %.3f", load->name, seed,
+		              part);
+		ck_assert_msg(is_small || load->least < 0.8 || part >= load->least, "%s, seed %u: %.3f", load->name,
+		              seed, part);
+		ck_assert_msg(fabs(result.weights - result.runs) <= 6 * result.error + 1e-9,
+		              "%s, seed %u: %.0f of %.0f +- %.0f", load->name, seed, result.weights, result.runs,
+		              result.error);
+	}
+}
+END_TEST
+
+START_TEST(sums_are_true_within_two_percent)
+{
+	const struct load swinging = { .fast_ns = 400, .slow_ns = 4000, .period_ns = 0.3 * SECOND };
+	const struct simulation of = { &swinging, usual, usual, 0.01, 60 * SECOND, 1, 0 };
+	const struct result result = simulate(&of);
+	ck_assert(result.kept_share < 0.3);
+	ck_assert_msg(fabs(result.weights / result.runs - 1) < 0.02, "%.4f", result.weights / result.runs);
+}
+END_TEST
+
+/* Over many short traces, the mean has no bias: the weights are the inverse probabilities, also where these change. */
+START_TEST(weights_have_no_bias)
+{
+	enum { TRACES = 300 };
+	const struct load swinging = { .fast_ns = 400, .slow_ns = 400000, .period_ns = 0.1 * SECOND };
+	double excess = 0, variance = 0;
+	for (unsigned seed = 0; seed < TRACES; seed++) {
+		const struct simulation of = { &swinging, usual, usual, 0.01, 0.5 * SECOND, seed * 77, 50 };
+		const struct result result = simulate(&of);
+		excess += result.weights - result.runs;
+		variance += result.error * result.error;
+	}
+	ck_assert_msg(fabs(excess) < 5 * sqrt(variance), "%.0f, standard error %.0f", excess, sqrt(variance));
+}
+END_TEST
+
+/* Each of 64 threads keeps its budget, with loads 1,000 to 1; together they do. */
+START_TEST(many_threads)
+{
+	double spent = 0;
+	for (unsigned i = 0; i < 64; i++) {
+		const struct load load = { .fast_ns = 400 * pow(1000, i / 63.0), .idle_ns = i % 3 * 1e5 };
+		const struct simulation of = { &load, usual, usual, 0.01, 4 * SECOND, i, 0 };
+		const struct result result = simulate(&of);
+		ck_assert_msg(result.overhead <= 0.011, "thread %u: %.4f", i, result.overhead);
+		spent += result.overhead / 64;
+	}
+	ck_assert(spent <= 0.011);
+}
+END_TEST
+
+/* Recording takes four times as long from the middle on, as it is on a processor that is slower for a while. */
+START_TEST(costs_that_change)
+{
+	const struct budget_costs later = { .event_ps = 200000, .slot_ps = 16000, .left_out_ps = 6000, .clock_ps = 60000 };
+	for (unsigned i = 2; i < LOADS - 3; i++) {
+		const struct simulation of = { &loads[i], usual, later, 0.01, 10 * SECOND, i, 0 };
+		const double part = simulate(&of).overhead / 0.01;
+		ck_assert_msg(part <= (later.left_out_ps / loads[i].fast_ns > 9 ? 2 : 1.15), "%s: %.3f", loads[i].name,
+		              part);
+	}
+}
+END_TEST
+
+/* Where leaving out alone takes more than the budget, N stays within reason, and sums are true. */
+START_TEST(a_budget_that_cannot_be_met)
+{
+	const struct load load = { .fast_ns = 20 };
+	const struct simulation of = { &load, usual, usual, 0.01, 2 * SECOND, 1, 0 };
+	const struct result result = simulate(&of);
+	ck_assert_msg(result.kept_share > 1e-4, "%g", result.kept_share);
+	ck_assert_msg(result.overhead < 3.0 / 23 + 0.02, "%g", result.overhead);
+	ck_assert(fabs(result.weights - result.runs) <= 6 * result.error);
+}
+END_TEST
+
+/* A thread whose clock does not move, and one that has run for centuries. */
+START_TEST(clocks_at_their_limits)
+{
+	struct budget_thread thread;
+	budget_begin(&thread, 0, 0, 0, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		thread.counts.events += 1000000;
+		budget_next_window(&thread, 0.01, &usual, 0, 0);
+		ck_assert_uint_ge(thread.one_in, 1);
+		ck_assert_uint_le(thread.one_in, 1u << 20);
+		budget_draw(&thread, budget_is_due(&thread));
+	}
+	budget_begin(&thread, UINT64_MAX - 1, UINT64_MAX - 1, UINT64_MAX, UINT32_MAX);
+	budget_next_window(&thread, 0.5, &usual, UINT64_MAX, UINT64_MAX);
+	ck_assert_uint_eq(thread.step, BUDGET_ALL);
+	ck_assert_uint_eq(budget_draw(&thread, 0), 1);
+	/* Costs that are not known. */
+	budget_begin(&thread, 0, 0, 1, 0);
+	thread.counts.events = 10;
+	budget_next_window(&thread, 0.01, &(struct budget_costs){ 0 }, 1000000, 1000000);
+	ck_assert_uint_eq(thread.step, BUDGET_ALL);
+}
+END_TEST
+
+/* First args, then runs; and back. */
+START_TEST(the_steps)
+{
+	struct budget_thread thread;
+	uint64_t now_ns = 0;
+	/* Events of a window with two args each; at 36,000 they alone take 1.8 of 2 ms. */
+	static const struct {
+		uint64_t events;
+		enum budget_step step;
+	} windows[] = { { 1000, BUDGET_ALL },
+		        { 36000, BUDGET_ARGS_OFF },
+		        { 200000, BUDGET_RUNS },
+		        { 36000, BUDGET_ARGS_OFF },
+		        { 1000, BUDGET_ALL } };
+	budget_begin(&thread, 0, 0, 1, 0);
+	for (unsigned i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
+		for (unsigned times = 0; times < 20; times++) {
+			now_ns += BUDGET_WINDOW_NS;
+			thread.counts.events += windows[i].events;
+			thread.counts.slots += thread.step == BUDGET_ARGS_OFF ? 0 : 2 * windows[i].events;
+			thread.debt_ps = 0;
+			budget_next_window(&thread, 0.01, &usual, now_ns, now_ns);
+		}
+		ck_assert_msg(thread.step == windows[i].step, "window %u: step %d", i, thread.step);
+		ck_assert_int_eq(thread.one_in > 1, thread.step == BUDGET_RUNS);
+	}
+}
+END_TEST
+
+static Suite *budget_suite(void)
+{
+	Suite *suite = suite_create("budget");
+	TCase *tests = tcase_create("budget");
+	tcase_set_timeout(tests, 120);
+	tcase_add_loop_test(tests, the_budget_is_kept, 0, LOADS);
+	tcase_add_test(tests, sums_are_true_within_two_percent);
+	tcase_add_test(tests, weights_have_no_bias);
+	tcase_add_test(tests, many_threads);
+	tcase_add_test(tests, costs_that_change);
+	tcase_add_test(tests, a_budget_that_cannot_be_met);
+	tcase_add_test(tests, clocks_at_their_limits);
+	tcase_add_test(tests, the_steps);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+
+CHECK_MAIN(budget_suite)

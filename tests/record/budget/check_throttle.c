@@ -1,0 +1,448 @@
+/* The budget for overhead in a session: runs are recorded or left out as a whole, on all paths, and counted. */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "epprof/summary.h"
+#include "epprof/timeline.h"
+#include "epprof/track.h"
+#include "record/filter/name_filter.h"
+#include "tests/support/recording.h"
+#include "tests/support/valid_trace.h"
+
+static epp_session *start_with(epp_session_options options)
+{
+	epp_session *session;
+	options.struct_size = sizeof(options);
+	options.overwrite = 1;
+	options.max_overhead = options.max_overhead ? options.max_overhead : 0.01;
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_start(session));
+	return session;
+}
+
+static epp_session *start(const char *path)
+{
+	return start_with((epp_session_options){ .path = path });
+}
+
+static uint64_t begin(epp_session *session, const char *name)
+{
+	return epp_event_begin_text(session, EPP_NODE, name);
+}
+
+/* From now on the calling thread records one run in `one_in`, whatever they take. It has a recorder. */
+static void keep_one_in(uint32_t one_in)
+{
+	struct budget_thread *budget = &recorder_cache.resident->throttle.budget;
+	budget->window_ns = UINT64_MAX / 4000;
+	budget->step = one_in > 1 ? BUDGET_RUNS : BUDGET_ALL;
+	budget->one_in = one_in;
+}
+
+/* Begins a session on this thread that records one run in `one_in`, after one run that is recorded. */
+static epp_session *start_one_in(const char *path, uint32_t one_in)
+{
+	epp_session *session = start(path);
+	epp_event_end(session, begin(session, "first"), NULL, 0);
+	keep_one_in(one_in);
+	return session;
+}
+
+/* Records a run with three events in it, an instant and a counter; returns whether it was recorded, and asserts that all of
+ * it was or nothing. */
+static bool run(epp_session *session)
+{
+	uint64_t ids[4] = { begin(session, "run"), begin(session, "outer"), begin(session, "inner") };
+	epp_instant_record(session, EPP_NODE, epp_name_intern("instant"), NULL, 0);
+	epp_event_end(session, ids[2], NULL, 0);
+	ids[3] = epp_event_begin(session, EPP_NODE, 0);
+	epp_event_end_named(session, ids[3], EPP_NODE, epp_name_intern("named"), NULL, 0);
+	epp_event_end(session, ids[1], &(epp_arg){ .key = 1, .value.i64 = 1 }, 1);
+	epp_event_end(session, ids[0], NULL, 0);
+	bool is_recorded = ids[0] > EPP_LEFT_OUT_ID;
+	ck_assert(is_recorded || ids[0] == EPP_LEFT_OUT_ID);
+	for (unsigned i = 1; i < 4; i++)
+		ck_assert_int_eq(ids[i] > EPP_LEFT_OUT_ID, is_recorded);
+	return is_recorded;
+}
+#define EVENTS_OF_RUN 5u /* with the instant */
+
+/* Reads the trace: each run has all its events, with the same weight; returns the sum of weights of the runs. */
+static uint64_t check_trees(const char *path, unsigned kept)
+{
+	epp_trace *trace = open_valid(path);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned events = 0, runs = 0, weight = 0;
+	uint64_t weights = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		if (strncmp(event->name, "epprof.", 7) == 0 || strcmp(event->name, "first") == 0)
+			continue;
+		events++;
+		if (strcmp(event->name, "run") == 0) {
+			runs++;
+			weight = event->weight;
+			weights += weight;
+		}
+		ck_assert_uint_eq(event->weight, weight);
+		ck_assert_int_eq(event->parent == 0, strcmp(event->name, "run") == 0);
+	}
+	ck_assert_uint_eq(runs, kept);
+	ck_assert_uint_eq(events, kept * EVENTS_OF_RUN);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	return weights;
+}
+
+START_TEST(runs_are_whole)
+{
+	enum { RUNS = 4000, ONE_IN = 8 };
+	char *path = strdup(check_path("whole.epp"));
+	epp_session *session = start_one_in(path, ONE_IN);
+	unsigned kept = 0;
+	for (unsigned i = 0; i < RUNS; i++)
+		kept += run(session);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), (RUNS - kept) * EVENTS_OF_RUN);
+	recording_end(session);
+	epp_session_destroy(session);
+	/* The standard deviation is sqrt(RUNS * 7 / 64). */
+	ck_assert_msg(abs((int)kept - RUNS / ONE_IN) < 150, "%u", kept);
+	ck_assert_uint_le(check_trees(path, kept), (uint64_t)kept * ONE_IN);
+	free(path);
+}
+END_TEST
+
+static void *runs_of_thread(void *session)
+{
+	unsigned kept = 0;
+	epp_event_end(session, begin(session, "first"), NULL, 0);
+	keep_one_in(3);
+	for (unsigned i = 0; i < 1000; i++)
+		kept += run(session);
+	return (void *)(uintptr_t)kept;
+}
+
+START_TEST(threads_decide_by_themselves)
+{
+	epp_session *session = start_one_in(NULL, 1);
+	pthread_t threads[4];
+	unsigned kept = 0;
+	for (unsigned i = 0; i < 4; i++)
+		threads[i] = recording_thread(runs_of_thread, session);
+	for (unsigned i = 0; i < 1000; i++)
+		ck_assert(run(session));
+	for (unsigned i = 0; i < 4; i++) {
+		void *of_thread;
+		pthread_join(threads[i], &of_thread);
+		kept += (unsigned)(uintptr_t)of_thread;
+	}
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), (4000 - kept) * EVENTS_OF_RUN);
+	ck_assert(kept > 1000 && kept < 1700);
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
+/* A thread in two sessions at once, one of them by two handles. */
+START_TEST(two_sessions)
+{
+	setenv("EPPROF_OUTPUT", check_path("default.epp"), 1);
+	setenv("EPPROF_MAX_OVERHEAD", "1%", 1);
+	epp_session *own = recording_start(NULL), *throttled;
+	check_ok(epp_session_share_output(&throttled));
+	epp_event_end(NULL, begin(NULL, "first"), NULL, 0);
+	keep_one_in(4);
+	unsigned kept = 0;
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t around = begin(own, "around"), id = begin(i % 2 ? NULL : throttled, "run");
+		uint64_t inside = begin(i % 3 ? NULL : throttled, "inside"), beside = begin(own, "beside");
+		ck_assert_int_eq(inside > EPP_LEFT_OUT_ID, id > EPP_LEFT_OUT_ID);
+		ck_assert(around > EPP_LEFT_OUT_ID && beside > EPP_LEFT_OUT_ID);
+		epp_event_end(own, beside, NULL, 0);
+		epp_event_end(i % 3 ? NULL : throttled, inside, NULL, 0);
+		epp_event_end(i % 5 ? NULL : throttled, id, NULL, 0);
+		epp_event_end(own, around, NULL, 0);
+		kept += id > EPP_LEFT_OUT_ID;
+	}
+	ck_assert(kept > 100 && kept < 500);
+	ck_assert_uint_eq(epp_session_lost(throttled, EPP_LOSS_THROTTLED), 2 * (1000 - kept));
+	struct trace_scan *scan = recording_finish(own);
+	ck_assert_uint_eq(scan->records_count, 2000);
+	trace_scan_free(scan);
+	epp_session_destroy(throttled);
+}
+END_TEST
+
+/* With a name, only events of that name are runs; what is around and beside them is recorded. */
+START_TEST(runs_with_a_name)
+{
+	epp_session *session = start_with((epp_session_options){ .step = "step" });
+	unsigned kept = 0;
+	uint64_t main = begin(session, "main");
+	epp_event_end(session, begin(session, "step"), NULL, 0);
+	keep_one_in(4);
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t step = begin(session, "step"), inside = begin(session, "step");
+		ck_assert_int_eq(inside > EPP_LEFT_OUT_ID, step > EPP_LEFT_OUT_ID);
+		epp_event_end(session, inside, NULL, 0);
+		epp_event_end(session, step, NULL, 0);
+		uint64_t beside = begin(session, "beside");
+		ck_assert_uint_gt(beside, EPP_LEFT_OUT_ID);
+		epp_event_end(session, beside, NULL, 0);
+		kept += step > EPP_LEFT_OUT_ID;
+	}
+	epp_event_end(session, main, NULL, 0);
+	ck_assert(kept > 100 && kept < 500);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), 2 * (1000 - kept));
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
+START_TEST(a_filter_applies_first)
+{
+	epp_session *session = start_with((epp_session_options){ .exclude = "left out" });
+	epp_event_end(session, begin(session, "first"), NULL, 0);
+	keep_one_in(1u << 20);
+	for (unsigned i = 0; i < 100; i++) {
+		ck_assert_uint_eq(begin(session, "left out"), 0);
+		ck_assert(!run(session));
+	}
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_FILTER), 100);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), 100 * EVENTS_OF_RUN);
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
+/* Ends that are missing, are there twice, come after the end of the session, or have no begin. */
+START_TEST(ends_that_are_wrong)
+{
+	epp_session *session = start_one_in(NULL, 1u << 20);
+	epp_event_end(session, EPP_LEFT_OUT_ID, NULL, 0);
+	epp_event_end_named(session, EPP_LEFT_OUT_ID, EPP_NODE, epp_name_intern("x"), NULL, 0);
+	uint64_t id = begin(session, "run");
+	ck_assert_uint_eq(id, EPP_LEFT_OUT_ID);
+	epp_event_end(session, id, NULL, 0);
+	epp_event_end(session, id, NULL, 0);
+	/* It is in the run until that ends. */
+	id = begin(session, "run");
+	ck_assert_uint_eq(begin(session, "open"), 0);
+	ck_assert_uint_eq(epp_async_begin(session, EPP_NODE, epp_name_intern("async")), 0);
+	epp_counter_record_i64(session, epp_name_intern("counter"), 1);
+	recording_end(session);
+	epp_event_end(session, id, NULL, 0);
+	ck_assert_uint_eq(begin(session, "after the end"), 0);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), 5);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 0);
+	/* Another run of the session begins anew. */
+	check_ok(epp_session_start(session));
+	ck_assert(run(session));
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
+/* Device events belong to the run of their parent; without a parent, they are left out while runs are. */
+START_TEST(events_of_devices)
+{
+	epp_session *session = start(NULL);
+	epp_track_options options;
+	epp_track device;
+	epp_track_options_init(&options);
+	options.device = 0;
+	check_ok(epp_track_create(session, &options, &device));
+	epp_name kernel = epp_name_intern("kernel");
+	uint64_t before = epp_host_ticks();
+	epp_event_end(session, begin(session, "first"), NULL, 0);
+	keep_one_in(1u << 20);
+	uint64_t from = epp_host_ticks();
+	ck_assert_uint_ne(epp_event_record(session, device, EPP_KERNEL, kernel, from, from + 1, 0, NULL, 0), 0);
+	uint64_t id = begin(session, "run"), during = epp_host_ticks();
+	epp_event_end(session, id, NULL, 0);
+	epp_event_end(session, begin(session, "run"), NULL, 0);
+	/* The next ones are not due, so that the time of the last one that was is known. */
+	recorder_cache.resident->throttle.budget.until_due = 1;
+	epp_event_end(session, begin(session, "run"), NULL, 0);
+	ck_assert_uint_eq(epp_event_record(session, device, EPP_KERNEL, kernel, during, during + 1, id, NULL, 0), 0);
+	ck_assert_uint_eq(epp_event_record(session, device, EPP_KERNEL, kernel, during, during + 1, 0, NULL, 0), 0);
+	ck_assert_uint_ne(epp_event_record(session, device, EPP_KERNEL, kernel, before, before + 1, 0, NULL, 0), 0);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), 3 + 2);
+	keep_one_in(1);
+	recorder_cache.resident->throttle.budget.until_due = 1;
+	id = begin(session, "run");
+	ck_assert_uint_gt(id, EPP_LEFT_OUT_ID);
+	ck_assert_uint_ne(epp_event_record(session, device, EPP_KERNEL, kernel, during, during + 1, id, NULL, 0), 0);
+	epp_event_end(session, id, NULL, 0);
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
+START_TEST(args_off)
+{
+	char *path = strdup(check_path("args.epp"));
+	epp_session *session = start_one_in(path, 1);
+	ck_assert(run(session));
+	recorder_cache.resident->throttle.budget.step = BUDGET_ARGS_OFF;
+	ck_assert(run(session));
+	recording_end(session);
+	epp_session_destroy(session);
+	check_trees(path, 2);
+	epp_trace *trace = open_valid(path);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned with_args = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event))
+		with_args += strcmp(event->name, "outer") == 0 && event->args_count == 1;
+	ck_assert_uint_eq(with_args, 1);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	free(path);
+}
+END_TEST
+
+/* Killed in a run that is recorded, and in one that is left out. */
+START_TEST(a_kill)
+{
+	char *path = strdup(check_path("killed.epp"));
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		epp_session *session = start_one_in(path, _i ? 2 : 1u << 20);
+		for (unsigned i = 0; i < 200; i++)
+			run(session);
+		begin(session, "run");
+		begin(session, "open");
+		kill(getpid(), SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+	struct trace_scan *scan = trace_scan_file(path);
+	ck_assert_msg(!scan->error, "%s", scan->error);
+	ck_assert_ptr_null(scan_balance(scan));
+	ck_assert_uint_gt(scan_lost(scan, EPP_LOSS_THROTTLED), 0);
+	trace_scan_free(scan);
+	free(path);
+}
+END_TEST
+
+START_TEST(wrong_budgets_are_refused)
+{
+	static const double wrong[] = { -0.01, 0.51, NAN, INFINITY };
+	static const char *const texts[] = { "1", "0%", "60%", "%", "1%x", "-1%", "nan%" };
+	epp_session *session;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		epp_session_options options = { .struct_size = sizeof(options), .max_overhead = wrong[i] };
+		check_fails(EPP_INVALID_ARGUMENT, epp_session_create(&options, &session));
+	}
+	epp_session_options both = { .struct_size = sizeof(both), .max_overhead = 0.01, .schedule = "active=1" };
+	check_fails(EPP_INVALID_ARGUMENT, epp_session_create(&both, &session));
+	setenv("EPPROF_OUTPUT", check_path("wrong.epp"), 1);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		setenv("EPPROF_MAX_OVERHEAD", texts[i], 1);
+		epp_status *status = epp_session_share_output(&session);
+		ck_assert_int_eq(epp_status_code(status), EPP_INVALID_ARGUMENT);
+		ck_assert_ptr_nonnull(strstr(epp_status_message(status), "EPPROF_MAX_OVERHEAD"));
+		epp_status_destroy(status);
+	}
+	setenv("EPPROF_MAX_OVERHEAD", "", 1);
+	check_ok(epp_session_share_output(&session));
+	ck_assert_ptr_null(recording_inside(session)->filter);
+	epp_session_destroy(session);
+}
+END_TEST
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void work(unsigned count)
+{
+	static volatile uint64_t sink;
+	for (unsigned i = 0; i < count; i++)
+		sink = sink * UINT64_C(6364136223846793005) + 1;
+}
+
+/* A load of 1,000 to 1 between two and ten times a second: what it spends, by the counts of events and what each takes, and
+ * its sums. */
+START_TEST(a_load_that_swings)
+{
+	enum { FAST = 200, EVENTS = 20 };
+	if (!clock_is_fast())
+		return;
+	char *path = strdup(check_path("swings.epp"));
+	epp_session *session = start(path);
+	struct budget_costs costs;
+	uint64_t begin_ns = cpu_ns(), runs = 0, work_count = 0;
+	epp_name run_name = epp_name_intern("run"), node = epp_name_intern("node");
+	event_costs_measure();
+	event_costs(&costs);
+	while (cpu_ns() - begin_ns < 1500000000u) {
+		for (unsigned i = 0; i < 2000; i++, runs++) {
+			/* The same run, and a pause between runs of another length. */
+			uint64_t id = epp_event_begin(session, EPP_NODE, run_name);
+			for (unsigned j = 0; j < EVENTS; j++) {
+				uint64_t inner = epp_event_begin(session, EPP_NODE, node);
+				work(FAST);
+				epp_event_end(session, inner, NULL, 0);
+			}
+			epp_event_end(session, id, NULL, 0);
+		}
+		for (unsigned i = 0; i < 4; i++, runs++, work_count++) {
+			epp_event_end(session, epp_event_begin(session, EPP_NODE, run_name), NULL, 0);
+			work(FAST * 1000);
+		}
+	}
+	double cpu = (double)(cpu_ns() - begin_ns);
+	struct budget_counts counts = recorder_cache.resident->throttle.budget.counts;
+	double spent_ns = ((double)counts.events * (double)costs.event_ps +
+	                   (double)counts.left_out * (double)costs.left_out_ps +
+	                   (double)counts.clocks * (double)costs.clock_ps) /
+	                  1000;
+	ck_assert_uint_gt(work_count, 0);
+	uint64_t left_out = epp_session_lost(session, EPP_LOSS_THROTTLED);
+	ck_assert_uint_eq(left_out, counts.left_out);
+	recording_end(session);
+	epp_session_destroy(session);
+	epp_trace *trace = open_valid(path);
+	epp_summary *summary;
+	check_ok(epp_summary_create(trace, NULL, &summary));
+	const epp_summary_totals *totals = epp_summary_get_totals(summary);
+	ck_assert_msg(fabs((double)totals->runs_count - (double)runs) <= 6 * sqrt(totals->runs_count_variance) + 200,
+	              "%llu of %llu", (unsigned long long)totals->runs_count, (unsigned long long)runs);
+	/* Leaving out alone may take more, on a machine that is slow at it. */
+	double least = (double)left_out * (double)costs.left_out_ps / 1000 / cpu;
+	ck_assert_msg(spent_ns / cpu < fmax(0.0125, 1.5 * least + 0.005), "%.4f of CPU time, leaving out %.4f",
+	              spent_ns / cpu, least);
+	ck_assert_msg(!left_out || spent_ns / cpu > 0.005, "%.4f of CPU time", spent_ns / cpu);
+	epp_summary_destroy(summary);
+	epp_trace_close(trace);
+	free(path);
+}
+END_TEST
+
+static Suite *throttle_suite(void)
+{
+	Suite *suite = suite_create("throttle");
+	TCase *tests = tcase_create("throttle");
+	tcase_set_timeout(tests, 120);
+	tcase_add_test(tests, runs_are_whole);
+	tcase_add_test(tests, threads_decide_by_themselves);
+	tcase_add_test(tests, two_sessions);
+	tcase_add_test(tests, runs_with_a_name);
+	tcase_add_test(tests, a_filter_applies_first);
+	tcase_add_test(tests, ends_that_are_wrong);
+	tcase_add_test(tests, events_of_devices);
+	tcase_add_test(tests, args_off);
+	tcase_add_loop_test(tests, a_kill, 0, 2);
+	tcase_add_test(tests, wrong_budgets_are_refused);
+	tcase_add_test(tests, a_load_that_swings);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
+
+CHECK_MAIN(throttle_suite)
