@@ -52,9 +52,10 @@ BRIDGE_TRACE := $(filter-out %/formats.c,$(TRACE)) runtime/export/formats_xspace
 KIT := $(call sources,ep_kit)
 CLI := $(call sources,cli)
 ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
-# NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.  The one for OpenCL is ort_ep with another device.
+# NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.  Those for APIs of devices are ort_ep with another device.
+API_EPS := opencl_ep
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c)) \
-	$(if $(filter opencl_ep,$(1)),$(filter-out %_accelerator.c,$(call sample_ep,ort_ep)))
+	$(if $(filter $(API_EPS),$(1)),ep_sample/device_queue.c $(filter-out %_accelerator.c,$(call sample_ep,ort_ep)))
 ORT_BRIDGE := $(addprefix bridges/shared/,hosted_plugins.c ort_slots.c) $(call sources,bridges/onnxruntime)
 BENCHES := $(call sources,bench)
 # A simulation that bench and tests share.
@@ -315,8 +316,8 @@ $(TF_SHIM): $(O)/bridges/tensorflow/tf_shim.o
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -Wl,-soname,libtensorflow_framework.so.2 $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-# The software accelerator is in all but the one for OpenCL, which uses what is above its device.
-sample_accelerator = $(if $(filter opencl_ep,$(1)),$(addprefix ep_sample/accelerator_,chain.c node.c),$(ACCELERATOR))
+# The software accelerator is in all but those for APIs of devices, which use what is above its device.
+sample_accelerator = $(if $(filter $(API_EPS),$(1)),$(addprefix ep_sample/accelerator_,chain.c node.c),$(ACCELERATOR))
 
 .SECONDEXPANSION:
 $(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $$(call sample_accelerator,$$*)) $(LIBKIT)

@@ -1,24 +1,19 @@
 /* The sample EP around an OpenCL device: accelerator.h's streams, buffers and commands on two queues for kernels and one
- * for copies, with profiling events.  The clock is ep_kit/clocks/opencl.h; ort_ep.c emits the events.
- *
- * No thread of its own waits for commands: a thread that waits for some, or finds a full queue, reads the times of those
- * that have ended and reports them.  A command is reported after those that its queue waited for, in other queues too.
+ * for copies, with profiling events.  The clock is ep_kit/clocks/opencl.h; device_queue.c has the queues, and ort_ep.c emits
+ * the events.
  *
  * Environment:
  *   OPENCL_EP_DEVICE=N   the N-th device of all platforms, from 0; else the first GPU, else the first device
  *   OPENCL_EP_TRUTH      set: a function of the host before and after each kernel, in its queue, reads CLOCK_MONOTONIC, and
  *                        the event gets these times as args; for tests, on devices that are the processor */
 #define CL_TARGET_OPENCL_VERSION 300
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "device_queue.h"
 #include "ep_kit/clocks/opencl.h"
-#include "ort_ep_device.h"
 
-#define QUEUE_COMMANDS_COUNT 256
 #define DEVICES_MAX 16
 
 struct accelerator_buffer {
@@ -28,34 +23,25 @@ struct accelerator_buffer {
 
 /* A command that was queued and not reported. */
 struct entry {
-	cl_event event;                           /* whose times count */
-	cl_event reached;                         /* the last one: the same, or of the function behind it */
-	uint64_t after[ACCELERATOR_STREAM_COUNT]; /* how many commands of each engine ended before it began */
-	accelerator_completion completion;
+	cl_event event;   /* whose times count */
+	cl_event reached; /* the last one: the same, or of the function behind it */
 };
 
 struct engine {
 	cl_command_queue queue;
-	uint64_t submitted_count;
-	uint64_t done_count;
-	uint64_t after[ACCELERATOR_STREAM_COUNT]; /* of the next entry */
-	struct entry entries[QUEUE_COMMANDS_COUNT];
+	struct entry entries[DEVICE_QUEUE_COMMANDS];
 };
 
 struct accelerator {
-	void (*completed)(void *user, const accelerator_completion *completion);
-	void *user;
+	struct device_queues queues;
 	cl_context context;
 	cl_device_id id;
 	cl_program program; /* NULL until the first kernel: a driver may compile for seconds, and hosts wait for a factory */
-	cl_kernel kernels[ACCELERATOR_SOFTMAX + 1];
+	cl_kernel kernels[DEVICE_KERNELS_COUNT];
 	struct epp_opencl_clock clock;
 	bool has_truth;
-	pthread_mutex_t lock; /* guards the engines and the arguments of kernels */
 	struct engine engines[ACCELERATOR_STREAM_COUNT];
 };
-
-static const char *const names[] = { "gemm", "bias", "relu", "softmax", "copy_in", "copy_out", "fill" };
 
 static const char *const
     source = "kernel void gemm(global const float *a, global const float *b, global float *out, uint n, uint k) {\n"
@@ -82,12 +68,6 @@ static const char *const
 
 /* Of the process's device, for buffers. */
 static cl_context the_context;
-
-const char *accelerator_result_text(accelerator_result result)
-{
-	static const char *const texts[] = { "no error", "bad argument", "out of memory", "cannot create a thread" };
-	return (unsigned)result < sizeof(texts) / sizeof(texts[0]) ? texts[result] : "an error of OpenCL";
-}
 
 /* ---- buffers ---- */
 
@@ -121,38 +101,12 @@ void accelerator_buffer_release(accelerator_buffer *buffer)
 	free(buffer);
 }
 
+size_t device_buffer_bytes(const accelerator_buffer *buffer)
+{
+	return buffer->bytes;
+}
+
 /* ---- commands ---- */
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static bool buffer_has(const accelerator_buffer *buffer, size_t rows, size_t columns)
-{
-	return buffer && buffer->bytes / sizeof(float) / columns >= rows;
-}
-
-static bool command_valid(const accelerator_command *command, accelerator_stream stream)
-{
-	size_t m = command->m, n = command->n, k = command->k;
-	bool is_copy = command->op == ACCELERATOR_COPY_IN || command->op == ACCELERATOR_COPY_OUT ||
-	               command->op == ACCELERATOR_FILL;
-	const accelerator_buffer *copied = command->op == ACCELERATOR_COPY_OUT ? command->a : command->out;
-	if ((unsigned)command->op >= ACCELERATOR_OP_COUNT || is_copy != (stream == ACCELERATOR_COPY_ENGINE))
-		return false;
-	if (is_copy)
-		return copied && command->bytes > 0 && command->bytes <= copied->bytes &&
-		       (command->op != ACCELERATOR_COPY_IN || command->from_host) &&
-		       (command->op != ACCELERATOR_COPY_OUT || command->to_host);
-	if (m < 1 || n < 1 || m > ACCELERATOR_MAX_SIDE || n > ACCELERATOR_MAX_SIDE || !buffer_has(command->out, m, n))
-		return false;
-	if (command->op == ACCELERATOR_GEMM)
-		return k >= 1 && k <= ACCELERATOR_MAX_SIDE && buffer_has(command->a, m, k) && buffer_has(command->b, k, n);
-	return buffer_has(command->a, m, n) && (command->op != ACCELERATOR_BIAS || buffer_has(command->b, 1, n));
-}
 
 /* The lock is held. */
 static cl_int program_build(accelerator *device)
@@ -163,8 +117,8 @@ static cl_int program_build(accelerator *device)
 	device->program = clCreateProgramWithSource(device->context, 1, (const char **)(uintptr_t)&source, NULL, &error);
 	if (!error)
 		error = clBuildProgram(device->program, 1, &device->id, "", NULL, NULL);
-	for (unsigned i = 0; i <= ACCELERATOR_SOFTMAX && !error; i++)
-		device->kernels[i] = clCreateKernel(device->program, names[i], &error);
+	for (unsigned i = 0; i < DEVICE_KERNELS_COUNT && !error; i++)
+		device->kernels[i] = clCreateKernel(device->program, device_names[i], &error);
 	return error;
 }
 
@@ -204,7 +158,7 @@ static cl_int command_enqueue(accelerator *device, cl_command_queue queue, const
 
 static void CL_CALLBACK stamp(void *place)
 {
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = device_monotonic_ns();
 	memcpy(*(void **)place, &now_ns, sizeof(now_ns));
 }
 
@@ -213,137 +167,55 @@ static cl_int stamp_enqueue(cl_command_queue queue, uint64_t *place, cl_event *e
 	return clEnqueueNativeKernel(queue, stamp, (void *)&place, sizeof(place), 0, NULL, NULL, 0, NULL, event);
 }
 
-static void entry_describe(const accelerator_command *command, accelerator_stream stream, accelerator_completion *completion)
+bool device_enqueue(accelerator *device, accelerator_stream stream, const accelerator_command *command,
+                    accelerator_completion *completion)
 {
-	bool is_kernel = stream != ACCELERATOR_COPY_ENGINE;
-	*completion = (accelerator_completion){ .name = names[command->op], .op = command->op, .stream = stream };
-	completion->bytes = command->bytes;
-	completion->m = is_kernel ? command->m : 0;
-	completion->n = is_kernel ? command->n : 0;
-	completion->k = command->op == ACCELERATOR_GEMM ? command->k : 0;
-	completion->tag = command->tag;
+	struct engine *engine = &device->engines[stream];
+	struct entry *entry = &engine->entries[device_slot(device->queues.engines[stream].submitted_count)];
+	bool has_truth = device->has_truth && stream != ACCELERATOR_COPY_ENGINE;
+	cl_int error = has_truth ? stamp_enqueue(engine->queue, &completion->true_before_ns, NULL) : CL_SUCCESS;
+	error = error ? error : command_enqueue(device, engine->queue, command, &entry->event);
+	if (error && has_truth)
+		clFinish(engine->queue); /* the function before it writes into the completion */
+	if (error)
+		return false;
+	entry->reached = entry->event;
+	if (has_truth && stamp_enqueue(engine->queue, &completion->true_after_ns, &entry->reached))
+		entry->reached = entry->event;
+	clFlush(engine->queue);
+	return true;
 }
 
-/* [profiling] Reports the oldest command of an engine, which has ended.  The lock is held. */
-static void entry_report(accelerator *device, struct engine *engine)
+void device_finish(accelerator *device, accelerator_stream stream, uint64_t number, accelerator_completion *completion)
 {
-	struct entry *entry = &engine->entries[engine->done_count % QUEUE_COMMANDS_COUNT];
+	struct entry *entry = &device->engines[stream].entries[device_slot(number)];
 	struct epp_opencl_times times;
-	for (unsigned i = 0; i < ACCELERATOR_STREAM_COUNT; i++) {
-		while (device->engines[i].done_count < entry->after[i])
-			entry_report(device, &device->engines[i]);
-	}
 	if (epp_opencl_event_times(entry->event, &times) == CL_SUCCESS) {
-		entry->completion.queue_ticks = times.queued;
-		entry->completion.start_ticks = times.start;
-		entry->completion.end_ticks = times.end;
-		entry->completion.early_ticks = times.early;
+		completion->queue_ticks = times.queued;
+		completion->start_ticks = times.start;
+		completion->end_ticks = times.end;
+		completion->early_ticks = times.early;
 	}
 	if (entry->reached != entry->event)
 		clReleaseEvent(entry->reached);
 	clReleaseEvent(entry->event);
-	engine->done_count++;
-	if (device->completed)
-		device->completed(device->user, &entry->completion);
 }
 
-/* Waits until the first `count` commands of an engine have ended, and reports them.  The lock is held, and released
- * meanwhile. */
-static accelerator_result engine_wait(accelerator *device, struct engine *engine, uint64_t count)
+bool device_wait(accelerator *device, accelerator_stream stream, uint64_t count)
 {
-	cl_int error = CL_SUCCESS;
-	if (engine->done_count >= count)
-		return ACCELERATOR_OK;
-	cl_event reached = engine->entries[(count - 1) % QUEUE_COMMANDS_COUNT].reached;
+	cl_event reached = device->engines[stream].entries[device_slot(count - 1)].reached;
 	clRetainEvent(reached);
-	pthread_mutex_unlock(&device->lock);
-	error = clWaitForEvents(1, &reached);
+	pthread_mutex_unlock(&device->queues.lock);
+	cl_int error = clWaitForEvents(1, &reached);
 	clReleaseEvent(reached);
-	pthread_mutex_lock(&device->lock);
-	while (engine->done_count < count)
-		entry_report(device, engine);
-	return error ? ACCELERATOR_BAD_ARGUMENT : ACCELERATOR_OK;
+	pthread_mutex_lock(&device->queues.lock);
+	return error == CL_SUCCESS;
 }
 
-accelerator_result accelerator_submit(accelerator *device, accelerator_stream stream,
-                                      const accelerator_command *command, accelerator_event *done)
+bool device_wait_before_next(accelerator *device, accelerator_stream stream, accelerator_event event)
 {
-	if (device == NULL || command == NULL || (unsigned)stream >= ACCELERATOR_STREAM_COUNT ||
-	    !command_valid(command, stream))
-		return ACCELERATOR_BAD_ARGUMENT;
-	struct engine *engine = &device->engines[stream];
-	bool has_truth = device->has_truth && stream != ACCELERATOR_COPY_ENGINE;
-	pthread_mutex_lock(&device->lock);
-	while (engine->submitted_count - engine->done_count == QUEUE_COMMANDS_COUNT)
-		engine_wait(device, engine, engine->done_count + 1);
-	struct entry *entry = &engine->entries[engine->submitted_count % QUEUE_COMMANDS_COUNT];
-	entry_describe(command, stream, &entry->completion);
-	memcpy(entry->after, engine->after, sizeof(entry->after));
-	cl_int error = has_truth ? stamp_enqueue(engine->queue, &entry->completion.true_before_ns, NULL) : CL_SUCCESS;
-	error = error ? error : command_enqueue(device, engine->queue, command, &entry->event);
-	if (!error) {
-		entry->reached = entry->event;
-		if (has_truth && stamp_enqueue(engine->queue, &entry->completion.true_after_ns, &entry->reached))
-			entry->reached = entry->event;
-		clFlush(engine->queue);
-		engine->submitted_count++;
-		if (done)
-			*done = (accelerator_event){ stream, engine->submitted_count };
-	} else if (has_truth) {
-		clFinish(engine->queue); /* the function before it writes into the entry */
-	}
-	pthread_mutex_unlock(&device->lock);
-	return error ? ACCELERATOR_OUT_OF_MEMORY : ACCELERATOR_OK;
-}
-
-/* ---- waiting ---- */
-
-/* The lock is held. */
-static bool event_valid(const accelerator *device, accelerator_event event)
-{
-	return (unsigned)event.stream < ACCELERATOR_STREAM_COUNT &&
-	       event.commands_count <= device->engines[event.stream].submitted_count;
-}
-
-accelerator_result accelerator_stream_wait(accelerator *device, accelerator_stream stream, accelerator_event event)
-{
-	if (device == NULL || (unsigned)stream >= ACCELERATOR_STREAM_COUNT)
-		return ACCELERATOR_BAD_ARGUMENT;
-	cl_int error = CL_SUCCESS;
-	pthread_mutex_lock(&device->lock);
-	bool valid = event_valid(device, event);
-	struct engine *engine = valid ? &device->engines[event.stream] : NULL;
-	if (valid && engine->done_count < event.commands_count) {
-		struct entry *entry = &engine->entries[(event.commands_count - 1) % QUEUE_COMMANDS_COUNT];
-		error = clEnqueueBarrierWithWaitList(device->engines[stream].queue, 1, &entry->reached, NULL);
-		device->engines[stream].after[event.stream] = event.commands_count;
-	}
-	pthread_mutex_unlock(&device->lock);
-	return error ? ACCELERATOR_OUT_OF_MEMORY : valid ? ACCELERATOR_OK : ACCELERATOR_BAD_ARGUMENT;
-}
-
-accelerator_result accelerator_event_synchronise(accelerator *device, accelerator_event event)
-{
-	if (device == NULL)
-		return ACCELERATOR_BAD_ARGUMENT;
-	accelerator_result result = ACCELERATOR_BAD_ARGUMENT;
-	pthread_mutex_lock(&device->lock);
-	if (event_valid(device, event))
-		result = engine_wait(device, &device->engines[event.stream], event.commands_count);
-	pthread_mutex_unlock(&device->lock);
-	return result;
-}
-
-accelerator_result accelerator_synchronise(accelerator *device)
-{
-	accelerator_result result = device ? ACCELERATOR_OK : ACCELERATOR_BAD_ARGUMENT;
-	if (device)
-		pthread_mutex_lock(&device->lock);
-	for (unsigned i = 0; device && i < ACCELERATOR_STREAM_COUNT && result == ACCELERATOR_OK; i++)
-		result = engine_wait(device, &device->engines[i], device->engines[i].submitted_count);
-	if (device)
-		pthread_mutex_unlock(&device->lock);
-	return result;
+	struct entry *entry = &device->engines[event.stream].entries[device_slot(event.commands_count - 1)];
+	return clEnqueueBarrierWithWaitList(device->engines[stream].queue, 1, &entry->reached, NULL) == CL_SUCCESS;
 }
 
 /* ---- the device ---- */
@@ -397,7 +269,7 @@ void accelerator_destroy(accelerator *device)
 		if (device->engines[i].queue)
 			clReleaseCommandQueue(device->engines[i].queue);
 	}
-	for (unsigned i = 0; i <= ACCELERATOR_SOFTMAX; i++) {
+	for (unsigned i = 0; i < DEVICE_KERNELS_COUNT; i++) {
 		if (device->kernels[i])
 			clReleaseKernel(device->kernels[i]);
 	}
@@ -405,7 +277,7 @@ void accelerator_destroy(accelerator *device)
 		clReleaseProgram(device->program);
 	if (device->context)
 		clReleaseContext(device->context);
-	pthread_mutex_destroy(&device->lock);
+	device_queues_deinit(&device->queues);
 	free(device);
 }
 
@@ -420,9 +292,7 @@ static const char *device_create(const accelerator_options *options, accelerator
 		return "OpenCL EP: out of memory";
 	cl_device_exec_capabilities capabilities = 0;
 	clGetDeviceInfo(id, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(capabilities), &capabilities, NULL);
-	pthread_mutex_init(&made->lock, NULL);
-	made->completed = options->completed;
-	made->user = options->user;
+	device_queues_init(&made->queues, options);
 	made->has_truth = secure_getenv("OPENCL_EP_TRUTH") && (capabilities & CL_EXEC_NATIVE_KERNEL);
 	if (device_open(made, id) != CL_SUCCESS) {
 		accelerator_destroy(made);
