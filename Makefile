@@ -33,8 +33,10 @@ SOVERSION := 0
 # Headers of ONNX Runtime itself, for the test plugins that are built on them alone; without them these are left out.
 ORT_HEADERS ?= $(wildcard ../shared/third_party/onnxruntime)
 
-# OpenCL, for the sample EP on its devices; without it this EP is left out, and with sanitizers, which find faults in drivers.
+# OpenCL and Vulkan, for the sample EPs on their devices; without them these EPs are left out, and with sanitizers, which find
+# faults in drivers.
 OPENCL := $(if $(SAN),,$(shell $(PKG_CONFIG) --libs OpenCL 2>/dev/null))
+VULKAN := $(if $(SAN),,$(shell $(PKG_CONFIG) --libs vulkan 2>/dev/null))
 
 # ---- what is made of what ----
 
@@ -53,7 +55,7 @@ KIT := $(call sources,ep_kit)
 CLI := $(call sources,cli)
 ACCELERATOR := $(sort $(wildcard ep_sample/accelerator*.c))
 # NAME_ep.c is a plugin of its own; NAME_ep_*.c belong to it.  Those for APIs of devices are ort_ep with another device.
-API_EPS := opencl_ep
+API_EPS := opencl_ep vulkan_ep
 sample_ep = $(wildcard ep_sample/$(1).c ep_sample/$(1).cc) $(sort $(wildcard ep_sample/$(1)_*.c)) \
 	$(if $(filter $(API_EPS),$(1)),ep_sample/device_queue.c $(filter-out %_accelerator.c,$(call sample_ep,ort_ep)))
 ORT_BRIDGE := $(addprefix bridges/shared/,hosted_plugins.c ort_slots.c) $(call sources,bridges/onnxruntime)
@@ -84,8 +86,8 @@ PYTHON_INCLUDE := $(if $(SAN),,$(patsubst %/Python.h,%,$(wildcard $(shell $(PYTH
 PYTHON_MODULES := $(if $(PYTHON_INCLUDE),$(addprefix $(BUILD)/python/epprof/,_record.abi3.so _trace.abi3.so))
 PYTHON_FILES := $(if $(PYTHON_INCLUDE),$(patsubst python/%,$(BUILD)/python/%,$(wildcard python/epprof/*.py python/epprof/*.pyi python/epprof/py.typed)))
 LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-trace.a $(LIBKIT)
-# The one for OpenCL only where OpenCL can be compiled and linked.
-SAMPLE_EPS := $(filter-out $(if $(OPENCL),,%_opencl_ep.so),$(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc))))
+# Those for OpenCL and Vulkan only where these can be compiled and linked.
+SAMPLE_EPS := $(filter-out $(if $(OPENCL),,%_opencl_ep.so) $(if $(VULKAN),,%_vulkan_ep.so),$(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc))))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
 PRELOAD := $(BUILD)/libepprof_preload.so
 PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
@@ -140,7 +142,7 @@ HOSTS := digits onnxruntime browser
 DEPS := build/deps
 
 .PHONY: fuzz all lib man dist dist-needs-scdoc kineto kineto-torch kineto-needs-torch tests check check-interop run run-digits run-browser run-onnxruntime bench bench-digits
-.PHONY: wheel wheel-tree bench-onnxruntime bench-browser bench-python coverage valgrind lint analyze abi format install uninstall clean help
+.PHONY: wheel wheel-tree bench-onnxruntime bench-browser bench-python vulkan-kernels coverage valgrind lint analyze abi format install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -322,7 +324,7 @@ sample_accelerator = $(if $(filter $(API_EPS),$(1)),$(addprefix ep_sample/accele
 .SECONDEXPANSION:
 $(SAMPLE_EPS): $(BUILD)/libsample_%.so: $$(call objects,$$(call sample_ep,$$*) $$(call sample_accelerator,$$*)) $(LIBKIT)
 	$(call say,LD)
-	$(Q)$(if $(wildcard ep_sample/$*.cc),$(CXX),$(CC)) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(if $(filter opencl_ep,$*),$(OPENCL))
+	$(Q)$(if $(wildcard ep_sample/$*.cc),$(CXX),$(CC)) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(if $(filter opencl_ep,$*),$(OPENCL)) $(if $(filter vulkan_ep,$*),$(VULKAN))
 
 # The sample EP with a stand-in for the kit.
 $(BUILD)/tests/plugins/formula_ep.so: $(call objects,$(call sample_ep,ort_ep) $(ACCELERATOR))
@@ -448,6 +450,13 @@ bench-python: $(PYTHON_MODULES) $(PYTHON_FILES)
 bench-onnxruntime: $(BRIDGES) $(NULL_EPS)
 	$(Q)python=$$(tests/interop/environment.py onnxruntime$(ORT:%===%) numpy onnx) && $$python bench/bench_onnxruntime.py $(BUILD)
 
+# The kernels of the sample EP for Vulkan, from their GLSL; needs Debian's glslang-tools.
+vulkan-kernels:
+	$(Q)cd ep_sample && { echo '/* Made of vulkan_kernels.comp by "make vulkan-kernels". */' && \
+		printf '#%s EPPROF_EP_SAMPLE_VULKAN_KERNELS_H\n' ifndef define && echo && printf '#include <stdint.h>\n\n' && \
+		echo 'static const uint32_t vulkan_kernels[] = {' && glslangValidator --quiet -V --target-env vulkan1.2 -g0 -x -o /dev/stdout \
+		vulkan_kernels.comp | grep 0x && printf '};\n\n#endif\n'; } >vulkan_kernels.new && mv vulkan_kernels.new vulkan_kernels.h
+
 coverage:
 	$(Q)$(MAKE) BUILD=build-coverage CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage check
 	$(Q)tests/coverage build-coverage
@@ -476,7 +485,7 @@ abi: lib
 	$(Q)ORT_HEADERS='$(ORT_HEADERS)' CC='$(CC)' tests/abi/run $(BUILD)
 
 # What has not changed is not analysed again: a stamp for each file, and the cache of cppcheck.
-ANALYZED := $(filter-out $(if $(OPENCL),,ep_sample/opencl_ep.c),$(call sources,runtime bridges cli ep_kit ep_sample))
+ANALYZED := $(filter-out $(if $(OPENCL),,ep_sample/opencl_ep.c) $(if $(VULKAN),,ep_sample/vulkan_ep.c),$(call sources,runtime bridges cli ep_kit ep_sample))
 ANALYSIS := $(O)/analysis
 
 analyze: $(ANALYZED:%.c=$(ANALYSIS)/%.ok) $(ANALYSIS)/cppcheck.ok

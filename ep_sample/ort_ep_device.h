@@ -1,5 +1,5 @@
-/* The device of the sample EP: the software accelerator (ort_ep_accelerator.c), or one of OpenCL (opencl_ep.c).  Each
- * implements the functions of accelerator.h that the EP calls, and describes itself here. */
+/* The device of the sample EP: the software accelerator (ort_ep_accelerator.c), or one of OpenCL (opencl_ep.c)
+ * or Vulkan (vulkan_ep.c).  Each implements the functions of accelerator.h that the EP calls, and describes itself here. */
 #ifndef EPPROF_EP_SAMPLE_ORT_EP_DEVICE_H
 #define EPPROF_EP_SAMPLE_ORT_EP_DEVICE_H
 

@@ -1,5 +1,5 @@
-"""Runs models on the sample EP for OpenCL in ONNX Runtime, for check_opencl.py, in a process of its own: a process has one set of
-OpenCL runtimes.  Prints what came as JSON."""
+"""Runs models on the sample EP for OpenCL or Vulkan in ONNX Runtime, for device_ep.py, in a process of its own: a process has one set of
+runtimes.  Prints what came as JSON."""
 import json
 import sys
 
@@ -37,18 +37,18 @@ MODELS = {
 }
 
 
-def main(library):
+def main(library, ep_name):
     told = {"off": {}, "kernels": {}}
-    with ort.Library(library, "OpenCLEP") as opencl:
+    with ort.Library(library, ep_name) as device:
         for name, (model, x) in MODELS.items():
             wanted = ort.session(model).run(None, {"x": x})[0]
-            session = ort.session(model, opencl, profiled=True)
+            session = ort.session(model, device, profiled=True)
             got = session.run(None, {"x": x})[0]
             told["off"][name] = float(numpy.abs(got - wanted).max()) if got.shape == wanted.shape else 1e9
             told["kernels"][name] = [event["name"] for event in ort.profile_of(session).kernels if not event["name"].startswith("copy")]
             del session
         images, answers = ort.digits()
-        session = ort.session(DIGITS, opencl, profiled=True)
+        session = ort.session(DIGITS, device, profiled=True)
         for _ in range(RUNS):
             results = session.run(None, {"x": images})[0]
         told["right"] = int((results.argmax(axis=1) == answers).sum())
@@ -64,4 +64,4 @@ def main(library):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
