@@ -45,8 +45,8 @@ objects = $(patsubst %.c,$(O)/%.o,$(patsubst %.cc,$(O)/%.o,$(1)))
 parts = $(call sources,$(addprefix runtime/,$(1)))
 
 # Without state: hidden in both shared libraries, and once in the static libepprof.a.
-STATELESS := $(call parts,containers encoding codec)
-EPPROF := $(call parts,base ort_abi storage control record plugins)
+STATELESS := $(call parts,containers encoding codec base/os)
+EPPROF := $(filter-out runtime/base/os/%,$(call parts,base ort_abi storage control record plugins))
 TRACE := $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events))
 # A bridge links what it needs of reading, with a table of formats that has XSpace alone.
 BRIDGE_TRACE := $(filter-out %/formats.c,$(TRACE)) runtime/export/formats_xspace.c bridges/shared/no_zstd.c \

@@ -3,14 +3,9 @@
  * clock samples. */
 #include "base/clock.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
+#include "base/os/os.h"
 #include "epprof/session.h"
 
 #define NS_PER_SECOND 1000000000u
@@ -40,30 +35,10 @@ uint64_t clock_ticks_slow(void)
 	return (uint64_t)system_ns(CLOCK_MONOTONIC);
 }
 
-#if defined(__x86_64__)
-/* True if the processor reports a TSC that never stops or changes its rate ("nonstop", which implies "constant"), and
- * the kernel, which checks it against other clocks, still uses it. */
-static bool tsc_is_sound(void)
-{
-	unsigned a, b, c, d;
-	if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || !(d & 1u << 8))
-		return false;
-	char source[32] = "";
-	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t bytes = read(fd, source, sizeof(source) - 1);
-	close(fd);
-	source[bytes > 0 ? bytes : 0] = 0;
-	source[strcspn(source, "\n")] = 0;
-	return !strcmp(source, "tsc") || !strcmp(source, "kvm-clock") || !strncmp(source, "hyperv", 6);
-}
-#endif
-
 void clock_setup(void)
 {
 #if defined(__x86_64__)
-	clock_kind = tsc_is_sound() ? EPF_CLOCK_TSC : EPF_CLOCK_MONOTONIC;
+	clock_kind = os_counter_is_sound() ? EPF_CLOCK_TSC : EPF_CLOCK_MONOTONIC;
 #elif defined(__aarch64__)
 	clock_kind = EPF_CLOCK_CNTVCT;
 #endif

@@ -9,10 +9,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/os/os.h"
 #include "format/format.h"
 
 #define BLOCK_NAMES 4096u
@@ -206,12 +205,11 @@ static bool any_waits(size_t bytes)
 	return waits;
 }
 
-/* Releases the lock while it waits. Uses the system call directly, because the C library's wrapper is a cancellation
- * point. */
+/* Releases the lock while it waits. */
 static void wait_a_little(void)
 {
 	pthread_mutex_unlock(&lock);
-	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+	os_thread_pause(WAIT_NS);
 	pthread_mutex_lock(&lock);
 }
 

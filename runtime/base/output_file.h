@@ -13,13 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "base/status.h"
 
 /* Sets the mode of new outputs: 0600, or EPPROF_FILE_MODE, from which open removes the bits of the umask.
  * Errors: EPP_INVALID_ARGUMENT. */
 static inline epp_status *output_file_mode(mode_t *mode)
 {
-	const char *text = secure_getenv("EPPROF_FILE_MODE");
+	const char *text = os_variable("EPPROF_FILE_MODE");
 	char *end = NULL;
 	unsigned long asked = text && *text ? strtoul(text, &end, 8) : 0600;
 

@@ -1,23 +1,23 @@
 /* Starts threads, and computes deadlines for timed waits. */
 #include "base/thread.h"
 
-#include <signal.h>
 #include <stddef.h>
+
+#include "base/os/os.h"
 
 #define NS_PER_SECOND 1000000000u
 
 static int start(const char *name, void *(*run)(void *argument), void *argument, int detach_state, pthread_t *started)
 {
-	sigset_t all, before;
+	struct os_signals before;
 	pthread_attr_t attributes;
-	sigfillset(&all);
 	/* This thread must not handle the process's signals, and the signal of a file-size limit must stay blocked. */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	os_signals_block(&before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, detach_state);
 	int error = pthread_create(started, &attributes, run, argument);
 	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	os_signals_restore(&before);
 	if (!error && name)
 		pthread_setname_np(*started, name);
 	return error;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/os/os.h"
 #include "base/thread.h"
 
 #define TIMEOUT_DEFAULT_MS 2000u
@@ -57,11 +58,11 @@ static void fork_child(void)
 
 static void set_up(void)
 {
-	const char *text = secure_getenv("EPPROF_PLUGIN_TIMEOUT_MS");
+	const char *text = os_variable("EPPROF_PLUGIN_TIMEOUT_MS");
 	char *end;
 	unsigned long long ms = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
 	timeout_ms = ms && !*end ? ms < TIMEOUT_MAX_MS ? ms : TIMEOUT_MAX_MS : TIMEOUT_DEFAULT_MS;
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	os_at_fork(fork_prepare, fork_parent, fork_child);
 }
 
 uint64_t worker_timeout_ns(void)

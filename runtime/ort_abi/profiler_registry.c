@@ -4,6 +4,8 @@
  * called, because another object may have the same address after that. */
 #include "ort_abi/profiler_registry.h"
 
+#include "base/os/os.h"
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -56,7 +58,7 @@ static void fork_child(void)
 
 static void set_up(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	os_at_fork(fork_prepare, fork_parent, fork_child);
 }
 
 static struct bucket *bucket_of(const OrtEpProfilerImpl *profiler)

@@ -6,19 +6,17 @@
 #include "record/process.h"
 
 #include <bsd/string.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/gate.h"
 #include "base/helper.h"
+#include "base/os/os.h"
 #include "control/server.h"
 #include "epprof/epprof.h"
 #include "record/session.h"
@@ -41,30 +39,16 @@ static uint64_t unix_ns(void)
 static void describe_setup(void)
 {
 	start_ns = unix_ns();
-	if (gethostname(hostname, sizeof(hostname)))
+	if (!os_host_name(hostname, sizeof(hostname)))
 		strlcpy(hostname, "unknown", sizeof(hostname));
-	hostname[sizeof(hostname) - 1] = 0;
-	char text[64] = "";
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
-	/* "8-4-4-4-12" hexadecimal digits. */
-	for (unsigned digits = 0, i = 0; text[i] && digits < 32; i++) {
-		const char *at = strchr("0123456789abcdef", text[i]);
-		if (at)
-			boot_id[digits / 2] |= (uint8_t)((unsigned)(at - "0123456789abcdef") << (digits % 2 ? 0 : 4)),
-			    digits++;
-	}
+	os_boot_id(boot_id);
 }
 
 void process_describe(struct epf_header *header, const char *label)
 {
 	struct epf_source *source = &header->source;
 	header->created_unix_ns = unix_ns();
-	if (getrandom(header->file_id, sizeof(header->file_id), GRND_NONBLOCK) != (ssize_t)sizeof(header->file_id)) {
+	if (!os_random(header->file_id)) {
 		uint64_t words[2] = { header->created_unix_ns, clock_ticks() ^ (uint64_t)getpid() << 40 };
 		memcpy(header->file_id, words, sizeof(words));
 	}
@@ -74,8 +58,8 @@ void process_describe(struct epf_header *header, const char *label)
 	source->process_start_ns = start_ns;
 	memcpy(source->boot_id, boot_id, sizeof(boot_id));
 	strlcpy(source->hostname, hostname, sizeof(source->hostname));
-	strlcpy(source->program, program_invocation_short_name, sizeof(source->program));
-	strlcpy(source->label, label ? label : program_invocation_short_name, sizeof(source->label));
+	strlcpy(source->program, os_program(), sizeof(source->program));
+	strlcpy(source->label, label ? label : os_program(), sizeof(source->label));
 }
 
 char *process_expand_path(const char *path)
@@ -145,7 +129,7 @@ extern const char epprof_bridge_variables[] __attribute__((weak, visibility("def
 static void start_default(void)
 {
 	/* The epprof command reads traces: it must not overwrite the one that it is asked to read. */
-	if (!strcmp(program_invocation_short_name, "epprof") || epprof_bridge_variables)
+	if (!strcmp(os_program(), "epprof") || epprof_bridge_variables)
 		return;
 	epp_session *session;
 	epp_status *status = share_default(&session);
@@ -159,7 +143,7 @@ static void set_up(void)
 	gate_setup();
 	describe_setup();
 	recorder_setup();
-	pthread_atfork(name_fork_prepare, name_fork_parent, fork_child);
+	os_at_fork(name_fork_prepare, name_fork_parent, fork_child);
 }
 
 void process_setup(void)

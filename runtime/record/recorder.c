@@ -3,17 +3,15 @@
 #include "record/recorder.h"
 
 #include <bsd/string.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "format/format_slot.h"
 #include "record/session.h"
 #include "storage/drain.h"
@@ -216,23 +214,11 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 
 /* ---- creating and finding ---- */
 
-static char main_name[16]; /* of the main thread when the first session was created */
-
-/* Reads the name of a thread, or of the process, from a file of /proc. */
-static bool read_name(const char *path, char name[16])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t bytes = read(fd, name, 16);
-	name[bytes > 0 ? bytes - 1 : 0] = '\0';
-	close(fd);
-	return true;
-}
+static char main_name[OS_THREAD_NAME_BYTES]; /* of the main thread when the first session was created */
 
 static void read_main_name(void)
 {
-	read_name("/proc/self/comm", main_name);
+	os_thread_name_of_main(main_name);
 }
 
 void recorder_read_main_name(void)
@@ -251,12 +237,11 @@ static void label_thread(char label[RECORDER_LABEL_BYTES], const char *name, uin
 
 bool recorder_label_thread(uint32_t thread_id, char label[RECORDER_LABEL_BYTES])
 {
-	char path[48], name[16];
+	char name[OS_THREAD_NAME_BYTES];
 	int before;
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread_id);
 	/* The caller's thread must not be cancelled in its profiler. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	bool is_alive = read_name(path, name);
+	bool is_alive = os_thread_name_of(thread_id, name);
 	pthread_setcancelstate(before, NULL);
 	if (is_alive)
 		label_thread(label, name, thread_id);
@@ -272,9 +257,9 @@ static bool slot_open(struct session *session, struct recorder *recorder)
 		return false;
 	struct epf_slot *slot = &storage->window.slots[index];
 	char name[sizeof(slot->thread_name)] = "", label[RECORDER_LABEL_BYTES];
-	prctl(PR_GET_NAME, name);
+	os_thread_name(name);
 	memcpy(slot->thread_name, name, sizeof(slot->thread_name));
-	slot->thread_id = (uint32_t)syscall(SYS_gettid);
+	slot->thread_id = os_thread_id();
 	label_thread(label, name, slot->thread_id);
 	struct epf_track track = {
 		.kind = EPF_TRACK_THREAD,

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "base/thread.h"
 #include "record/process.h"
 
@@ -53,7 +54,7 @@ extern const char epprof_bridge_ends_runs[] __attribute__((weak, visibility("def
 static bool starts_paused(void)
 {
 	if (start_mode == START_UNKNOWN) {
-		const char *setting = secure_getenv("EPPROF_START_PAUSED");
+		const char *setting = os_variable("EPPROF_START_PAUSED");
 		start_mode = setting && strcmp(setting, "1") == 0 ? START_PAUSED : START_AT_ONCE;
 	}
 	return start_mode == START_PAUSED;
@@ -234,7 +235,7 @@ static void *keep_range(void *unused)
 
 static epp_status *read_time(const char *variable, int64_t *ns)
 {
-	const char *text = secure_getenv(variable), *problem = NULL;
+	const char *text = os_variable(variable), *problem = NULL;
 	*ns = text && *text ? strtonum(text, 1, INT64_MAX, &problem) : 0;
 	return problem ? epp_status_create(EPP_INVALID_ARGUMENT, "%s=%s: %s", variable, text, problem) : NULL;
 }
@@ -324,20 +325,20 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 	epp_status *status = set_up_range();
 	pthread_mutex_unlock(&share_lock);
 	EPP_TRY(status);
-	const char *policy = secure_getenv("EPPROF_POLICY");
+	const char *policy = os_variable("EPPROF_POLICY");
 	if (policy && *policy)
 		EPP_TRY(epp_status_prefix(read_policy(policy, &options), "EPPROF_POLICY=%s", policy));
-	const char *sync = secure_getenv("EPPROF_SYNC_MS"), *problem = NULL;
+	const char *sync = os_variable("EPPROF_SYNC_MS"), *problem = NULL;
 	if (sync && *sync)
 		options.sync_ms = (uint32_t)strtonum(sync, 0, UINT32_MAX, &problem);
 	if (problem)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_SYNC_MS=%s: %s", sync, problem);
-	const char *lossless = secure_getenv("EPPROF_LOSSLESS");
+	const char *lossless = os_variable("EPPROF_LOSSLESS");
 	if (lossless && *lossless)
 		options.lossless = (uint32_t)strtonum(lossless, 0, 1, &problem);
 	if (problem)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_LOSSLESS=%s: %s", lossless, problem);
-	const char *buffer = secure_getenv("EPPROF_BUFFER_BYTES");
+	const char *buffer = os_variable("EPPROF_BUFFER_BYTES");
 	if (buffer && *buffer) {
 		if (!read_bytes(buffer, &options.buffer_bytes))
 			return epp_status_create(EPP_INVALID_ARGUMENT,
@@ -345,10 +346,10 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 		EPP_TRY(epp_status_prefix(session_check_options(&options, &(epp_session_options){ 0 }),
 		                          "EPPROF_BUFFER_BYTES=%s", buffer));
 	}
-	options.include = secure_getenv("EPPROF_INCLUDE");
-	options.exclude = secure_getenv("EPPROF_EXCLUDE");
-	options.schedule = secure_getenv("EPPROF_SCHEDULE");
-	options.step = secure_getenv("EPPROF_STEP");
+	options.include = os_variable("EPPROF_INCLUDE");
+	options.exclude = os_variable("EPPROF_EXCLUDE");
+	options.schedule = os_variable("EPPROF_SCHEDULE");
+	options.step = os_variable("EPPROF_STEP");
 	EPP_TRY(epp_status_prefix(schedule_parse(options.schedule, NULL, &(struct schedule){ 0 }, &(bool){ false }),
 	                          "EPPROF_SCHEDULE"));
 	EPP_TRY(epp_status_prefix(throttle_parse(secure_getenv("EPPROF_MAX_OVERHEAD"), &options.max_overhead),
@@ -361,7 +362,7 @@ static const char *find_rank(void)
 {
 	static const char *const variables[] = { "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK", "SLURM_PROCID" };
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-		const char *rank = secure_getenv(variables[i]);
+		const char *rank = os_variable(variables[i]);
 		if (rank && *rank && strspn(rank, "0123456789") == strlen(rank))
 			return rank;
 	}
@@ -382,7 +383,7 @@ static bool list_has(const char *list, const char *number)
 /* EPPROF_ONLY_PID and EPPROF_RANKS name the processes that are recorded. */
 static bool is_recorded(void)
 {
-	const char *pid = secure_getenv("EPPROF_ONLY_PID"), *ranks = secure_getenv("EPPROF_RANKS");
+	const char *pid = os_variable("EPPROF_ONLY_PID"), *ranks = os_variable("EPPROF_RANKS");
 	if (pid && *pid && strtoull(pid, NULL, 10) != (unsigned long long)getpid())
 		return false;
 	const char *rank = ranks && *ranks ? find_rank() : NULL;
@@ -391,8 +392,8 @@ static bool is_recorded(void)
 
 static const char *output(void)
 {
-	/* secure_getenv: ignored in a program that runs with more rights than its user. */
-	const char *path = secure_getenv("EPPROF_OUTPUT");
+	/* os_variable: ignored in a program that runs with more rights than its user. */
+	const char *path = os_variable("EPPROF_OUTPUT");
 	return path && *path && is_recorded() ? path : NULL;
 }
 

@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "base/os/os.h"
 #include "epprof/track.h"
 #include "ort_abi/ort_event.h"
 #include "record/args.h"
@@ -311,7 +310,7 @@ static void name_device(struct session_profiler *of, int32_t device, const char 
 static void define_thread(struct session *session, int64_t thread)
 {
 	char label[RECORDER_LABEL_BYTES];
-	if (thread <= 0 || thread > UINT32_MAX || thread == syscall(SYS_gettid) ||
+	if (thread <= 0 || thread > UINT32_MAX || thread == os_thread_id() ||
 	    !recorder_label_thread((uint32_t)thread, label))
 		return;
 	struct epf_track definition = {

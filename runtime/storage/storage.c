@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/atomics.h"
+#include "base/os/os.h"
 #include "storage/blocks/writeback.h"
 #include "storage/drain.h"
 
@@ -184,18 +184,8 @@ copy_live(uint8_t *to, const uint8_t *from, size_t bytes)
 
 static size_t read_file(int fd, uint64_t offset, uint8_t *to, size_t bytes)
 {
-	size_t done = 0;
-	while (done < bytes) {
-		ssize_t part = pread(fd, to + done, bytes - done, (off_t)(offset + done));
-		if (part < 0 && errno == EINTR) {
-			errno = 0;
-			continue;
-		}
-		if (part <= 0)
-			break;
-		done += (size_t)part;
-	}
-	return done;
+	int64_t done = os_file_read_at(fd, to, bytes, offset);
+	return done > 0 ? (size_t)done : 0;
 }
 
 static size_t read_memory(struct storage *storage, uint64_t offset, uint8_t *to, size_t bytes)

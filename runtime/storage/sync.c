@@ -1,17 +1,15 @@
-/* Syncs a trace to the disk periodically (see sync.h). fdatasync also writes what was stored through a mapping, and the
- * file's size. The name of a new file is part of its directory, which is synced once. */
+/* Syncs a trace to the disk periodically (see sync.h). This includes what was stored through a mapping, and the file's
+ * size. The name of a new file is part of its directory, which is synced once. */
 #include "storage/sync.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "base/thread.h"
 
 #define SYNC_FILES 3u /* the directory, the trace, an external window file */
@@ -36,7 +34,7 @@ void sync_inject(int (*call)(int fd))
 static int sync_file(int fd)
 {
 	int (*call)(int) = __atomic_load_n(&injected, __ATOMIC_SEQ_CST);
-	return call ? call(fd) : fdatasync(fd);
+	return call ? call(fd) : os_file_sync(fd);
 }
 
 static void destroy(struct sync *sync)
@@ -102,14 +100,6 @@ static void *loop(void *argument)
 	return NULL;
 }
 
-static int open_directory(const char *path)
-{
-	char *copy = strdup(path);
-	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	free(copy);
-	return fd;
-}
-
 epp_status *sync_begin(const char *path, const char *external_path, uint32_t interval_ms, struct sync **sync)
 {
 	struct sync *made = calloc(1, sizeof(*made));
@@ -120,10 +110,10 @@ epp_status *sync_begin(const char *path, const char *external_path, uint32_t int
 	thread_cond_init(&made->changed);
 	made->interval_ms = interval_ms;
 	made->users = 2;
-	made->fds[0] = open_directory(path);
-	/* Opened again: a duplicate of the writer's descriptor would hold its flock until the last pass ends. */
-	made->fds[1] = open(path, O_RDONLY | O_CLOEXEC);
-	made->fds[2] = external_path ? open(external_path, O_RDONLY | O_CLOEXEC) : -1;
+	made->fds[0] = os_file_open_folder_of(path);
+	/* Opened again: a duplicate of the writer's descriptor would hold its lock until the last pass ends. */
+	made->fds[1] = os_file_open(path, true);
+	made->fds[2] = external_path ? os_file_open(external_path, true) : -1;
 	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !external_path);
 	pthread_t thread;
 	int error = opened ? thread_start("epprof sync", loop, made, &thread) : errno;

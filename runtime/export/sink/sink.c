@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limit_signal.h"
+#include "base/os/os.h"
 #include "base/status.h"
 #include "containers/array.h"
 #include "encoding/json.h"
@@ -219,9 +219,9 @@ size_t sink_file_write(const void *bytes, size_t count, void *user)
 {
 	struct sink_file *file = user;
 	size_t done = 0;
-	sigset_t before;
+	struct os_signals before;
 
-	limit_signal_hold(&before);
+	os_size_limit_hold(&before);
 	while (done < count) {
 		ssize_t n = write(file->file.fd, (const char *)bytes + done, count - done);
 		if (n < 0 && errno == EINTR)
@@ -234,7 +234,7 @@ size_t sink_file_write(const void *bytes, size_t count, void *user)
 		done += (size_t)n;
 	}
 	int error = done < count ? errno : 0;
-	limit_signal_let_go(&before, error);
+	os_size_limit_let_go(&before, error);
 	errno = error;
 	return done;
 }

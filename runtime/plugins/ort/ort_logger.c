@@ -1,5 +1,6 @@
 /* The logger for plugins.  The library never prints: a message is passed to the function that the host set, if it set
  * one and the message is at least a warning; otherwise it is discarded. */
+#include "base/os/os.h"
 #include "epprof/plugin.h"
 
 #include <pthread.h>
@@ -37,7 +38,7 @@ static void fork_child(void)
 
 static void set_up(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	os_at_fork(fork_prepare, fork_parent, fork_child);
 }
 
 void epp_plugin_set_log(epp_log_fn log, void *user)

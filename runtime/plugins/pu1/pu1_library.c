@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/os/os.h"
 #include "base/thread.h"
 #include "plugins/plugin_kinds.h"
 #include "plugins/plugin_probe.h"
@@ -129,7 +130,7 @@ static void fork_child(void)
 
 static void set_up(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	os_at_fork(fork_prepare, fork_parent, fork_child);
 }
 
 void pu1_library_each(void (*call)(struct pu1_library *library))

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "base/thread.h"
 #include "control/server.h"
 #include "record/session.h"
@@ -71,7 +72,7 @@ static void put_session(FILE *answer, const struct session *session)
 static void status(FILE *answer)
 {
 	fprintf(answer, "ok\tpid=%d\tprogram=", (int)getpid());
-	put_value(answer, program_invocation_short_name);
+	put_value(answer, os_program());
 	putc('\n', answer);
 	for (uint32_t i = 0; i < SESSION_COUNT_MAX; i++) {
 		struct session *session = session_lock_at(i);

@@ -8,7 +8,6 @@
 #define EPPROF_RUNTIME_STORAGE_BLOCKS_ALLOCATE_AHEAD_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
 #define ALLOCATE_AHEAD_BYTES (64u << 20)
 

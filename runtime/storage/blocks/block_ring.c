@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/os/os.h"
 #include "codec/checksum.h"
 #include "storage/blocks/block_writer_private.h"
 
@@ -155,10 +155,9 @@ static int read_segment(const struct block_writer *writer, uint64_t index, uint8
 {
 	if (writer->fd < 0)
 		return block_writer_read(writer, index * SEGMENT, segment, SEGMENT) == SEGMENT ? 0 : EIO;
-	off_t offset = (off_t)(writer->segments_offset + index * SEGMENT);
 	/* The file's last segment may be shorter. */
 	memset(segment, 0, SEGMENT);
-	return pread(writer->fd, segment, SEGMENT, offset) < 0 ? errno : 0;
+	return os_file_read_at(writer->fd, segment, SEGMENT, writer->segments_offset + index * SEGMENT) < 0 ? errno : 0;
 }
 
 /* Undoes an incomplete compaction: fills the copied blocks with zeros and moves the append position back to `from`. */

@@ -7,11 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/limit_signal.h"
+#include "base/os/os.h"
 #include "codec/checksum.h"
 #include "containers/array.h"
 #include "storage/blocks/block_writer_private.h"
@@ -33,8 +30,7 @@ static uint8_t *segment_new(void)
 	pthread_mutex_unlock(&pool_lock);
 	if (segment)
 		return segment;
-	void *fresh = mmap(NULL, SEGMENT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return fresh == MAP_FAILED ? NULL : fresh;
+	return os_memory_map(SEGMENT);
 }
 
 static void segment_free(uint8_t *segment, size_t used)
@@ -46,7 +42,7 @@ static void segment_free(uint8_t *segment, size_t used)
 		pool[pool_count++] = segment;
 	pthread_mutex_unlock(&pool_lock);
 	if (!kept)
-		munmap(segment, SEGMENT);
+		os_memory_unmap(segment, SEGMENT);
 }
 
 void block_writer_init(struct block_writer *writer, int fd, uint64_t limit_bytes)
@@ -94,23 +90,11 @@ int block_writer_write(struct block_writer *writer, uint64_t at, const void *dat
 		memcpy(segment + at % SEGMENT, data, bytes);
 		return 0;
 	}
-	sigset_t before;
-	int error = 0;
+	struct os_signals before;
 	/* The helper thread blocks all signals, but a release writes on the caller's thread. */
-	limit_signal_hold(&before);
-	for (const uint8_t *from = data; bytes && !error;) {
-		ssize_t done = pwrite(writer->fd, from, bytes, (off_t)(writer->segments_offset + at));
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0) {
-			error = done < 0 ? errno : ENOSPC;
-			break;
-		}
-		from += done;
-		at += (uint64_t)done;
-		bytes -= (size_t)done;
-	}
-	limit_signal_let_go(&before, error);
+	os_size_limit_hold(&before);
+	int error = os_file_write_at(writer->fd, data, bytes, writer->segments_offset + at);
+	os_size_limit_let_go(&before, error);
 	return error;
 }
 
@@ -193,10 +177,9 @@ int block_writer_next(struct block_writer *writer, struct block_segment *segment
  * behind it. The file is never extended here: that would raise SIGXFSZ beyond a file-size limit. */
 static void cut_off(const struct block_writer *writer, const struct block_segment *segment)
 {
-	struct stat st;
-	off_t end = (off_t)(writer->segments_offset + segment->at);
+	uint64_t size, end = writer->segments_offset + segment->at;
 	bool last = block_segment_index(segment) + 1 == writer->segments_count;
-	if (last && writer->fd >= 0 && fstat(writer->fd, &st) == 0 && st.st_size > end && ftruncate(writer->fd, end))
+	if (last && writer->fd >= 0 && os_file_size(writer->fd, &size) && size > end && os_file_set_size(writer->fd, end))
 		return;
 }
 

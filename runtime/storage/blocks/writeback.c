@@ -1,13 +1,12 @@
 /* The thread that writes full segments to the disk and drops their pages (see writeback.h). */
 #include "storage/blocks/writeback.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "base/thread.h"
 
 struct writeback {
@@ -20,18 +19,11 @@ struct writeback {
 	bool ended;
 };
 
-static void write_and_drop(int fd, uint64_t offset, uint64_t bytes)
-{
-	/* Only pages that have reached the disk can be dropped. */
-	sync_file_range(fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-	posix_fadvise(fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
-}
-
-static void (*call_now)(int fd, uint64_t offset, uint64_t bytes) = write_and_drop;
+static void (*call_now)(int fd, uint64_t offset, uint64_t bytes) = os_file_write_back;
 
 void writeback_inject(void (*call)(int fd, uint64_t offset, uint64_t bytes))
 {
-	__atomic_store_n(&call_now, call ? call : write_and_drop, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&call_now, call ? call : os_file_write_back, __ATOMIC_SEQ_CST);
 }
 
 static void destroy(struct writeback *writeback)
@@ -73,14 +65,6 @@ static void *loop(void *argument)
 	return NULL;
 }
 
-/* Opens the file again: a duplicate of the descriptor would hold its flock until the thread's last call ends. */
-static int open_again(int fd)
-{
-	char path[sizeof("/proc/self/fd/") + 11];
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 struct writeback *writeback_begin(int fd, uint64_t begin)
 {
 	struct writeback *made = calloc(1, sizeof(*made));
@@ -91,7 +75,8 @@ struct writeback *writeback_begin(int fd, uint64_t begin)
 	pthread_cond_init(&made->changed, NULL);
 	made->begin = made->end = begin;
 	made->users = 2;
-	made->fd = open_again(fd);
+	/* A duplicate of the descriptor would hold its lock until the thread's last call ends. */
+	made->fd = os_file_open_again(fd);
 	if (made->fd >= 0 && thread_start("epprof disk", loop, made, &thread) == 0)
 		return made;
 	destroy(made);

@@ -1,23 +1,18 @@
-/* Maps and unmaps windows. Only this file and window_room.c change a file's size. They call fallocate directly: where
- * the file system does not support it, glibc's posix_fallocate would slowly fill the file with writes. They also block
- * the signal of a file-size limit (SIGXFSZ). */
+/* Maps and unmaps windows. Only this file and window_room.c change a file's size. They block the
+ * signal of a file-size limit (SIGXFSZ). */
 #include "storage/window/window.h"
 
 #include <bsd/string.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/limit_signal.h"
+#include "base/os/os.h"
 #include "base/output_file.h"
 #include "codec/file_header.h"
 #include "storage/window/window_room.h"
@@ -94,7 +89,7 @@ static void fill_header(const struct window *window, const struct epf_header *he
 
 static bool read_header(int fd, struct epf_header *header)
 {
-	return pread(fd, header, sizeof(*header), 0) == sizeof(*header) &&
+	return os_file_read_at(fd, header, sizeof(*header), 0) == (int64_t)sizeof(*header) &&
 	       memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)) == 0;
 }
 
@@ -104,32 +99,32 @@ static void remove_window_of(const struct epf_header *old)
 	struct epf_header theirs;
 	if (!(old->features & EPF_FEATURE_EXTERNAL_WINDOW) || !memchr(old->window_path, 0, sizeof(old->window_path)))
 		return;
-	int fd = open(old->window_path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = os_file_open(old->window_path, false);
 	if (fd < 0)
 		return;
 	if (read_header(fd, &theirs) && memcmp(theirs.file_id, old->file_id, sizeof(theirs.file_id)) == 0)
-		unlink(old->window_path);
+		os_file_remove(old->window_path);
 	close(fd);
 }
 
 /* Allocates the first part of a window in a file; the rest is a hole. Returns 0 or errno. */
 static int make_room(const struct window *window, int fd)
 {
-	int error = window_reserve(fd, 0, (off_t)chunks_end(window->chunks_first));
+	int error = window_reserve(fd, 0, chunks_end(window->chunks_first));
 	if (error)
 		return error;
-	sigset_t before;
-	limit_signal_hold(&before);
-	error = ftruncate(fd, (off_t)window->bytes) ? errno : 0;
-	limit_signal_let_go(&before, error);
+	struct os_signals before;
+	os_size_limit_hold(&before);
+	error = os_file_set_size(fd, window->bytes);
+	os_size_limit_let_go(&before, error);
 	return error;
 }
 
 static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 {
 	EPP_TRY(output_file_open(path, O_RDWR, overwrite, fd));
-	if (flock(*fd, LOCK_EX | LOCK_NB)) {
-		int error = errno;
+	int error = os_file_lock(*fd);
+	if (error) {
 		close(*fd);
 		if (error != EWOULDBLOCK)
 			return epp_status_errno(error, "%s: locking it", path);
@@ -150,12 +145,6 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 	return NULL;
 }
 
-static uint8_t *map_anonymous(size_t bytes)
-{
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return base == MAP_FAILED ? NULL : base;
-}
-
 /* Maps the beginning of `fd`, with the first chunks allocated and the first of those touched. Returns NULL on failure;
  * with *error 0 the file system does not support it. */
 static uint8_t *map_shared(const struct window *window, int fd, int *error)
@@ -165,34 +154,16 @@ static uint8_t *map_shared(const struct window *window, int fd, int *error)
 		*error = 0;
 		return NULL;
 	}
-	void *base = *error ? MAP_FAILED : mmap(NULL, window->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED)
+	uint8_t *base = *error ? NULL : os_memory_map_file(fd, window->bytes);
+	if (!base)
 		return NULL;
-	/* Otherwise touching a page reads ahead, which may take longer than the window lasts. */
-	madvise(base, window->bytes, MADV_RANDOM);
 	/* A pool that never grows has no later steps, which would touch the other slots. */
 	size_t slots_end = window->chunks_ready < window->chunks_limit ? READY_SLOTS_END : EPF_LOG_OFFSET;
 	if (!window_touch(fd, base, 0, slots_end) &&
 	    !window_touch(fd, base, EPF_LOG_OFFSET, chunks_end(window->chunks_ready) - EPF_LOG_OFFSET))
 		return base;
-	munmap(base, window->bytes);
+	os_memory_unmap(base, window->bytes);
 	return NULL;
-}
-
-/* Returns true for file systems on which a store into a mapping is not safe. Copy-on-write file systems move a page
- * that is stored into, allocate room at that time, and raise SIGBUS if the disk or a quota is full: earlier fallocate
- * calls do not help. An overlay reports its own type but the figures of the file system that it writes to; only btrfs
- * reports no inodes. With FUSE the file system is unknown, and a store waits for a program. */
-static bool maps_badly(int fd)
-{
-	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
-		                          0x3434 /* nilfs */, 0x65735546 /* FUSE */ };
-	static const uint32_t overlay = 0x794c7630;
-	struct statfs system;
-	bool badly = fstatfs(fd, &system) != 0 || ((uint32_t)system.f_type == overlay && !system.f_files);
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		badly |= (uint32_t)system.f_type == kinds[i];
-	return badly;
 }
 
 /* Maps the window as a separate file: DIRECTORY/FILE-ID.epw. */
@@ -211,18 +182,18 @@ static epp_status *map_external(const char *directory, const struct epf_header *
 	if (strlen(window->external_path) >= sizeof(header->window_path))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: the path is too long");
 	/* Mode 0600, because users who cannot access the trace's directory may access this one. */
-	int fd = open(window->external_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int fd = os_file_create(window->external_path);
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", window->external_path);
 	int error = 0;
-	bool badly = maps_badly(fd);
+	bool badly = os_file_maps_badly(fd);
 	window->base = badly ? NULL : map_shared(window, fd, &error);
 	if (window->base) {
 		window->mapped_fd = fd;
 		return NULL;
 	}
 	close(fd);
-	unlink(window->external_path);
+	os_file_remove(window->external_path);
 	if (badly)
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "EPPROF_WINDOW_DIR: on the file system of '%s' a store may wait, or end the process: "
@@ -235,7 +206,7 @@ static epp_status *map_external(const char *directory, const struct epf_header *
 static epp_status *map_somewhere(const struct epf_header *header, struct window *window)
 {
 	int error = 0;
-	if (!maps_badly(window->fd))
+	if (!os_file_maps_badly(window->fd))
 		window->base = map_shared(window, window->fd, &error);
 	/* ENOSPC concerns the part that is allocated at first; EFBIG concerns the length of the whole file. */
 	if (error)
@@ -249,7 +220,7 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 		return NULL;
 	free(window->external_path);
 	window->external_path = NULL;
-	window->base = map_anonymous(window->bytes);
+	window->base = os_memory_map(window->bytes);
 	return window->base ? NULL : epp_status_no_memory();
 }
 
@@ -258,22 +229,17 @@ static int write_header(const struct window *window)
 {
 	if (window->mapped_fd == window->fd)
 		return 0;
-	sigset_t before;
-	limit_signal_hold(&before);
-	size_t done = 0;
-	ssize_t bytes = 0;
-	while (done < EPF_PAGE_BYTES &&
-	       (bytes = pwrite(window->fd, window->base + done, EPF_PAGE_BYTES - done, (off_t)done)) > 0)
-		done += (size_t)bytes;
-	int error = bytes < 0 ? errno : done < EPF_PAGE_BYTES ? ENOSPC : 0;
-	limit_signal_let_go(&before, error);
+	struct os_signals before;
+	os_size_limit_hold(&before);
+	int error = os_file_write_at(window->fd, window->base, EPF_PAGE_BYTES, 0);
+	os_size_limit_let_go(&before, error);
 	return error;
 }
 
 static void unmap(struct window *window)
 {
 	if (window->base)
-		munmap(window->base, window->bytes);
+		os_memory_unmap(window->base, window->bytes);
 	if (window->mapped_fd >= 0 && window->mapped_fd != window->fd)
 		close(window->mapped_fd);
 	if (window->fd >= 0)
@@ -289,7 +255,7 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 	EPP_TRY(open_locked(path, overwrite, &fd));
 	*window = sized_window(header->chunk_count);
 	window->fd = fd;
-	const char *directory = secure_getenv("EPPROF_WINDOW_DIR");
+	const char *directory = os_variable("EPPROF_WINDOW_DIR");
 	epp_status *status;
 	if (directory && *directory)
 		status = map_external(directory, header, window);
@@ -303,9 +269,9 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 			status = epp_status_errno(error, "%s", path);
 	}
 	if (status) {
-		unlink(path);
+		os_file_remove(path);
 		if (window->external_path && window->base)
-			unlink(window->external_path);
+			os_file_remove(window->external_path);
 		unmap(window);
 	}
 	return status;
@@ -313,9 +279,9 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 
 void window_remove_files(const struct window *window, const char *path)
 {
-	unlink(path);
+	os_file_remove(path);
 	if (window->external_path)
-		unlink(window->external_path);
+		os_file_remove(window->external_path);
 }
 
 epp_status *window_open_memory(const struct epf_header *header, struct window *window)
@@ -330,11 +296,11 @@ epp_status *window_open_memory(const struct epf_header *header, struct window *w
 	pthread_mutex_unlock(&pool_lock);
 	if (!window->base) {
 		uint32_t present = is_pooled ? WINDOW_WARM_CHUNKS : window->chunks_first;
-		window->base = map_anonymous(window->bytes);
+		window->base = os_memory_map(window->bytes);
 		if (!window->base)
 			return epp_status_no_memory();
-		window_make_present(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
-		window_make_present(window->base + EPF_CHUNKS_OFFSET, (size_t)present * EPF_CHUNK_BYTES);
+		os_memory_populate(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
+		os_memory_populate(window->base + EPF_CHUNKS_OFFSET, (size_t)present * EPF_CHUNK_BYTES);
 	}
 	locate(window);
 	fill_header(window, header);
@@ -343,11 +309,11 @@ epp_status *window_open_memory(const struct epf_header *header, struct window *w
 
 int window_finish(struct window *window)
 {
-	struct stat file;
+	uint64_t file_bytes;
 
 	/* Before the state, because a finished file must contain its end. */
-	if (window->fd >= 0 && fstat(window->fd, &file) == 0) {
-		struct epf_end end = header_end((uint64_t)file.st_size);
+	if (window->fd >= 0 && os_file_size(window->fd, &file_bytes)) {
+		struct epf_end end = header_end(file_bytes);
 		memcpy(window->base + EPF_END_OFFSET, &end, sizeof(end));
 	}
 	if (window->external_path) {
@@ -360,7 +326,7 @@ int window_finish(struct window *window)
 	if (error)
 		return error;
 	if (window->external_path)
-		unlink(window->external_path);
+		os_file_remove(window->external_path);
 	/* Readers do not use the window of a finished file. */
 	window->room_due = window->fd >= 0;
 	return 0;
@@ -370,7 +336,7 @@ int window_finish(struct window *window)
 static void give_room_back(const struct window *window)
 {
 	if (window->room_due)
-		window_give_back(window->fd, (off_t)EPF_LIVE_OFFSET, (off_t)(window->bytes - EPF_LIVE_OFFSET));
+		os_file_punch(window->fd, EPF_LIVE_OFFSET, window->bytes - EPF_LIVE_OFFSET);
 }
 
 /* Cleans an anonymous window. Memory beyond the warm part goes back to the system. */
@@ -378,18 +344,17 @@ static void clean(const struct window *window, uint32_t used_slots, uint32_t use
 {
 	memset(window->base, 0, EPF_SLOTS_OFFSET);
 	if (used_slots > WINDOW_WARM_SLOTS) {
-		madvise(window->slots + WINDOW_WARM_SLOTS, (EPF_SLOT_COUNT - WINDOW_WARM_SLOTS) * EPF_SLOT_BYTES,
-		        MADV_DONTNEED);
+		os_memory_release(window->slots + WINDOW_WARM_SLOTS, (EPF_SLOT_COUNT - WINDOW_WARM_SLOTS) * EPF_SLOT_BYTES);
 		used_slots = WINDOW_WARM_SLOTS;
 	}
 	memset(window->slots, 0, used_slots * sizeof(*window->slots));
 	if (used_chunks > WINDOW_WARM_CHUNKS) {
-		madvise(window->chunks + WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES,
-		        (EPF_CHUNK_COUNT - WINDOW_WARM_CHUNKS) * EPF_CHUNK_BYTES, MADV_DONTNEED);
+		os_memory_release(window->chunks + WINDOW_WARM_CHUNKS * EPF_CHUNK_BYTES,
+		                  (EPF_CHUNK_COUNT - WINDOW_WARM_CHUNKS) * EPF_CHUNK_BYTES);
 		used_chunks = WINDOW_WARM_CHUNKS;
 	}
 	if (window->log_pieces > 1)
-		madvise(window->extents, EPF_LOG_EXTENTS * EPF_LOG_BYTES, MADV_DONTNEED);
+		os_memory_release(window->extents, EPF_LOG_EXTENTS * EPF_LOG_BYTES);
 	/* The records were zeroed when they became blocks. */
 	for (uint32_t i = 0; i < used_chunks; i++)
 		memset(window->chunks + i * EPF_CHUNK_BYTES, 0, sizeof(struct epf_region));
@@ -434,7 +399,7 @@ void window_fork_child(void)
 	for (unsigned i = 0; i < POOL_MAX; i++) {
 		/* The fork may have happened between the change of the count and of its entry. */
 		if (i < pool_count && pool[i])
-			munmap(pool[i], WINDOW_BYTES);
+			os_memory_unmap(pool[i], WINDOW_BYTES);
 		pool[i] = NULL;
 	}
 	pool_count = 0;

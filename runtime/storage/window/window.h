@@ -21,7 +21,6 @@
 #ifndef EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_H
 #define EPPROF_RUNTIME_STORAGE_WINDOW_WINDOW_H
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include "base/status.h"

@@ -6,81 +6,36 @@
 #include "storage/window/window_room.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include "base/limit_signal.h"
+#include "base/os/os.h"
 #include "storage/window/window.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 #define POPULATE_BYTES ((size_t)1 << 20)
 /* The window does not grow if the disk has less free space. */
 #define ROOM_TO_SPARE (256ull << 20)
 
-#define ZEROS_BYTES ((size_t)64 << 10)
-#define ZEROS_PARTS 16
-
-/* Not const, so that it is in .bss and takes no space in the library file. */
-static uint8_t zeros[ZEROS_BYTES];
-
-int window_reserve(int fd, off_t offset, off_t bytes)
+int window_reserve(int fd, uint64_t offset, uint64_t bytes)
 {
-	sigset_t before;
-	limit_signal_hold(&before);
-	int error;
-	do
-		error = syscall(SYS_fallocate, fd, 0, offset, bytes) ? errno : 0;
-	while (error == EINTR);
-	limit_signal_let_go(&before, error);
+	struct os_signals before;
+	os_size_limit_hold(&before);
+	int error = os_file_reserve(fd, offset, bytes);
+	os_size_limit_let_go(&before, error);
 	return error;
 }
 
-void window_give_back(int fd, off_t offset, off_t bytes)
+static int write_zeros(int fd, uint64_t at, size_t bytes)
 {
-	syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
-}
-
-int window_make_present(uint8_t *at, size_t bytes)
-{
-	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
-		return 0;
-	return errno == EINVAL ? 0 : errno; /* an older kernel: the first touch causes the fault */
-}
-
-static int write_zeros(int fd, off_t at, size_t bytes)
-{
-	sigset_t before;
-	int error = 0;
-	limit_signal_hold(&before);
-	while (bytes && !error) {
-		struct iovec parts[ZEROS_PARTS];
-		int count = 0;
-		for (size_t rest = bytes; rest && count < ZEROS_PARTS; rest -= parts[count++].iov_len)
-			parts[count] = (struct iovec){ zeros, rest < ZEROS_BYTES ? rest : ZEROS_BYTES };
-		ssize_t written = pwritev(fd, parts, count, at);
-		if (written > 0) {
-			at += written;
-			bytes -= (size_t)written;
-		} else if (written == 0 || errno != EINTR) {
-			error = written ? errno : ENOSPC;
-		}
-	}
-	limit_signal_let_go(&before, error);
+	struct os_signals before;
+	os_size_limit_hold(&before);
+	int error = os_file_write_zeros(fd, bytes, at);
+	os_size_limit_let_go(&before, error);
 	return error;
 }
 
 int window_touch(int fd, uint8_t *base, size_t at, size_t bytes)
 {
-	int error = write_zeros(fd, (off_t)at, bytes);
-	return error ? error : window_make_present(base + at, bytes);
+	int error = write_zeros(fd, at, bytes);
+	return error ? error : os_memory_populate(base + at, bytes);
 }
 
 static size_t bytes_in_use(const struct window *window)
@@ -93,35 +48,34 @@ size_t window_populate(const struct window *window, size_t at)
 	size_t end = bytes_in_use(window);
 	size_t bytes = at + POPULATE_BYTES < end ? POPULATE_BYTES : end - at;
 	if (window_is_shared(window))
-		window_make_present(window->base + at, bytes);
+		os_memory_populate(window->base + at, bytes);
 	return at + bytes < end ? at + bytes : 0;
 }
 
 static int make_present(const struct window *window, size_t at, size_t bytes)
 {
 	return window_is_shared(window) ? window_touch(window->mapped_fd, window->base, at, bytes)
-	                                : window_make_present(window->base + at, bytes);
+	                                : os_memory_populate(window->base + at, bytes);
 }
 
-static int reserve_step(int fd, off_t offset, size_t bytes)
+static int reserve_step(int fd, uint64_t offset, size_t bytes)
 {
-	struct statvfs disk;
-	if (fstatvfs(fd, &disk))
-		return errno;
-	if (disk.f_frsize && disk.f_bavail < ROOM_TO_SPARE / disk.f_frsize)
-		return ENOSPC;
-	return window_reserve(fd, offset, (off_t)bytes);
+	uint64_t room;
+	int error = os_file_room(fd, &room);
+	if (!error && room < ROOM_TO_SPARE)
+		error = ENOSPC;
+	return error ? error : window_reserve(fd, offset, bytes);
 }
 
 static int make_usable(const struct window *window, size_t at, size_t bytes)
 {
 	bool shared = window_is_shared(window);
-	int error = shared ? reserve_step(window->mapped_fd, (off_t)at, bytes) : 0;
+	int error = shared ? reserve_step(window->mapped_fd, at, bytes) : 0;
 	if (!error)
 		error = make_present(window, at, bytes);
 	/* A part of it may be allocated. */
 	if (error && shared)
-		window_give_back(window->mapped_fd, (off_t)at, (off_t)bytes);
+		os_file_punch(window->mapped_fd, at, bytes);
 	return error;
 }
 
@@ -133,7 +87,7 @@ static void prepare_slots(struct window *window)
 	size_t at = EPF_SLOTS_OFFSET + (size_t)window->slots_count * EPF_SLOT_BYTES;
 
 	if (count)
-		window_make_present(window->base + at, (size_t)count * EPF_SLOT_BYTES);
+		os_memory_populate(window->base + at, (size_t)count * EPF_SLOT_BYTES);
 	window->slots_count += count;
 }
 

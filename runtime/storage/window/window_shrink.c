@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limit_signal.h"
+#include "base/os/os.h"
 #include "codec/file_header.h"
 #include "storage/window/window.h"
 
@@ -83,7 +83,7 @@ void window_shrink(struct window *window, bool durable)
 {
 	struct stat trace;
 	char name[PATH_MAX], temporary[PATH_MAX];
-	sigset_t before;
+	struct os_signals before;
 
 	if (window->fd < 0 || fstat(window->fd, &trace) < 0 || trace.st_size < (off_t)window->bytes ||
 	    trace.st_size - (off_t)window->bytes > SHRINK_BYTES_MAX || !find_name(window->fd, &trace, name) ||
@@ -92,10 +92,10 @@ void window_shrink(struct window *window, bool durable)
 	int to = mkostemp(temporary, O_CLOEXEC);
 	if (to < 0)
 		return;
-	limit_signal_hold(&before);
+	os_size_limit_hold(&before);
 	errno = 0;
 	bool done = copy(window, to, &trace, durable);
-	limit_signal_let_go(&before, done ? 0 : errno);
+	os_size_limit_let_go(&before, done ? 0 : errno);
 	if (!done || rename(temporary, name) < 0)
 		unlink(temporary);
 	else

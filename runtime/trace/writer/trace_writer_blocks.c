@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/limit_signal.h"
+#include "base/os/os.h"
 #include "codec/checksum.h"
 #include "codec/codec.h"
 #include "codec/file_header.h"
@@ -45,10 +45,10 @@ epp_status *trace_writer_open(struct epp_trace_writer *writer)
 
 static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, const void *data, size_t bytes)
 {
-	sigset_t before;
+	struct os_signals before;
 	int error = 0;
 
-	limit_signal_hold(&before);
+	os_size_limit_hold(&before);
 	for (const uint8_t *from = data; bytes && !error;) {
 		ssize_t done = pwrite(writer->file.fd, from, bytes, (off_t)offset);
 		if (done < 0 && errno == EINTR)
@@ -61,7 +61,7 @@ static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, co
 		offset += (uint64_t)done;
 		bytes -= (size_t)done;
 	}
-	limit_signal_let_go(&before, error);
+	os_size_limit_let_go(&before, error);
 	writer->failed |= error != 0;
 	return error ? epp_status_errno(error, "%s", writer->path) : NULL;
 }

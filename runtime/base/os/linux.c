@@ -1,0 +1,504 @@
+/* Implements os.h with the system calls of Linux. */
+#include "base/os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <linux/futex.h>
+#include <linux/magic.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define SLICE_NS 100000 /* the shortest that the kernel accepts */
+#define NICE (-10)
+#define ZEROS_BYTES ((size_t)64 << 10)
+#define ZEROS_PARTS 16
+
+/* Reads the beginning of a file of /proc or /sys as text. False: it cannot be opened. */
+static bool read_text(const char *path, char *text, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t length = read(fd, text, bytes - 1);
+	close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	return true;
+}
+
+/* ---- threads ---- */
+
+uint32_t os_thread_id(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+void os_thread_name(char name[OS_THREAD_NAME_BYTES])
+{
+	prctl(PR_GET_NAME, name);
+}
+
+static bool read_name(const char *path, char name[OS_THREAD_NAME_BYTES])
+{
+	char line[OS_THREAD_NAME_BYTES + 1] = ""; /* with its line end */
+	if (!read_text(path, line, sizeof(line)))
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	memcpy(name, line, OS_THREAD_NAME_BYTES);
+	return true;
+}
+
+bool os_thread_name_of(uint32_t thread_id, char name[OS_THREAD_NAME_BYTES])
+{
+	char path[48];
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread_id);
+	return read_name(path, name);
+}
+
+bool os_thread_name_of_main(char name[OS_THREAD_NAME_BYTES])
+{
+	return read_name("/proc/self/comm", name);
+}
+
+bool os_thread_faults(uint64_t *faults)
+{
+	struct rusage usage;
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return false;
+	*faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
+	return true;
+}
+
+/* Reads fields 10 and 12 of stat. Field 2, a name in parentheses, may contain any characters. */
+bool os_thread_faults_of(uint32_t thread_id, uint64_t *faults)
+{
+	char path[64], text[512];
+	unsigned long minor, major;
+	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", thread_id);
+	if (!read_text(path, text, sizeof(text)))
+		return false;
+	const char *name_end = strrchr(text, ')');
+	if (!name_end || sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &minor, &major) != 2)
+		return false;
+	*faults = (uint64_t)minor + major;
+	return true;
+}
+
+void os_thread_park(uint32_t *word, int64_t ns)
+{
+	struct timespec timeout = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, ns < 0 ? NULL : &timeout, NULL, 0);
+}
+
+void os_thread_unpark(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+uint32_t os_thread_processor(void)
+{
+	return (uint32_t)sched_getcpu();
+}
+
+static cpu_set_t all_processors, other_processors;
+static bool avoids;
+
+void os_thread_avoid(uint32_t processor)
+{
+	avoids = processor < CPU_SETSIZE && sched_getaffinity(0, sizeof(all_processors), &all_processors) == 0;
+	if (!avoids)
+		return;
+	other_processors = all_processors;
+	CPU_CLR(processor, &other_processors);
+	avoids = CPU_COUNT(&other_processors) && sched_setaffinity(0, sizeof(other_processors), &other_processors) == 0;
+}
+
+void os_thread_avoid_none(void)
+{
+	cpu_set_t now;
+	/* Restores the affinity, unless it was changed by other code meanwhile. */
+	if (avoids && sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &other_processors))
+		sched_setaffinity(0, sizeof(all_processors), &all_processors);
+	avoids = false;
+}
+
+/* The argument of the kernel's sched_setattr. The kernel's header conflicts with the C library's sched_param. */
+struct scheduling {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t slice_ns; /* "runtime": the time slice of SCHED_OTHER threads since Linux 6.12; older ones ignore it */
+	uint64_t deadline_ns, period_ns;
+};
+#define RESET_ON_FORK 1 /* threads created by this one have the default policy */
+
+/* Requests short slices, which are scheduled earlier, and a higher priority if permitted, unless the process has
+ * another nice value already. */
+void os_thread_be_prompt(void)
+{
+	struct scheduling how = { .size = 0 };
+	if (syscall(SYS_sched_getattr, 0, &how, sizeof(how), 0) || how.policy != SCHED_OTHER)
+		return;
+	how = (struct scheduling){ .size = sizeof(how), .flags = RESET_ON_FORK, .nice = how.nice, .slice_ns = SLICE_NS };
+	if (how.nice == 0) {
+		how.nice = NICE;
+		if (syscall(SYS_sched_setattr, 0, &how, 0) == 0)
+			return;
+		how.nice = 0;
+	}
+	syscall(SYS_sched_setattr, 0, &how, 0);
+}
+
+void os_thread_pause(uint32_t ns)
+{
+	/* The C library's wrapper is a cancellation point. */
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+static bool barrier_is_registered;
+
+/* membarrier has no wrapper in glibc. */
+static bool membarrier(int command)
+{
+	return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+void os_thread_barrier_setup(void)
+{
+	barrier_is_registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+bool os_thread_barrier(void)
+{
+	return barrier_is_registered && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+_Static_assert(sizeof(struct os_signals) >= sizeof(sigset_t), "a sigset_t fits");
+
+static void change_signals(int how, const sigset_t *change, struct os_signals *before)
+{
+	sigset_t old;
+	pthread_sigmask(how, change, &old);
+	memcpy(before, &old, sizeof(old));
+}
+
+void os_signals_block(struct os_signals *before)
+{
+	sigset_t all;
+	sigfillset(&all);
+	change_signals(SIG_SETMASK, &all, before);
+}
+
+void os_signals_restore(const struct os_signals *before)
+{
+	sigset_t old;
+	memcpy(&old, before, sizeof(old));
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void os_size_limit_hold(struct os_signals *before)
+{
+	sigset_t limit;
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	change_signals(SIG_BLOCK, &limit, before);
+}
+
+void os_size_limit_let_go(const struct os_signals *before, int error)
+{
+	sigset_t limit;
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	if (error == EFBIG)
+		sigtimedwait(&limit, NULL, &(struct timespec){ 0 });
+	os_signals_restore(before);
+}
+
+/* ---- files ---- */
+
+int os_file_open(const char *path, bool follows)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW | O_NONBLOCK));
+}
+
+int os_file_open_again(int fd)
+{
+	char path[sizeof("/proc/self/fd/") + 11];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int os_file_open_folder_of(const char *path)
+{
+	char *copy = strdup(path);
+	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	free(copy);
+	return fd;
+}
+
+int os_file_create(const char *path)
+{
+	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+int os_file_lock(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
+}
+
+int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at)
+{
+	size_t done = 0;
+	while (done < bytes) {
+		ssize_t part = pread(fd, (uint8_t *)to + done, bytes - done, (off_t)(at + done));
+		if (part < 0 && errno == EINTR) {
+			errno = 0;
+			continue;
+		}
+		if (part < 0 && !done)
+			return -1;
+		if (part <= 0)
+			break;
+		done += (size_t)part;
+	}
+	return (int64_t)done;
+}
+
+int os_file_write_at(int fd, const void *from, size_t bytes, uint64_t at)
+{
+	for (const uint8_t *next = from; bytes;) {
+		ssize_t done = pwrite(fd, next, bytes, (off_t)at);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? errno : ENOSPC;
+		next += done;
+		at += (uint64_t)done;
+		bytes -= (size_t)done;
+	}
+	return 0;
+}
+
+int os_file_write_zeros(int fd, size_t bytes, uint64_t at)
+{
+	/* Not const, so that it is in .bss and takes no space in the library file. */
+	static uint8_t zeros[ZEROS_BYTES];
+	while (bytes) {
+		struct iovec parts[ZEROS_PARTS];
+		int count = 0;
+		for (size_t rest = bytes; rest && count < ZEROS_PARTS; rest -= parts[count++].iov_len)
+			parts[count] = (struct iovec){ zeros, rest < ZEROS_BYTES ? rest : ZEROS_BYTES };
+		ssize_t written = pwritev(fd, parts, count, (off_t)at);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written ? errno : ENOSPC;
+		at += (uint64_t)written;
+		bytes -= (size_t)written;
+	}
+	return 0;
+}
+
+bool os_file_size(int fd, uint64_t *bytes)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return false;
+	*bytes = (uint64_t)st.st_size;
+	return true;
+}
+
+int os_file_set_size(int fd, uint64_t bytes)
+{
+	return ftruncate(fd, (off_t)bytes) ? errno : 0;
+}
+
+int os_file_sync(int fd)
+{
+	return fdatasync(fd);
+}
+
+int os_file_remove(const char *path)
+{
+	return unlink(path) ? errno : 0;
+}
+
+int os_file_reserve(int fd, uint64_t at, uint64_t bytes)
+{
+	/* Where the file system does not support it, glibc's posix_fallocate would slowly fill the file with writes. */
+	int error;
+	do
+		error = syscall(SYS_fallocate, fd, 0, (off_t)at, (off_t)bytes) ? errno : 0;
+	while (error == EINTR);
+	return error;
+}
+
+int os_file_reserve_behind(int fd, uint64_t at, uint64_t bytes)
+{
+	return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes) ? errno : 0;
+}
+
+void os_file_punch(int fd, uint64_t at, uint64_t bytes)
+{
+	syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes);
+}
+
+void os_file_write_back(int fd, uint64_t at, uint64_t bytes)
+{
+	/* Only pages that have reached the disk can be dropped. */
+	sync_file_range(fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+	posix_fadvise(fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
+}
+
+int os_file_room(int fd, uint64_t *bytes)
+{
+	struct statvfs disk;
+	if (fstatvfs(fd, &disk))
+		return errno;
+	/* A file system that reports no size of its blocks has no figure. */
+	*bytes = disk.f_frsize ? disk.f_bavail * (uint64_t)disk.f_frsize : UINT64_MAX;
+	return 0;
+}
+
+bool os_file_is_on_disk(int fd)
+{
+	struct statfs system;
+	return fstatfs(fd, &system) == 0 && system.f_type != TMPFS_MAGIC;
+}
+
+/* Copy-on-write file systems move a page that is stored into, allocate room at that time, and raise SIGBUS if the disk
+ * or a quota is full: earlier fallocate calls do not help. An overlay reports its own type but the figures of the file
+ * system that it writes to; only btrfs reports no inodes. With FUSE the file system is unknown, and a store waits for a
+ * program. */
+bool os_file_maps_badly(int fd)
+{
+	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
+		                          0x3434 /* nilfs */, 0x65735546 /* FUSE */ };
+	static const uint32_t overlay = 0x794c7630;
+	struct statfs system;
+	bool badly = fstatfs(fd, &system) != 0 || ((uint32_t)system.f_type == overlay && !system.f_files);
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		badly |= (uint32_t)system.f_type == kinds[i];
+	return badly;
+}
+
+/* ---- memory ---- */
+
+void *os_memory_map(size_t bytes)
+{
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return base == MAP_FAILED ? NULL : base;
+}
+
+void *os_memory_map_file(int fd, size_t bytes)
+{
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return NULL;
+	/* Otherwise touching a page reads ahead, which may take longer than the window lasts. */
+	madvise(base, bytes, MADV_RANDOM);
+	return base;
+}
+
+void os_memory_unmap(void *at, size_t bytes)
+{
+	munmap(at, bytes);
+}
+
+void os_memory_release(void *at, size_t bytes)
+{
+	madvise(at, bytes, MADV_DONTNEED);
+}
+
+int os_memory_populate(void *at, size_t bytes)
+{
+	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	return errno == EINVAL ? 0 : errno; /* an older kernel: the first touch causes the fault */
+}
+
+/* ---- the process ---- */
+
+bool os_random(uint8_t number[16])
+{
+	return getrandom(number, 16, GRND_NONBLOCK) == 16;
+}
+
+bool os_host_name(char *name, size_t bytes)
+{
+	if (gethostname(name, bytes))
+		return false;
+	name[bytes - 1] = '\0';
+	return true;
+}
+
+void os_boot_id(uint8_t id[16])
+{
+	char text[64];
+	if (!read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)))
+		return;
+	/* "8-4-4-4-12" hexadecimal digits. */
+	for (unsigned digits = 0, i = 0; text[i] && digits < 32; i++) {
+		const char *at = strchr("0123456789abcdef", text[i]);
+		if (at)
+			id[digits / 2] |= (uint8_t)((unsigned)(at - "0123456789abcdef") << (digits % 2 ? 0 : 4)), digits++;
+	}
+}
+
+const char *os_program(void)
+{
+	return program_invocation_short_name;
+}
+
+const char *os_variable(const char *name)
+{
+	return secure_getenv(name);
+}
+
+bool os_counter_is_sound(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+	/* "Nonstop", which implies "constant". */
+	if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || !(d & 1u << 8))
+		return false;
+	/* The kernel checks the counter against other clocks. */
+	char source[32];
+	if (!read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source)))
+		return false;
+	source[strcspn(source, "\n")] = '\0';
+	return !strcmp(source, "tsc") || !strcmp(source, "kvm-clock") || !strncmp(source, "hyperv", 6);
+#else
+	return false;
+#endif
+}
+
+void os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+	pthread_atfork(prepare, parent, child);
+}

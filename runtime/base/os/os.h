@@ -1,0 +1,151 @@
+/* The operating system, as the recorder needs it: everything that differs between systems has its function here, and
+ * linux.c implements them. Both libraries have a hidden copy.
+ *
+ * Functions that return int return 0 or an errno, unless described otherwise. Files are descriptors of the C library.
+ *
+ * Thread: [any-thread], unless described otherwise.
+ */
+#ifndef EPPROF_RUNTIME_BASE_OS_OS_H
+#define EPPROF_RUNTIME_BASE_OS_OS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- threads ---- */
+
+/* The bytes of a thread's name with its NUL. */
+#define OS_THREAD_NAME_BYTES 16u
+
+/* The system's number of the calling thread. */
+uint32_t os_thread_id(void);
+
+/* Reads the name of the calling thread, of another one of this process, and of the process's main thread. False: there
+ * is no such thread. */
+void os_thread_name(char name[OS_THREAD_NAME_BYTES]);
+bool os_thread_name_of(uint32_t thread_id, char name[OS_THREAD_NAME_BYTES]);
+bool os_thread_name_of_main(char name[OS_THREAD_NAME_BYTES]);
+
+/* The number of page faults of the calling thread, and of another one of this process. False: unknown. */
+bool os_thread_faults(uint64_t *faults);
+bool os_thread_faults_of(uint32_t thread_id, uint64_t *faults);
+
+/* Waits while `*word` is 0, at most `ns`, without a limit if that is negative. It may return earlier. */
+void os_thread_park(uint32_t *word, int64_t ns);
+/* Wakes one thread that is parked at `word`. */
+void os_thread_unpark(uint32_t *word);
+
+/* The processor that the calling thread runs on. */
+uint32_t os_thread_processor(void);
+/* Keeps the calling thread away from a processor, if it may run on others, until os_thread_avoid_none. Nothing happens
+ * in between if the process changes the thread's processors meanwhile. One thread of the process may call these. */
+void os_thread_avoid(uint32_t processor);
+void os_thread_avoid_none(void);
+
+/* Requests that the calling thread is scheduled soon after it was woken, as far as the process may. Threads that it
+ * creates are not affected. */
+void os_thread_be_prompt(void);
+
+/* Waits without being a cancellation point. */
+void os_thread_pause(uint32_t ns);
+
+/* Registers with the system for os_thread_barrier; called once at load, and again in a forked child. */
+void os_thread_barrier_setup(void);
+/* Makes every running thread of the process execute a full barrier. False: the system cannot. */
+bool os_thread_barrier(void);
+
+/* The signals that a thread blocks. */
+struct os_signals {
+	uint64_t words[16];
+};
+
+/* Blocks all signals in the calling thread, so that a thread which it creates has them blocked. */
+void os_signals_block(struct os_signals *before);
+void os_signals_restore(const struct os_signals *before);
+
+/* Blocks the signal of a file-size limit (SIGXFSZ), which ends a process by default, around calls that may write beyond
+ * the limit.
+ *
+ *   struct os_signals before;
+ *   os_size_limit_hold(&before);
+ *   int error = pwrite(...) < 0 ? errno : 0;
+ *   os_size_limit_let_go(&before, error); */
+void os_size_limit_hold(struct os_signals *before);
+/* `error`: 0 or errno of the write. */
+void os_size_limit_let_go(const struct os_signals *before, int error);
+
+/* ---- files ---- */
+
+/* Opens a file for reading; with `follows` false not through a link, and without waiting for the other end of a pipe.
+ * Returns -1 and sets errno on failure, as the next three. */
+int os_file_open(const char *path, bool follows);
+/* Opens the file of another descriptor again, without its lock. */
+int os_file_open_again(int fd);
+/* Opens the folder that contains `path`, to sync it. */
+int os_file_open_folder_of(const char *path);
+/* Creates a file that does not exist, for reading and writing by its user alone. */
+int os_file_create(const char *path);
+
+/* Locks a file against other writers; EWOULDBLOCK: another descriptor has the lock. Closing the file unlocks it. */
+int os_file_lock(int fd);
+/* Reads a part of a file. Returns the number of bytes, fewer at the end of the file, or -1 and sets errno. */
+int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at);
+/* Writes all bytes; ENOSPC also if the file takes only a part of them. */
+int os_file_write_at(int fd, const void *from, size_t bytes, uint64_t at);
+/* Writes zeros. */
+int os_file_write_zeros(int fd, size_t bytes, uint64_t at);
+/* The size of a file; false: unknown. */
+bool os_file_size(int fd, uint64_t *bytes);
+int os_file_set_size(int fd, uint64_t bytes);
+/* Writes the contents and the size of a file to the disk. Returns -1 and sets errno on failure. */
+int os_file_sync(int fd);
+int os_file_remove(const char *path);
+
+/* Allocates disk space for a part of a file, which may be longer afterwards. EOPNOTSUPP: the file system cannot. */
+int os_file_reserve(int fd, uint64_t at, uint64_t bytes);
+/* Allocates disk space behind the end of a file, whose size stays. */
+int os_file_reserve_behind(int fd, uint64_t at, uint64_t bytes);
+/* Frees the disk space of a part of a file, which reads as zeros afterwards. A file system that cannot keeps it. */
+void os_file_punch(int fd, uint64_t at, uint64_t bytes);
+/* Writes a part of a file to the disk, and drops its pages from the page cache. */
+void os_file_write_back(int fd, uint64_t at, uint64_t bytes);
+
+/* The free space of the file's disk. */
+int os_file_room(int fd, uint64_t *bytes);
+/* False for a file system in memory, where allocating costs as much as writing. */
+bool os_file_is_on_disk(int fd);
+/* True for file systems on which a store into a mapping is not safe: it may wait, or end the process. */
+bool os_file_maps_badly(int fd);
+
+/* ---- memory ---- */
+
+/* Maps memory that is zero, of which pages take room when they are used. NULL: there is none. */
+void *os_memory_map(size_t bytes);
+/* Maps the first bytes of a file: the system keeps each store if the process dies. NULL on failure, with errno. */
+void *os_memory_map_file(int fd, size_t bytes);
+/* Unmaps either. */
+void os_memory_unmap(void *at, size_t bytes);
+/* Gives memory of os_memory_map back to the system; it is zero when it is used again. */
+void os_memory_release(void *at, size_t bytes);
+/* Makes the pages of memory present and writable, without changing them. */
+int os_memory_populate(void *at, size_t bytes);
+
+/* ---- the process ---- */
+
+/* A random number of 16 bytes; false: the system has none yet. */
+bool os_random(uint8_t number[16]);
+/* The name of the machine, shortened if necessary. False: unknown. */
+bool os_host_name(char *name, size_t bytes);
+/* A number that differs between the starts of the machine; unchanged if unknown. */
+void os_boot_id(uint8_t id[16]);
+/* The name of the process's program, without its folder. */
+const char *os_program(void);
+/* A variable of the environment; NULL: not set, or the program has more rights than its user. */
+const char *os_variable(const char *name);
+/* True if the processor's counter (TSC) never stops or changes its rate, and the system uses it as its clock. */
+bool os_counter_is_sound(void);
+/* As pthread_atfork. */
+void os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+#endif
