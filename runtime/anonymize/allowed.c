@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/weight.h"
+
 #define OF_EPPROF "epprof writes it itself"
 #define OF_ORT "a constant in ONNX Runtime's source"
 #define PUBLIC "the name of a public execution provider"
@@ -13,6 +15,7 @@
 const struct allowed allowed_texts[] = {
 	{ ALLOWED_NAME, "epprof.device", OF_EPPROF },
 	{ ALLOWED_NAME, "wait", OF_EPPROF },
+	{ ALLOWED_NAME, WEIGHT_SET, OF_EPPROF },
 	{ ALLOWED_NAME, "model_run", OF_ORT },
 	{ ALLOWED_NAME, "model_loading_uri", OF_ORT },
 	{ ALLOWED_NAME, "model_loading_array", OF_ORT },
@@ -27,6 +30,8 @@ const struct allowed allowed_texts[] = {
 	{ ALLOWED_JOIN, "correlation", "joins a call to the work that it launched" },
 	{ ALLOWED_JOIN, "correlation_id", "joins a call to the work that it launched" },
 	{ ALLOWED_JOIN, "Sequence number", "joins a forward to a backward operation" },
+	{ ALLOWED_ID, WEIGHT_KEY_EVENT, "the event that has a weight" },
+	{ ALLOWED_NUMBER, WEIGHT_KEY_WEIGHT, "how many events an event stands for" },
 	{ ALLOWED_NUMBER, "node_index", "the number of a node in its graph" },
 	{ ALLOWED_NUMBER, "mem_bytes_in_use", "memory in use" },
 	{ ALLOWED_NUMBER, "mem_bytes_requested_in_use", "memory in use" },

@@ -11,6 +11,7 @@ enum allowed_use {
 	/* Keys of args, by what becomes of the value; a value of another form is left out. */
 	ALLOWED_NUMBER,   /* a number, which is kept */
 	ALLOWED_JOIN,     /* a number that joins events: replaced if it is large */
+	ALLOWED_ID,       /* of a weight: the id of an event, replaced as ids are */
 	ALLOWED_SIZE,     /* a number that depends on shapes: rounded with them */
 	ALLOWED_OPERATOR, /* a text: a word, or a standard operator's name */
 	ALLOWED_PROVIDER, /* a text: a word, or ALLOWED_PROVIDER_NAME */

@@ -9,6 +9,7 @@
 
 #include "anonymize/anonymize.h"
 #include "anonymize/shapes.h"
+#include "base/weight.h"
 #include "containers/array.h"
 #include "timeline/events/name_words.h"
 #include "timeline/events/readable_name.h"
@@ -351,8 +352,17 @@ static uint64_t number_of(const struct anonymize *a, enum allowed_use use, uint3
 	return use == ALLOWED_SIZE && a->options.round_shapes ? rounded(type, value) : value;
 }
 
+static bool is_weight(const struct anonymize *a, const struct codec_record *record)
+{
+	const struct reader_name *name = record->name < a->old_names_count ? &a->old_names[record->name] : NULL;
+
+	return EPF_BITS_KIND(record->bits) == EPF_INSTANT && name && name->text &&
+	       name->bytes == sizeof(WEIGHT_SET) - 1 && memcmp(name->text, WEIGHT_SET, name->bytes) == 0;
+}
+
 /* Puts an arg whose key is known into the slots; *is_kept is false if its value has another form. */
-static epp_status *take_known(struct anonymize *a, const struct codec_arg *arg, uint32_t *used, bool *is_kept)
+static epp_status *take_known(struct anonymize *a, const struct codec_record *record, const struct codec_arg *arg,
+                              uint32_t *used, bool *is_kept)
 {
 	enum allowed_use use = a->keys[arg->key]->use;
 	uint32_t key = a->key_numbers[arg->key];
@@ -360,7 +370,15 @@ static epp_status *take_known(struct anonymize *a, const struct codec_arg *arg, 
 	bool is_text = arg->type == EPP_ARG_TEXT;
 	int64_t number;
 
-	*is_kept = true;
+	*is_kept = use != ALLOWED_ID || (!is_text && is_weight(a, record));
+	if (use == ALLOWED_ID) {
+		uint64_t id = arg->value;
+		if (!*is_kept)
+			return NULL;
+		EPP_TRY(anonymize_id(a, a->from->header.source, &id));
+		put_number(a, key, arg->type, id, used);
+		return NULL;
+	}
 	if (use == ALLOWED_NUMBER || use == ALLOWED_JOIN || use == ALLOWED_SIZE) {
 		if (!is_text) {
 			put_number(a, key, arg->type, number_of(a, use, arg->type, arg->value), used);
@@ -454,7 +472,7 @@ static epp_status *take_args(struct anonymize *a, const struct codec_record *rec
 			if (is_own(record, arg.key))
 				EPP_TRY(take_own(a, record, &arg, used, &is_kept));
 			else if (a->keys[arg.key])
-				EPP_TRY(take_known(a, &arg, used, &is_kept));
+				EPP_TRY(take_known(a, record, &arg, used, &is_kept));
 		}
 		if (is_kept)
 			a->counts.args_kept++;

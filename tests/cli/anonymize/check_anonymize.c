@@ -596,6 +596,42 @@ START_TEST(the_receipt)
 }
 END_TEST
 
+/* Weights name their event by its id.  The same arg of another instant may be anything. */
+START_TEST(weights_stay)
+{
+	char *path = strdup(check_path("weights.epp")), *out = strdup(check_path("weights.out.epp"));
+	epp_session *session = recording_start(path);
+	uint64_t run = epp_event_begin_text(session, EPP_NODE, "secret run");
+	const epp_arg args[] = {
+		{ .key = epp_name_intern("event"), .type = EPP_ARG_U64, .value.u64 = run },
+		{ .key = epp_name_intern("weight"), .type = EPP_ARG_U64, .value.u64 = 5 },
+	};
+	epp_instant_record(session, EPP_SESSION, epp_name_intern("epprof.weight"), args, 2);
+	epp_event_end(session, epp_event_begin_text(session, EPP_NODE, "secret event"), NULL, 0);
+	epp_event_end(session, run, NULL, 0);
+	epp_instant_record(session, EPP_SESSION, epp_name_intern("secret instant"), args, 1);
+	recording_end(session);
+	epp_session_destroy(session);
+	ANONYMIZE(path, out);
+	epp_trace *trace;
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned weighted = 0, args_count = 0;
+	check_ok(epp_trace_open(out, &trace));
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		weighted += event->weight == 5 && event->kind == EPP_EVENT_SLICE;
+		args_count += event->args_count;
+	}
+	ck_assert_uint_eq(weighted, 2);
+	ck_assert_uint_eq(args_count, 2);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	free(path);
+	free(out);
+}
+END_TEST
+
 static Suite *anonymize_suite(void)
 {
 	Suite *suite = suite_create("anonymize");
@@ -611,6 +647,7 @@ static Suite *anonymize_suite(void)
 	tcase_add_loop_test(tests, device_clocks, 0, 2);
 	tcase_add_test(tests, a_million_names);
 	tcase_add_test(tests, the_receipt);
+	tcase_add_test(tests, weights_stay);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
