@@ -189,8 +189,12 @@ static epp_status *use_steps(void *handle, struct pu1_calls *calls)
 		                         version >> 16, version >> 8 & 255u, version & 255u, PU1_VERSION_MAJOR);
 	plugin_entry("kineto_register_privateuse1_plugin");
 	int rejected = calls->register_plugin();
-	if (rejected)
-		return epp_status_create(EPP_PLUGIN, "kineto_register_privateuse1_plugin: it returned %d", rejected);
+	if (rejected) {
+		/* Its text may be long: where a vendor's library was searched, for example. */
+		const char *meaning = calls->result_text ? calls->result_text((pu1Result)rejected) : NULL;
+		return epp_status_create(EPP_PLUGIN, "kineto_register_privateuse1_plugin: it returned %d%s%.1000s", rejected,
+		                         meaning ? ": " : "", meaning ? meaning : "");
+	}
 	return NULL;
 }
 

@@ -1,0 +1,95 @@
+#include "cupti/kept_texts.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "containers/hash_index.h"
+
+struct kept {
+	const char *key;
+	const char *text; /* the same pointer, or the demangled name */
+};
+
+static struct hash_index kept_index;
+static struct kept *kept;
+static uint32_t kept_count, kept_room;
+static size_t kept_bytes;
+
+static char *copy(const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	char *copied = bytes <= KEPT_TEXTS_BYTES_MAX - kept_bytes ? malloc(bytes) : NULL;
+	if (copied) {
+		memcpy(copied, text, bytes);
+		kept_bytes += bytes;
+	}
+	return copied;
+}
+
+static const struct kept *find(const char *key, uint64_t hash)
+{
+	uint32_t number;
+	for (struct hash_probe probe = hash_index_probe(&kept_index, hash); hash_index_next(&kept_index, &probe, &number);)
+		if (strcmp(kept[number].key, key) == 0)
+			return &kept[number];
+	return NULL;
+}
+
+/* Takes over `key` and `text`.  Without memory for the table they are valid and only found again as new texts. */
+static const char *add(char *key, char *text, uint64_t hash)
+{
+	if (!key || !text)
+		return NULL;
+	if (kept_count == kept_room) {
+		uint32_t room = kept_room ? 2 * kept_room : 256;
+		struct kept *grown = reallocarray(kept, room, sizeof(*kept));
+		if (!grown)
+			return text;
+		kept = grown;
+		kept_room = room;
+	}
+	if (hash_index_add(&kept_index, hash, kept_count))
+		kept[kept_count++] = (struct kept){ key, text };
+	return text;
+}
+
+const char *kept_text(const char *text)
+{
+	uint64_t hash = hash_bytes(text, strlen(text));
+	const struct kept *found = find(text, hash);
+	char *copied = found ? NULL : copy(text);
+	return found ? found->text : add(copied, copied, hash);
+}
+
+/* ---- names of kernels ---- */
+
+typedef char *demangle_fn(const char *mangled, char *buffer, size_t *bytes, int *status);
+
+/* libstdc++ is in every process that uses CUDA from C++, and in most others; this library does not link it. */
+static demangle_fn *demangler(void)
+{
+	static demangle_fn *demangle;
+	static bool tried;
+	if (!tried) {
+		void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+		void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
+		memcpy(&demangle, &symbol, sizeof(symbol));
+		tried = true;
+	}
+	return demangle;
+}
+
+const char *kept_kernel_name(const char *mangled)
+{
+	uint64_t hash = hash_bytes(mangled, strlen(mangled));
+	const struct kept *found = find(mangled, hash);
+	if (found)
+		return found->text;
+	int status = 0;
+	char *key = copy(mangled);
+	char *demangled = key && strncmp(mangled, "_Z", 2) == 0 && demangler() ? demangler()(mangled, NULL, NULL, &status) : NULL;
+	if (demangled)
+		kept_bytes += strlen(demangled) + 1;
+	return add(key, demangled ? demangled : key, hash);
+}
