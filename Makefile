@@ -90,6 +90,8 @@ LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-tr
 SAMPLE_EPS := $(filter-out $(if $(OPENCL),,%_opencl_ep.so) $(if $(VULKAN),,%_vulkan_ep.so),$(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc))))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
 PRELOAD := $(BUILD)/libepprof_preload.so
+# A plugin for NVIDIA's GPUs.
+CUPTI := $(BUILD)/libepprof_cupti.so
 PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
 # The programs of all test folders are in one folder, so their names differ.
 test_program = $(BUILD)/tests/$(notdir $(basename $(1)))
@@ -113,6 +115,7 @@ FLAGS_cli := -D_GNU_SOURCE -Iapi -I.
 # library's then.
 FLAGS_bridges := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
 FLAGS_ep_kit := -Iapi
+FLAGS_cupti := -D_GNU_SOURCE -Iapi -Iruntime -I.
 FLAGS_python := -D_GNU_SOURCE -Iapi -isystem $(PYTHON_INCLUDE) -fno-plt
 FLAGS_ep_sample := -D_GNU_SOURCE -Iapi -I.
 FLAGS_bench := -D_GNU_SOURCE -Iapi -Iruntime -I. -fno-plt
@@ -146,7 +149,7 @@ DEPS := build/deps
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: lib $(BRIDGES) $(PRELOAD) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHON_FILES) $(PROGRAMS) $(SAMPLE_EPS)
+all: lib $(BRIDGES) $(PRELOAD) $(CUPTI) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHON_FILES) $(PROGRAMS) $(SAMPLE_EPS)
 
 lib: $(LIBRARIES) $(TF_SHIM) $(KIT_FILES)
 
@@ -249,6 +252,11 @@ $(OBJECTS_PRELOAD): COMMON := $(filter-out $(SANITIZE),$(COMMON))
 $(PRELOAD): $(OBJECTS_PRELOAD)
 	$(call say,LD)
 	$(Q)$(CC) -shared -Wl,-z,defs -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
+
+# It links libc alone, and finds CUPTI where it runs.
+$(CUPTI): $(call objects,$(call sources,cupti) runtime/containers/hash_index.c)
+	$(call say,LD)
+	$(Q)$(CC) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # What the bridges have in Python, for PYTHONPATH; it finds the bridges above itself.
 vpath %.py bridges/jax:bridges/pytorch:bridges/record:bridges/shared:bridges/tensorflow
@@ -485,7 +493,7 @@ abi: lib
 	$(Q)ORT_HEADERS='$(ORT_HEADERS)' CC='$(CC)' tests/abi/run $(BUILD)
 
 # What has not changed is not analysed again: a stamp for each file, and the cache of cppcheck.
-ANALYZED := $(filter-out $(if $(OPENCL),,ep_sample/opencl_ep.c) $(if $(VULKAN),,ep_sample/vulkan_ep.c),$(call sources,runtime bridges cli ep_kit ep_sample))
+ANALYZED := $(filter-out $(if $(OPENCL),,ep_sample/opencl_ep.c) $(if $(VULKAN),,ep_sample/vulkan_ep.c),$(call sources,runtime bridges cli cupti ep_kit ep_sample))
 ANALYSIS := $(O)/analysis
 
 analyze: $(ANALYZED:%.c=$(ANALYSIS)/%.ok) $(ANALYSIS)/cppcheck.ok
@@ -566,7 +574,7 @@ install: all $(PAGES)
 	$(Q)$(INSTALL) -m 644 $(filter %.a,$(LIBRARIES)) $(DIRS_lib)
 	$(Q)$(INSTALL) -m 644 $(KIT_FILES) $(DIRS_kit)
 	$(Q)$(INSTALL) -D -m 644 -t $(DIRS_kit)/clocks $(CLOCKS)
-	$(Q)$(INSTALL) -m 755 $(TF_SHIM) $(PRELOAD) $(DIRS_lib)
+	$(Q)$(INSTALL) -m 755 $(TF_SHIM) $(PRELOAD) $(CUPTI) $(DIRS_lib)
 	$(Q)for lib in $(basename $(notdir $(filter %.so,$(LIBRARIES)))); do \
 		$(INSTALL) -m 755 $(BUILD)/$$lib.so.$(SOVERSION) $(DIRS_lib)/$$lib.so.$(VERSION) && \
 		ln -sf $$lib.so.$(VERSION) $(DIRS_lib)/$$lib.so.$(SOVERSION) && \
@@ -592,9 +600,9 @@ WHEEL_KINETO := $(wildcard bridges/pytorch/*.cc bridges/pytorch/*.h bridges/shar
 wheel:
 	$(Q)python=$$(tests/interop/environment.py build ziglang) && $$python -m build --wheel --no-isolation --outdir dist .
 
-wheel-tree: lib $(BRIDGES) $(PRELOAD) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHON_FILES) $(BUILD)/epprof
+wheel-tree: lib $(BRIDGES) $(PRELOAD) $(CUPTI) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHON_FILES) $(BUILD)/epprof
 	$(Q)rm -rf $(BUILD)/wheel && $(INSTALL) -d $(WHEEL_LIB)
-	$(Q)$(INSTALL) -m 755 $(LIBEPPROF).$(SOVERSION) $(LIBTRACE).$(SOVERSION) $(TF_SHIM) $(PRELOAD) $(WHEEL_LIB)
+	$(Q)$(INSTALL) -m 755 $(LIBEPPROF).$(SOVERSION) $(LIBTRACE).$(SOVERSION) $(TF_SHIM) $(PRELOAD) $(CUPTI) $(WHEEL_LIB)
 	$(Q)$(foreach bridge,$(basename $(notdir $(BRIDGES))),$(CC) $(call LINK_BRIDGE,$(WHEEL_LIB)/$(bridge).so,'$$ORIGIN',$(OBJECTS_$(bridge))) &&) :
 	$(Q)$(call LINK_COMMAND,$(WHEEL_LIB)/epprof,.)
 	$(Q)$(foreach module,$(basename $(basename $(notdir $(PYTHON_MODULES)))),$(call LINK_MODULE,$(WHEEL)/$(module).abi3.so,lib,$(OBJECTS_$(module))) &&) :
@@ -610,7 +618,7 @@ wheel-tree: lib $(BRIDGES) $(PRELOAD) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHO
 uninstall:
 	rm -f $(DIRS_bash)/epprof $(DIRS_zsh)/_epprof $(DIRS_man)/man1/epprof.1 $(DIRS_man)/man5/epprof.5
 	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a \
-		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(DIRS_lib)/$(notdir $(PRELOAD)) $(foreach bridge,$(notdir $(BRIDGES) $(KINETO)),$(DIRS_lib)/$(bridge))
+		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(DIRS_lib)/$(notdir $(PRELOAD)) $(DIRS_lib)/$(notdir $(CUPTI)) $(foreach bridge,$(notdir $(BRIDGES) $(KINETO)),$(DIRS_lib)/$(bridge))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
 		$(DIRS_lib)/$(lib).so.$(VERSION))
 	rm -rf $(DIRS_api) $(DIRS_kit) $(DIRS_python) $(DIRS_cmake)

@@ -29,7 +29,10 @@ static const struct {
 	const char *name;
 	size_t at; /* in struct cupti_calls */
 } symbols[] = {
-#define SYMBOL(name) { "cupti" #name, offsetof(struct cupti_calls, name) }
+#define SYMBOL(name) \
+	{ \
+		"cupti" #name, offsetof(struct cupti_calls, name) \
+	}
 	SYMBOL(GetVersion),
 	SYMBOL(GetResultString),
 	SYMBOL(GetTimestamp),
@@ -139,11 +142,11 @@ bool cupti_library_open(struct cupti_calls *calls, char message[CUPTI_MESSAGE_BY
 	if (result != CUPTI_SUCCESS) {
 		const char *text = NULL;
 		calls->GetResultString(result, &text);
-		snprintf(message, CUPTI_MESSAGE_BYTES, "cuptiGetVersion: result %d (%s); is NVIDIA's driver installed?", result,
-		         text ? text : "unknown");
+		snprintf(message, CUPTI_MESSAGE_BYTES, "cuptiGetVersion: result %d (%s); is NVIDIA's driver installed?",
+		         result, text ? text : "unknown");
 	} else if (version < CUPTI_VERSION_MIN) {
-		snprintf(message, CUPTI_MESSAGE_BYTES, "libcupti has version %u, at least %u (CUDA 11.1) is needed", version,
-		         CUPTI_VERSION_MIN);
+		snprintf(message, CUPTI_MESSAGE_BYTES, "libcupti has version %u, at least %u (CUDA 11.1) is needed",
+		         version, CUPTI_VERSION_MIN);
 	}
 	return result == CUPTI_SUCCESS && version >= CUPTI_VERSION_MIN;
 }

@@ -88,7 +88,8 @@ const char *kept_kernel_name(const char *mangled)
 		return found->text;
 	int status = 0;
 	char *key = copy(mangled);
-	char *demangled = key && strncmp(mangled, "_Z", 2) == 0 && demangler() ? demangler()(mangled, NULL, NULL, &status) : NULL;
+	char *demangled = key && strncmp(mangled, "_Z", 2) == 0 && demangler() ? demangler()(mangled, NULL, NULL, &status)
+	                                                                       : NULL;
 	if (demangled)
 		kept_bytes += strlen(demangled) + 1;
 	return add(key, demangled ? demangled : key, hash);

@@ -25,6 +25,7 @@
 #define LAUNCHES_COUNT (1u << 18)
 #define SHAPES_COUNT (1u << 10)
 #define FUNCTIONS_COUNT 2048u
+#define CONVERSION_ERROR_NS 1400u
 #define TAKEN_AWAY ((pu1Result)39) /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 
 struct launch {
@@ -178,8 +179,9 @@ static void add_kernel(const struct cupti_kernel *kernel)
 
 static const char *copy_name(unsigned kind)
 {
-	static const char *const names[] = { "memcpy",      "memcpy HtoD", "memcpy DtoH", "memcpy HtoA", "memcpy AtoH", "memcpy AtoA",
-		                             "memcpy AtoD", "memcpy DtoA", "memcpy DtoD", "memcpy HtoH", "memcpy PtoP" };
+	static const char *const names[] = { "memcpy",      "memcpy HtoD", "memcpy DtoH", "memcpy HtoA",
+		                             "memcpy AtoH", "memcpy AtoA", "memcpy AtoD", "memcpy DtoA",
+		                             "memcpy DtoD", "memcpy HtoH", "memcpy PtoP" };
 	return names[kind < sizeof(names) / sizeof(names[0]) ? kind : 0];
 }
 
@@ -226,8 +228,10 @@ static void add_fill(const struct cupti_memset *fill)
 /* Frameworks make these calls between all others; they neither start work nor wait for it. */
 static bool is_query(const char *name)
 {
-	static const char *const queries[] = { "cudaGetDevice", "cudaSetDevice", "cudaGetLastError", "cudaPeekAtLastError", "cudaGetErrorString",
-		                               "cudaStreamIsCapturing", "cudaStreamGetCaptureInfo", "cudaEventQuery" };
+	static const char *const queries[] = {
+		"cudaGetDevice",      "cudaSetDevice",         "cudaGetLastError",         "cudaPeekAtLastError",
+		"cudaGetErrorString", "cudaStreamIsCapturing", "cudaStreamGetCaptureInfo", "cudaEventQuery"
+	};
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
 		if (strcmp(name, queries[i]) == 0)
 			return true;
@@ -237,8 +241,9 @@ static bool is_query(const char *name)
 /* Of the driver's calls, most of which are made by the runtime: those that start work or wait for it. */
 static bool is_driver_work(const char *name)
 {
-	return strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cuMemcpy", 8) == 0 || strncmp(name, "cuMemset", 8) == 0 ||
-	       strncmp(name, "cuGraphLaunch", 13) == 0 || strstr(name, "Synchronize");
+	return strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cuMemcpy", 8) == 0 ||
+	       strncmp(name, "cuMemset", 8) == 0 || strncmp(name, "cuGraphLaunch", 13) == 0 ||
+	       strstr(name, "Synchronize");
 }
 
 /* Returns the name of a function without its version ("cudaLaunchKernel_v7000"); NULL: it is left out. */
@@ -530,6 +535,15 @@ pu1Result pu1GetTimestamp(uint64_t *now_ns)
 	if (!now_ns)
 		return PU1_INVALID_PARAMETER;
 	return cupti.is_open ? (pu1Result)cupti.calls.GetTimestamp(now_ns) : PU1_NOT_IMPLEMENTED;
+}
+
+/* What an H100 has shown of CUPTI's conversion from the GPU's clock (docs/cuda.md). */
+pu1Result pu1GetClockError(uint64_t *error_ns)
+{
+	if (!error_ns)
+		return PU1_INVALID_PARAMETER;
+	*error_ns = CONVERSION_ERROR_NS;
+	return PU1_SUCCESS;
 }
 
 /* PU1's numbers are CUPTI's. */

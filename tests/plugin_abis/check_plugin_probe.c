@@ -60,6 +60,7 @@ START_TEST(facts_come_in_order)
 	                       "pu1 5 pu1GetNextRecord - 11 0/0\n"
 	                       "pu1 5 pu1GetNumDroppedRecords - 00 0/0\n"
 	                       "pu1 5 pu1GetTimestamp - 00 0/0\n"
+	                       "pu1 5 pu1GetClockError - 00 0/0\n"
 	                       "pu1 5 pu1GetResultString - 00 0/0\n");
 	check_ok(probe(CHECK_BUILD "/libsample_pjrt_ep.so"));
 	ck_assert_ptr_nonnull(strstr(told, "pjrt 3 PJRT not told 00 0/0\n"

@@ -151,6 +151,10 @@ PU1_API pu1Result pu1GetNumDroppedRecords(size_t *count);
 /* Reads the clock of the records.  Units: ns. */
 PU1_API pu1Result pu1GetTimestamp(uint64_t *now_ns);
 
+/* Returns how far the times of records may be from the clock that pu1GetTimestamp reads, if the vendor converts them to
+ * it.  Not in the proposal; without it a host takes them to be times of that clock.  Units: ns. */
+PU1_API pu1Result pu1GetClockError(uint64_t *error_ns);
+
 /* Ownership: static. */
 PU1_API const char *pu1GetResultString(pu1Result result);
 

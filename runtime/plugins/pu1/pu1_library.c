@@ -158,6 +158,7 @@ static const struct {
 	{ "pu1GetNextRecord", offsetof(struct pu1_calls, next_record), false },
 	{ "pu1GetNumDroppedRecords", offsetof(struct pu1_calls, dropped_count), true },
 	{ "pu1GetTimestamp", offsetof(struct pu1_calls, timestamp), true },
+	{ "pu1GetClockError", offsetof(struct pu1_calls, clock_error), true },
 	{ "pu1GetResultString", offsetof(struct pu1_calls, result_text), true },
 };
 #define SYMBOLS_COUNT (sizeof(symbols) / sizeof(symbols[0]))
@@ -192,8 +193,8 @@ static epp_status *use_steps(void *handle, struct pu1_calls *calls)
 	if (rejected) {
 		/* Its text may be long: where a vendor's library was searched, for example. */
 		const char *meaning = calls->result_text ? calls->result_text((pu1Result)rejected) : NULL;
-		return epp_status_create(EPP_PLUGIN, "kineto_register_privateuse1_plugin: it returned %d%s%.1000s", rejected,
-		                         meaning ? ": " : "", meaning ? meaning : "");
+		return epp_status_create(EPP_PLUGIN, "kineto_register_privateuse1_plugin: it returned %d%s%.1000s",
+		                         rejected, meaning ? ": " : "", meaning ? meaning : "");
 	}
 	return NULL;
 }

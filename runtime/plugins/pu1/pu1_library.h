@@ -41,6 +41,7 @@ struct pu1_calls {
 	/* Optional. */
 	pu1Result (*dropped_count)(size_t *count);
 	pu1Result (*timestamp)(uint64_t *now_ns);
+	pu1Result (*clock_error)(uint64_t *error_ns);
 	const char *(*result_text)(pu1Result result);
 };
 

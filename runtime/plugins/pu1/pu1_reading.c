@@ -19,6 +19,7 @@
 #define LINKS_BITS 16 /* of rows */
 #define LINKS_ROW 4u
 #define CLOCK_TRIES 3
+#define NS_PER_SECOND UINT64_C(1000000000)
 
 struct link {
 	uint64_t correlation_id; /* 0: none */
@@ -47,6 +48,17 @@ struct pu1_reading *pu1_reading_create(void)
 	return calloc(1, sizeof(struct pu1_reading));
 }
 
+/* The error of the records' own clock, if the library gives one; a second at most. */
+static uint64_t clock_error_ticks(const struct pu1_library *library)
+{
+	uint64_t error_ns = 0;
+	if (!library->calls.clock_error || library->calls.clock_error(&error_ns) != PU1_SUCCESS)
+		return 0;
+	if (error_ns > NS_PER_SECOND)
+		error_ns = NS_PER_SECOND;
+	return error_ns * (clock_ticks_per_second() / 1000) / (NS_PER_SECOND / 1000);
+}
+
 void pu1_read_clock(struct pu1_library *library, struct pu1_profiler *only)
 {
 	EpprofClockPair pair = { .clock = PU1_CLOCK, .half_width_ticks = UINT64_MAX };
@@ -65,6 +77,7 @@ void pu1_read_clock(struct pu1_library *library, struct pu1_profiler *only)
 	}
 	if (pair.half_width_ticks == UINT64_MAX)
 		return;
+	pair.half_width_ticks += clock_error_ticks(library);
 	struct pu1_profiler *profiler;
 	LIST_FOREACH(profiler, &library->profilers, link) {
 		if (only ? profiler == only : pu1_is_on(profiler))
