@@ -217,7 +217,7 @@ START_TEST(kernels_of_graphs_have_their_node)
 		epp_trace_arg arg;
 		while (strcmp(event->name, "captured") == 0 && epp_event_args(timeline, event, &cursor, &arg))
 			found |= strcmp(arg.key, "metadata") == 0 &&
-			         memmem(arg.value.text, arg.text_bytes, "\"graph\": 3, \"graph_node\": 5}", 29);
+			         memmem(arg.value.text, arg.text_bytes, "\"graph\": 3, \"graph_node\": 5}", 28);
 	}
 	check_ok(epp_timeline_status(timeline));
 	epp_timeline_destroy(timeline);
