@@ -90,7 +90,7 @@ START_TEST(a_library_may_reject_being_used)
 	struct pu1_script *script = script_of(PU1_PLUGIN("scripted_pu1"));
 	script->rejects = -3;
 	check_refused(PU1_PLUGIN("scripted_pu1"), EPP_PLUGIN,
-	              "scripted_pu1.so: kineto_register_privateuse1_plugin: it returned -3");
+	              "scripted_pu1.so: kineto_register_privateuse1_plugin: it returned -3: scripted");
 	ck_assert_uint_eq(script->set_callbacks_count, 0);
 	script->rejects = 0;
 	struct pu1_test test = pu1_load(PU1_PLUGIN("scripted_pu1"));
