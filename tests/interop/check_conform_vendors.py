@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """epprof conform with plugins of vendors, as their packages have them, on a machine that need not have their devices.
 
-docs/conform.md lists what the plugins do."""
+docs/plugins.md lists what the plugins do."""
 import json
 import subprocess
 import sys

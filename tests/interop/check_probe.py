@@ -57,5 +57,16 @@ class WebGpu(unittest.TestCase):
         self.assertIn("it does not support the offered device (CPU)", facts["problem"]["problem"])
 
 
+class Table(unittest.TestCase):
+    def test_the_versions_are_those_of_the_document(self):
+        """docs/plugins.md has the results of the versions that are tried here."""
+        table = (interop.ROOT / "docs/plugins.md").read_text(encoding="utf-8")
+        for framework in (interop.VENDORS, interop.PJRT_VENDORS):
+            for requirement in framework.requirements(framework.all_versions[0]):
+                name, _, version = requirement.partition("==")
+                if version:
+                    self.assertIn(f"| {name} {version} |", table)
+
+
 if __name__ == "__main__":
     interop.main()
