@@ -108,12 +108,18 @@ static int finish(const struct record_options *options, const char *folder, char
 	cli_catch_signals();
 	record_print_notes(folder);
 	int code = record_join_traces(folder, output, options->force, &count);
-	bool is_early = (options->from_ns && record_now_ns() < options->from_ns) ||
-	                (options->start_paused && code == CLI_OK && !has_run(output, count));
+	bool is_empty = code == CLI_OK && !has_run(output, count);
+	bool is_early = (options->from_ns && record_now_ns() < options->from_ns) || (options->start_paused && is_empty);
 	if (is_early && !cli_quiet)
 		fprintf(stderr, "epprof: %s ended before the recording began\n", options->program[0]);
-	if (code == CLI_OK && count)
-		return print_results(options, output);
+	if (count && is_empty && !is_early) {
+		fprintf(stderr, "epprof: %s: the recording could not begin\n", options->program[0]);
+		code = CLI_FAILURE;
+	}
+	if (count) {
+		int printed = print_results(options, output);
+		return code ? code : printed;
+	}
 	if (code == CLI_OK && !cli_quiet && !is_early)
 		fprintf(stderr,
 		        "epprof: no trace: %s used none of these%s: libepprof; ONNX Runtime; "
@@ -148,6 +154,8 @@ static int record(struct record_options *options, char *output)
 		if (watch && watch->any_failed && !finish_code)
 			finish_code = CLI_FAILURE;
 		code = code ? code : finish_code;
+	} else if (folder) {
+		rmdir(folder);
 	}
 	free(folder);
 	return code;

@@ -80,7 +80,7 @@ int record_is_trace(const struct dirent *entry);
 void record_print_notes(const char *folder);
 /* Makes the output from the traces in the folder and removes the folder.  What cannot be read, or is still written by
  * another process, stays in the folder, with a message.  `*count` is set to the number of traces in the output.
- * Returns an enum cli_exit. */
+ * Returns an enum cli_exit: CLI_FAILURE also if there is an output, but a trace could not be read. */
 int record_join_traces(const char *folder, const char *output, bool overwrite, size_t *count);
 
 #endif

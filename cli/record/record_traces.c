@@ -16,7 +16,8 @@ struct traces {
 	char **paths;
 	epp_trace **open;
 	size_t count;
-	size_t left_count; /* files that stay in the folder: they cannot be read, or are still being written */
+	size_t unread_count;  /* files that cannot be read */
+	size_t written_count; /* that are still being written */
 };
 
 epp_status *record_make_folder(const char *output, char **folder)
@@ -87,7 +88,7 @@ static size_t import_profiles(const char *folder)
 	return left_count;
 }
 
-/* Opens the traces that are not being written; returns an enum cli_exit. */
+/* Opens the traces that are not being written and can be read; returns an enum cli_exit. */
 static int open_traces(struct traces *traces, const char *folder)
 {
 	struct dirent **entries = NULL;
@@ -113,7 +114,8 @@ static int open_traces(struct traces *traces, const char *folder)
 		}
 		if (trace)
 			fprintf(stderr, "epprof: %s: process %u is still running\n", path, epp_trace_get_info(trace)->pid);
-		traces->left_count++;
+		traces->written_count += trace != NULL;
+		traces->unread_count += trace == NULL;
 		epp_trace_close(trace);
 		free(path);
 	}
@@ -200,9 +202,9 @@ static void remove_folder(const char *folder)
 
 int record_join_traces(const char *folder, const char *output, bool overwrite, size_t *count)
 {
-	struct traces traces = { .left_count = import_profiles(folder) };
+	struct traces traces = { .unread_count = import_profiles(folder) };
 	int code = open_traces(&traces, folder);
-	bool is_kept = code != CLI_OK || traces.left_count;
+	bool is_kept = code != CLI_OK || traces.unread_count || traces.written_count;
 
 	*count = 0;
 	if (code == CLI_OK && traces.count) {
@@ -219,5 +221,5 @@ int record_join_traces(const char *folder, const char *output, bool overwrite, s
 		fprintf(stderr, "epprof: traces are left in %s; 'epprof merge' makes one of them\n", folder);
 	else
 		remove_folder(folder);
-	return code;
+	return code == CLI_OK && traces.unread_count ? CLI_FAILURE : code;
 }

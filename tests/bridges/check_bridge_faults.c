@@ -15,6 +15,7 @@
 #include "epprof/abi/pjrt.h"
 #include "epprof/abi/pu1.h"
 #include "epprof/abi/tf.h"
+#include "epprof/epprof.h"
 #include "epprof/plugin.h"
 #include "epprof/trace_reader.h"
 #include "ort_abi/ort_event.h"
@@ -357,17 +358,29 @@ static int be_ort(void)
 	return 0;
 }
 
+/* A program of its own, for `epprof record`: it records into its default session, and makes a session of ONNX Runtime,
+ * which is preload_ort. */
+static int be_program(void)
+{
+	unsigned (*use)(void) = NULL;
+
+	for (unsigned i = 0; i < NODES; i++)
+		epp_event_end(NULL, epp_event_begin(NULL, EPP_NODE, epp_name_intern("node")), NULL, 0);
+	if (dlopen(CHECK_BUILD "/tests/plugins/preload_ort.so", RTLD_NOW | RTLD_GLOBAL))
+		*(void **)&use = symbol(dlopen(CHECK_BUILD "/tests/plugins/preload_user.so", RTLD_NOW),
+		                        "collectors_of_a_session");
+	return use ? (int)(use() & 0) : 0;
+}
+
 static const struct host {
 	const char *name;
 	int (*be)(void);
 	bool has_trace;
 } hosts[] = {
-	{ "tensorflow", be_tensorflow, true },
-	{ "jax", be_jax, true },
-	{ "onnxruntime", be_ort, true },
-	{ "jax without a trace", be_jax, false },
+	{ "tensorflow", be_tensorflow, true },    { "jax", be_jax, true },          { "onnxruntime", be_ort, true },
+	{ "jax without a trace", be_jax, false }, { "program", be_program, false },
 };
-#define HOSTS_COUNT (sizeof hosts / sizeof *hosts)
+#define HOSTS_COUNT (sizeof hosts / sizeof *hosts - 1) /* without the program */
 
 /* ---- one run ---- */
 
@@ -493,6 +506,82 @@ START_TEST(faults_in_a_bridge)
 }
 END_TEST
 
+static bool has_message_of_command(void)
+{
+	char text[8192] = "";
+	FILE *file = fopen("stderr", "r");
+
+	MUST(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	return strstr(text, "epprof: ") != NULL;
+}
+
+/* Of `epprof record`.  Traces that cannot be read stay in a folder.  Returns what is wrong, or NULL. */
+static const char *judge_record(int code)
+{
+	uint64_t emitted = 0, lost;
+	bool has_trace;
+
+	if (code < 0)
+		return "crashed, or hung";
+	/* The stand-in for ONNX Runtime had no memory. */
+	if (code == 128 + SIGABRT)
+		return NULL;
+	const char *wrong = judge_files(&has_trace);
+	bool has_message = has_message_of_command();
+	if (wrong)
+		return code && has_message ? NULL : wrong;
+	if (has_trace)
+		wrong = judge_trace(&emitted, &lost);
+	if (wrong || has_message)
+		return wrong;
+	return code || emitted < NODES ? "no message" : NULL;
+}
+
+static int run_record(uint64_t first, uint64_t last, bool observe)
+{
+	static char self[512];
+	char *argv[] = { (char *)CHECK_BUILD "/epprof",
+		         (char *)"record",
+		         (char *)"-o",
+		         (char *)"out/x.epp",
+		         (char *)"--",
+		         self,
+		         NULL };
+
+	MUST(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+	make_folders();
+	setenv(HOST, "program", 1);
+	failing->observe = observe;
+	return failing_run(argv, first, last);
+}
+
+START_TEST(faults_in_a_recorded_program)
+{
+	unsigned failures = 0, runs = 0;
+
+	failing_library = libraries[_i];
+	ck_assert_int_eq(run_record(0, 0, true), 0);
+	uint64_t count = failing->count;
+	const char *wrong = judge_record(0);
+	ck_assert_msg(!wrong && !has_message_of_command(), "without faults: %s", wrong ? wrong : "a message");
+	bool *chosen = failing_choose(4);
+	for (uint64_t i = 1; i <= count; i++) {
+		for (int all_after = 0; chosen[i] && all_after < 2; all_after++, runs++) {
+			int code = run_record(i, all_after ? UINT64_MAX : i, false);
+			wrong = judge_record(code);
+			if (wrong && failures++ < 10)
+				printf("%s (%d): FAILING %llu%s\n", wrong, code, (unsigned long long)i,
+				       all_after ? " and all after" : "");
+		}
+	}
+	free(chosen);
+	printf("record: %u runs of %llu calls\n", runs, (unsigned long long)count);
+	ck_assert_msg(!failures, "%u failures of %u runs", failures, runs);
+}
+END_TEST
+
 static void set_up(void)
 {
 	ck_assert_int_eq(chdir(check_directory_path), 0);
@@ -511,6 +600,7 @@ static Suite *bridge_faults_suite(void)
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_loop_test(tcase, faults_in_a_bridge, 0, 2 * HOSTS_COUNT);
+	tcase_add_loop_test(tcase, faults_in_a_recorded_program, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
@@ -519,14 +609,15 @@ int main(void)
 {
 	const char *wanted = getenv(HOST);
 
-	for (size_t i = 0; wanted && i < HOSTS_COUNT; i++) {
+	for (size_t i = 0; wanted && i <= HOSTS_COUNT; i++) {
 		if (strcmp(hosts[i].name, wanted) != 0)
 			continue;
 		/* Not before: the program itself has a session, too. */
 		if (hosts[i].has_trace && setenv("EPPROF_OUTPUT", "out/x.epp", 1) != 0)
 			report("setenv", "no memory");
 		int code = hosts[i].be();
-		printf("%u %u\n", recorded_count, profile_count);
+		if (hosts[i].be != be_program)
+			printf("%u %u\n", recorded_count, profile_count);
 		return code;
 	}
 	return check_main(bridge_faults_suite);
