@@ -175,11 +175,11 @@ static bool parse_items(struct parser *parser, struct json *json, const char *st
 		*item = (struct json){ .kind = JSON_NULL };
 		skip_space(parser);
 		if (json->kind == JSON_OBJECT) {
-			size_t bytes;
-			if (!parse_string(parser, &item->key, &bytes))
+			if (!parse_string(parser, &item->key, &item->key_bytes))
 				return false;
 			for (size_t i = 0; i + 1 < json->count; i++) {
-				if (strcmp(json->items[i].key, item->key) == 0)
+				if (json->items[i].key_bytes == item->key_bytes &&
+				    memcmp(json->items[i].key, item->key, item->key_bytes) == 0)
 					return false;
 			}
 			skip_space(parser);

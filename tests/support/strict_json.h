@@ -13,7 +13,8 @@ struct json {
 	enum json_kind kind;
 	char *text; /* a string, unescaped; a number in its original text */
 	size_t text_bytes;
-	char *key;          /* of a member */
+	char *key; /* of a member */
+	size_t key_bytes;
 	struct json *items; /* elements of an array, members of an object */
 	size_t count;
 	size_t offset; /* the offset of its first byte */
