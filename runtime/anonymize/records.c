@@ -23,6 +23,8 @@
 #define NUMBER_SLOTS 3u
 /* A clock of a device may count from any date: what is left of it is less than this. */
 #define BASE_SECONDS 60u
+/* The bits of a double. */
+#define NOT_A_NUMBER UINT64_C(0x7ff8000000000000)
 
 _Static_assert(CODEC_BOUND(BLOCK_BYTES) + 10 * EPF_OPEN_MAX <= TRACE_WRITER_PAYLOAD_MAX, "an encoded block fits");
 _Static_assert(EPF_RECORD_BYTES * 2 + SLOTS_MAX * 16 <= BLOCK_BYTES, "a record and a switch fit");
@@ -589,6 +591,9 @@ static epp_status *take_record(struct anonymize *a, const struct codec_record *f
 	record.name = name;
 	if (from->args_count)
 		EPP_TRY(take_args(a, from, &slots));
+	/* Its value was no number, which is left out; a counter without a value would not be valid. */
+	if (kind == EPF_COUNTER && !slots)
+		put_number(a, name, EPP_ARG_F64, NOT_A_NUMBER, &slots);
 	record.arg_slots = (uint16_t)slots;
 	EPP_TRY(place(a, kind, &record));
 	/* Theirs are a track, and the half width of a pair. */

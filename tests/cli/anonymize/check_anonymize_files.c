@@ -422,6 +422,34 @@ START_TEST(a_note_without_a_label)
 }
 END_TEST
 
+/* Not by epprof; a file may have anything. */
+START_TEST(a_counter_whose_value_is_a_text)
+{
+	static const char *const gone[] = { "secret", NULL };
+	const char *before = check_path("before.epp"), *after = check_path("after.epp");
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "main", 1);
+	epp_name name = builder_name(b, "queue depth");
+	const epp_arg arg = { .key = name, .type = EPP_ARG_TEXT, .value.text = "a secret", .text_bytes = 8 };
+	/* The id of an event that has no other record. */
+	const struct epf_record record = { .start_ticks = BUILDER_START + 10,
+		                           .id = builder_begin(b, thread, BUILDER_START, EPP_NODE, name),
+		                           .name = name,
+		                           .bits = EPF_BITS(EPP_NODE, EPF_COUNTER, 0, 0) };
+
+	builder_forget(b, thread, record.id);
+	builder_record(b, thread, &record, &arg, 1);
+	builder_write(b, EPF_FINISHED, before);
+	builder_destroy(b);
+	ANONYMIZE(before, after);
+	struct command run = command_run(NULL, "validate", after, NULL);
+	ck_assert_msg(run.code == 0, "%s", run.out);
+	command_free(&run);
+	has_none(after, gone);
+	remove_files();
+}
+END_TEST
+
 static Suite *anonymize_files_suite(void)
 {
 	Suite *suite = suite_create("anonymize_files");
@@ -442,6 +470,7 @@ static Suite *anonymize_files_suite(void)
 	tcase_add_test(tests, ids_count_from_the_first_one);
 	tcase_add_test(tests, equal_numbers_under_other_keys);
 	tcase_add_test(tests, a_note_without_a_label);
+	tcase_add_test(tests, a_counter_whose_value_is_a_text);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
