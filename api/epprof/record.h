@@ -167,7 +167,12 @@ EPP_EXPORT void epp_async_end(epp_session *session, uint64_t id, const epp_arg *
  *   ...
  *   epp_event_end(NULL, id, NULL, 0);
  *   ...
- *   epp_async_end(NULL, context, NULL, 0); */
+ *   epp_async_end(NULL, context, NULL, 0);
+ *
+ *   uint64_t part = epp_event_begin(NULL, EPP_NODE, name);      work of an event on another thread
+ *   epp_context_inherit(NULL, id);
+ *   ...
+ *   epp_event_end(NULL, part, NULL, 0); */
 
 /* Gives the innermost open event of the calling thread to the request of a traceparent.  `tracestate` may be NULL; one
  * of more than 512 bytes is left out.  Costs one record; a second call adds a second request to the event.
@@ -191,6 +196,14 @@ EPP_EXPORT epp_status *epp_context_begin(epp_session *session, const char *trace
  * Thread: [event-thread].  Ownership: `contexts` is borrowed for the call. */
 EPP_EXPORT epp_status *epp_context_attach(epp_session *session, const uint64_t *contexts, size_t contexts_count)
     EPP_MUST_CHECK;
+
+/* Gives the innermost open event of the calling thread the requests of the event `id`, which is open, most often on
+ * another thread: for a thread that does a part of that event's work.  0 does nothing.  Costs one record of 48 bytes, and
+ * nothing as long as the process has had no request.  Call it right after the event's begin: events inside that begin
+ * earlier, and device events that these launch, may be left without the requests.
+ * Errors: EPP_WRONG_STATE as epp_context_set.
+ * Thread: [event-thread]. */
+EPP_EXPORT epp_status *epp_context_inherit(epp_session *session, uint64_t id) EPP_MUST_CHECK;
 
 /* ---- the host's clock ---- */
 

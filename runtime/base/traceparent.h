@@ -56,12 +56,14 @@ static inline const char *traceparent_fault(const char *text, size_t bytes)
 }
 
 /* The names under which libepprof records requests, and by which the reader finds them: instants with these args.
- * REQUEST_SET: an event belongs to requests: args event, then any number of contexts and traceparents.
+ * REQUEST_SET: an event belongs to requests: args event, then any number of contexts and traceparents; or args event
+ * and of.
  * REQUEST_BEGIN: defines a request: args context, traceparent, and perhaps tracestate. */
 #define REQUEST_SET "epprof.context"
 #define REQUEST_BEGIN "epprof.request"
 #define REQUEST_EVENT "request"       /* the name of a request's asynchronous event */
 #define REQUEST_KEY_EVENT "event"     /* u64: the id of the event; without it, the instant's parent */
+#define REQUEST_KEY_OF "of"           /* u64: the id of the event whose requests it has */
 #define REQUEST_KEY_CONTEXT "context" /* u64: the id of a request's asynchronous event */
 #define REQUEST_KEY_PARENT "traceparent"
 #define REQUEST_KEY_STATE "tracestate" /* of the traceparent before it */

@@ -26,6 +26,13 @@ uint32_t requests_of_id(const struct requests *requests, const struct open_grant
 	return found ? found->grant + 1 : 0;
 }
 
+uint64_t requests_source_of(const struct requests *requests, uint32_t source, uint64_t id)
+{
+	const struct granted_event *found = granted_find(&requests->lasting, source, id);
+
+	return found ? found->u.of : 0;
+}
+
 epp_status *requests_of(const struct requests *requests, struct open_grants *open, epp_event *event)
 {
 	uint32_t source = event->track->source;
@@ -87,6 +94,7 @@ bool requests_fill(const struct requests *requests, uint32_t number, epp_request
 struct pass {
 	struct requests *requests;
 	const struct epp_timeline *timeline;
+	const struct open_grants *open;
 	uint32_t *set; /* numbers of the requests of one instant */
 	size_t set_count, set_room;
 	char *text; /* a traceparent and its tracestate, with NULs */
@@ -244,13 +252,24 @@ static epp_status *settle_grants(struct requests *requests)
 	return NULL;
 }
 
+/* The event `id` has the grant of another one, unless it has one of its own. */
+static epp_status *inherit(struct pass *pass, uint32_t source, uint64_t id, uint64_t of)
+{
+	const struct granted_event *found = find(pass->requests, pass->open, source, of);
+
+	if (!found || find(pass->requests, pass->open, source, id))
+		return NULL;
+	return granted_put(&pass->requests->lasting,
+	                   &(struct granted_event){ .id = id, .source = source, .grant = found->grant, .u.of = of });
+}
+
 /* An event is given to requests. */
 static epp_status *read_set(struct pass *pass, const epp_event *event)
 {
 	struct requests *requests = pass->requests;
 	uint32_t source = event->track->source, number;
 	size_t cursor = 0;
-	uint64_t id = event->parent;
+	uint64_t id = event->parent, of = 0;
 	epp_trace_arg arg;
 
 	pass->set_count = 0;
@@ -259,6 +278,8 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 		pass->text_bytes = 0;
 		if (is_key(&arg, REQUEST_KEY_EVENT, EPP_ARG_U64))
 			id = arg.value.u64;
+		if (is_key(&arg, REQUEST_KEY_OF, EPP_ARG_U64))
+			of = arg.value.u64;
 		if (is_key(&arg, REQUEST_KEY_CONTEXT, EPP_ARG_U64))
 			begun = granted_find(&requests->begun, source, arg.value.u64);
 		else if (is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT))
@@ -278,7 +299,9 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 		request->first_ns = event->start_ns < request->first_ns ? event->start_ns : request->first_ns;
 		request->events_count++;
 	}
-	return pass->set_count ? add_grant(pass, source, id) : NULL;
+	if (pass->set_count)
+		return add_grant(pass, source, id);
+	return of ? inherit(pass, source, id, of) : NULL;
 }
 
 /* A request begins: the first arg is the id of its event. */
@@ -311,6 +334,7 @@ static epp_status *read_events(struct pass *pass, struct epp_timeline *timeline,
 	epp_event event;
 
 	pass->timeline = timeline;
+	pass->open = open;
 	while (timeline_next(timeline, &event)) {
 		EPP_TRY(requests_of(requests, open, &event));
 		if (event.kind == EPP_EVENT_INSTANT && is_named(&event, REQUEST_SET))

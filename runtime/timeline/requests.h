@@ -4,7 +4,7 @@
  * event has the requests of its parent.  A device event may come before its parent
  * in the order of starts, and a time range may begin after the instants, so all events are read once in advance:
  * this collects the requests, the events that were given to them (grants), and the grant of each event that others
- * refer to by id.  Afterwards each timeline needs, in addition, only the grants of the host events that are open. */
+ * refer to by id.  An event on another thread may also have the requests of a given event.  Afterwards each timeline needs, in addition, only the grants of the host events that are open. */
 #ifndef EPPROF_RUNTIME_TIMELINE_REQUESTS_H
 #define EPPROF_RUNTIME_TIMELINE_REQUESTS_H
 
@@ -55,6 +55,9 @@ epp_status *requests_of(const struct requests *requests, struct open_grants *ope
 /* Returns the number of the grant of an event that has begun, plus 1; 0: none, or the event has ended and no other event
  * refers to it. */
 uint32_t requests_of_id(const struct requests *requests, const struct open_grants *open, uint32_t source, uint64_t id);
+
+/* Returns the event on another thread from which an event without a parent has its requests; 0: none. */
+uint64_t requests_source_of(const struct requests *requests, uint32_t source, uint64_t id);
 
 /* The numbers of the requests of an event; none if event->requests is 0. */
 const uint32_t *requests_numbers(const struct requests *requests, const epp_event *event, size_t *count);

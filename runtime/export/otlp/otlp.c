@@ -105,13 +105,12 @@ static void set_span(const struct export_run *run, const epp_event *event, struc
 	put_span_id(otlp, span->span_id, source, event->id);
 	span->parent_id[0] = 0;
 	span->state = span->is_batch || !(event->flags & EPP_FLAG_OWN_REQUEST) ? "" : span->first.tracestate;
-	uint32_t around = event->parent
-	                      ? requests_of_id(run->timeline->requests, &run->timeline->open_grants, source, event->parent)
-	                      : 0;
+	uint64_t outer = event->parent ? event->parent : requests_source_of(run->timeline->requests, source, event->id);
+	uint32_t around = outer ? requests_of_id(run->timeline->requests, &run->timeline->open_grants, source, outer) : 0;
 	if (around && around != event->requests)
 		set_trace(run, around, &parent);
 	if (around && (around == event->requests || strcmp(parent.trace_id, span->trace_id) == 0))
-		put_span_id(otlp, span->parent_id, source, event->parent);
+		put_span_id(otlp, span->parent_id, source, outer);
 	else if (event->kind == EPP_EVENT_ASYNC)
 		memcpy(span->parent_id, span->first.parent_id, sizeof span->parent_id);
 	else if (!span->is_batch)

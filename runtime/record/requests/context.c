@@ -8,32 +8,33 @@
 #define CONTEXTS_MAX 128u    /* of one record */
 
 struct names {
-	epp_name set, begin, request, event, context, parent, state;
+	epp_name set, begin, request, event, of, context, parent, state;
 };
 
 /* Interned at the first use; the same text gives the same name, so that it does not matter which thread is first. */
+static struct names names;
+
 static struct names names_of_requests(void)
 {
-	static struct names names;
-
 	if (!LOAD_ACQUIRE(&names.state)) {
 		STORE_RELAXED(&names.set, epp_name_intern(REQUEST_SET));
 		STORE_RELAXED(&names.begin, epp_name_intern(REQUEST_BEGIN));
 		STORE_RELAXED(&names.request, epp_name_intern(REQUEST_EVENT));
 		STORE_RELAXED(&names.event, epp_name_intern(REQUEST_KEY_EVENT));
+		STORE_RELAXED(&names.of, epp_name_intern(REQUEST_KEY_OF));
 		STORE_RELAXED(&names.context, epp_name_intern(REQUEST_KEY_CONTEXT));
 		STORE_RELAXED(&names.parent, epp_name_intern(REQUEST_KEY_PARENT));
 		STORE_RELEASE(&names.state, epp_name_intern(REQUEST_KEY_STATE));
 	}
-	return (struct names){ LOAD_RELAXED(&names.set),   LOAD_RELAXED(&names.begin),   LOAD_RELAXED(&names.request),
-		               LOAD_RELAXED(&names.event), LOAD_RELAXED(&names.context), LOAD_RELAXED(&names.parent),
-		               LOAD_RELAXED(&names.state) };
+	return (struct names){ LOAD_RELAXED(&names.set),    LOAD_RELAXED(&names.begin), LOAD_RELAXED(&names.request),
+		               LOAD_RELAXED(&names.event),  LOAD_RELAXED(&names.of),    LOAD_RELAXED(&names.context),
+		               LOAD_RELAXED(&names.parent), LOAD_RELAXED(&names.state) };
 }
 
 /* The event itself may be lost, which gives the instant another parent. */
-static epp_arg event_arg(const struct names *names, uint64_t id)
+static epp_arg event_arg(const struct names *known, uint64_t id)
 {
-	return (epp_arg){ .key = names->event, .type = EPP_ARG_U64, .value.u64 = id };
+	return (epp_arg){ .key = known->event, .type = EPP_ARG_U64, .value.u64 = id };
 }
 
 static epp_status *check(const char *traceparent)
@@ -46,17 +47,17 @@ static epp_status *check(const char *traceparent)
 }
 
 /* Fills in the args of a traceparent; returns their number. */
-static size_t put_parent(const struct names *names, const char *traceparent, const char *tracestate, epp_arg *args)
+static size_t put_parent(const struct names *known, const char *traceparent, const char *tracestate, epp_arg *args)
 {
 	size_t state_bytes = tracestate ? strnlen(tracestate, STATE_BYTES_MAX + 1) : 0;
 
 	args[0] = (epp_arg){
-		.key = names->parent, .type = EPP_ARG_TEXT, .value.text = traceparent, .text_bytes = strlen(traceparent)
+		.key = known->parent, .type = EPP_ARG_TEXT, .value.text = traceparent, .text_bytes = strlen(traceparent)
 	};
 	/* A longer list must be dropped as a whole: a part of it may be no list. */
 	if (!state_bytes || state_bytes > STATE_BYTES_MAX)
 		return 1;
-	args[1] = (epp_arg){ .key = names->state, .type = EPP_ARG_TEXT, .value.text = tracestate, .text_bytes = state_bytes };
+	args[1] = (epp_arg){ .key = known->state, .type = EPP_ARG_TEXT, .value.text = tracestate, .text_bytes = state_bytes };
 	return 2;
 }
 
@@ -94,10 +95,10 @@ epp_status *epp_context_set(epp_session *session, const char *traceparent, const
 		return no_event("epp_context_set");
 	if (!id)
 		return NULL;
-	struct names names = names_of_requests();
-	args[0] = event_arg(&names, id);
-	epp_instant_record(session, EPP_SESSION, names.set, args,
-	                   1 + put_parent(&names, traceparent, tracestate, args + 1));
+	const struct names known = names_of_requests();
+	args[0] = event_arg(&known, id);
+	epp_instant_record(session, EPP_SESSION, known.set, args,
+	                   1 + put_parent(&known, traceparent, tracestate, args + 1));
 	return NULL;
 }
 
@@ -111,13 +112,13 @@ epp_status *epp_context_begin(epp_session *session, const char *traceparent, con
 	EPP_TRY(check(traceparent));
 	if (!EPPROF_ENABLED())
 		return NULL;
-	struct names names = names_of_requests();
-	*context = epp_async_begin(session, EPP_SESSION, names.request);
+	const struct names known = names_of_requests();
+	*context = epp_async_begin(session, EPP_SESSION, known.request);
 	if (!*context)
 		return NULL;
-	args[0] = (epp_arg){ .key = names.context, .type = EPP_ARG_U64, .value.u64 = *context };
-	epp_instant_record(session, EPP_SESSION, names.begin, args,
-	                   1 + put_parent(&names, traceparent, tracestate, args + 1));
+	args[0] = (epp_arg){ .key = known.context, .type = EPP_ARG_U64, .value.u64 = *context };
+	epp_instant_record(session, EPP_SESSION, known.begin, args,
+	                   1 + put_parent(&known, traceparent, tracestate, args + 1));
 	return NULL;
 }
 
@@ -134,18 +135,37 @@ epp_status *epp_context_attach(epp_session *session, const uint64_t *contexts, s
 		return no_event("epp_context_attach");
 	if (!id)
 		return NULL;
-	struct names names = names_of_requests();
-	args[0] = event_arg(&names, id);
+	const struct names known = names_of_requests();
+	args[0] = event_arg(&known, id);
 	for (size_t i = 0; i < contexts_count;) {
 		size_t count = 1;
 		for (; i < contexts_count && count <= CONTEXTS_MAX; i++) {
 			if (contexts[i])
-				args[count++] = (epp_arg){ .key = names.context,
+				args[count++] = (epp_arg){ .key = known.context,
 					                   .type = EPP_ARG_U64,
 					                   .value.u64 = contexts[i] };
 		}
 		if (count > 1)
-			epp_instant_record(session, EPP_SESSION, names.set, args, count);
+			epp_instant_record(session, EPP_SESSION, known.set, args, count);
 	}
+	return NULL;
+}
+
+epp_status *epp_context_inherit(epp_session *session, uint64_t of)
+{
+	epp_arg args[2];
+	uint64_t id;
+
+	/* There is no request before the names of requests are. */
+	if (!of || !EPPROF_ENABLED() || !LOAD_ACQUIRE(&names.state))
+		return NULL;
+	if (!find_event(session, &id))
+		return no_event("epp_context_inherit");
+	if (!id || id == of)
+		return NULL;
+	const struct names known = names_of_requests();
+	args[0] = event_arg(&known, id);
+	args[1] = (epp_arg){ .key = known.of, .type = EPP_ARG_U64, .value.u64 = of };
+	epp_instant_record(session, EPP_SESSION, known.set, args, 2);
 	return NULL;
 }

@@ -50,7 +50,7 @@ static epp_status *granted_sweep(struct granted *granted, int64_t now_ns)
 	hash_index_clear(&granted->index);
 	for (size_t i = 0; i < count; i++) {
 		const struct granted_event event = granted->events[i];
-		if (event.end_ns >= now_ns)
+		if (event.u.end_ns >= now_ns)
 			EPP_TRY(granted_put(granted, &event));
 	}
 	return NULL;
@@ -72,8 +72,8 @@ epp_status *open_grants_add(struct open_grants *open, const epp_event *event, ui
 	const struct granted_event opened = { .id = event->id,
 		                              .source = event->track->source,
 		                              .grant = grant,
-		                              .end_ns = event->flags & EPP_FLAG_OPEN
-		                                            ? INT64_MAX
-		                                            : event->start_ns + event->duration_ns };
+		                              .u.end_ns = event->flags & EPP_FLAG_OPEN
+		                                              ? INT64_MAX
+		                                              : event->start_ns + event->duration_ns };
 	return granted_put(&open->open, &opened);
 }

@@ -11,7 +11,10 @@ struct granted {
 	struct granted_event {
 		uint64_t id;
 		uint32_t source, grant;
-		int64_t end_ns; /* of an open event */
+		union {
+			int64_t end_ns; /* of an open event */
+			uint64_t of; /* of a lasting one: the event that it has its requests from; 0: by itself, or its parent */
+		} u;
 	} * events;
 	size_t count, room;
 	struct hash_index index;

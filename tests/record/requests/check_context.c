@@ -321,6 +321,63 @@ START_TEST(kernels_have_the_requests_of_their_node)
 }
 END_TEST
 
+struct part {
+	epp_session *session;
+	epp_track device;
+	uint64_t of;
+	bool has_requests;
+};
+
+/* A part of an event's work on another thread, with a kernel; then an event that belongs to nothing. */
+static void *do_part(void *argument)
+{
+	const struct part *part = argument;
+	uint64_t id = begin(part->session, "part");
+
+	check_ok(epp_context_inherit(part->session, 0));
+	check_ok(epp_context_inherit(part->session, part->of));
+	uint64_t inner = begin(part->session, "inner");
+	uint64_t now = epp_host_ticks();
+	epp_event_record(part->session, part->device, EPP_KERNEL, epp_name_intern("kernel"), now, now + 1, inner, NULL, 0);
+	end(part->session, inner);
+	end(part->session, id);
+	end(part->session, begin(part->session, "other"));
+	if (part->has_requests)
+		check_fails(EPP_WRONG_STATE, epp_context_inherit(part->session, part->of));
+	return NULL;
+}
+
+/* The part has what the event has itself, or from its parent; of an event without a request it has nothing. */
+START_TEST(a_part_on_another_thread_has_the_requests_of_the_event)
+{
+	epp_session *session = recording_start(NULL);
+	struct part part = { .session = session, .device = device_of(session), .has_requests = _i < 2 };
+	uint64_t step = begin(session, "step");
+
+	if (_i < 2)
+		check_ok(epp_context_set(session, A, NULL));
+	if (_i == 0)
+		check_ok(epp_context_set(session, B, NULL));
+	part.of = _i == 1 ? begin(session, "run") : step;
+	recording_on_thread(do_part, &part);
+	if (_i == 1)
+		end(session, part.of);
+	end(session, step);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	if (_i == 0)
+		EXPECT(trace, { "step", ID_A " " ID_B " own" }, { "part", ID_A " " ID_B }, { "inner", ID_A " " ID_B },
+		       { "kernel", ID_A " " ID_B }, { "other", "" });
+	else if (_i == 1)
+		EXPECT(trace, { "step", ID_A " own" }, { "run", ID_A }, { "part", ID_A }, { "inner", ID_A },
+		       { "kernel", ID_A }, { "other", "" });
+	else
+		EXPECT(trace, { "step", "" }, { "part", "" }, { "inner", "" }, { "kernel", "" }, { "other", "" });
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
 /* More requests than one record holds, in calls that add up. */
 START_TEST(a_large_batch)
 {
@@ -488,6 +545,7 @@ static Suite *context_suite(void)
 	tcase_add_test(tests, an_open_event_has_its_requests);
 	tcase_add_test(tests, a_batch_on_another_thread_belongs_to_all);
 	tcase_add_test(tests, kernels_have_the_requests_of_their_node);
+	tcase_add_loop_test(tests, a_part_on_another_thread_has_the_requests_of_the_event, 0, 3);
 	tcase_add_test(tests, a_large_batch);
 	tcase_add_test(tests, forged_instants_are_ignored);
 	tcase_add_test(tests, many_requests_of_one_event);
