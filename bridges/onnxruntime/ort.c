@@ -12,6 +12,7 @@
 #include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_hosted.h"
+#include "ort_runs.h"
 
 #ifndef EP_NAME
 #define EP_NAME "epprof"
@@ -32,6 +33,7 @@ struct bridge_factory {
 struct bridge_ep {
 	OrtEp ep;
 	struct ort_eps *hosted;
+	struct ort_runs runs;
 	const struct bridge_factory *factory;
 };
 
@@ -127,7 +129,8 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	const struct ort_eps *hosted = ((struct bridge_ep *)ep)->hosted;
 	if (!ort_output_wanted() && !hosted)
 		return NULL;
-	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->factory->logger, hosted);
+	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->factory->logger, hosted,
+	                                 &((struct bridge_ep *)ep)->runs);
 	return *profiler ? NULL : no_memory(host);
 }
 
@@ -135,7 +138,15 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 static OrtStatus *ep_on_run_start(OrtEp *ep, const OrtRunOptions *options)
 {
 	const struct bridge_factory *factory = ((struct bridge_ep *)ep)->factory;
-	ort_collector_run_starts(&factory->host, factory->logger, options);
+	ort_collector_run_starts(&factory->host, factory->logger, options, &((struct bridge_ep *)ep)->runs);
+	return NULL;
+}
+
+/* Called in the run's event, after its last node. */
+static OrtStatus *ep_on_run_end(OrtEp *ep, const OrtRunOptions *options, bool sync_stream)
+{
+	(void)options, (void)sync_stream;
+	ort_collector_run_ends(&((struct bridge_ep *)ep)->runs);
 	return NULL;
 }
 
@@ -206,12 +217,14 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 		return status;
 	}
 	made->factory = factory;
+	ort_runs_init(&made->runs);
 	made->ep.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
 	made->ep.GetName = ep_name;
 	made->ep.GetCapability = ep_claim_nothing;
 	made->ep.Compile = ep_compile;
 	made->ep.ReleaseNodeComputeInfos = ep_release_node_compute_infos;
 	made->ep.OnRunStart = ep_on_run_start;
+	made->ep.OnRunEnd = ep_on_run_end;
 	made->ep.IsConcurrentRunSupported = ep_is_concurrent_run_supported;
 	made->ep.CreateProfiler = ep_create_profiler;
 	*ep = &made->ep;
@@ -222,6 +235,7 @@ static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
 {
 	(void)factory;
 	ort_eps_release(((struct bridge_ep *)ep)->hosted);
+	ort_runs_deinit(&((struct bridge_ep *)ep)->runs);
 	free(ep);
 }
 

@@ -32,13 +32,18 @@ bool ort_output_wanted(void);
 bool ort_host_reads_profile(void);
 
 /* Creates a collector: the profiler of one session of ONNX Runtime, or of one profiled run. It costs nothing until its
- * StartProfiling, which also creates the profilers of `eps` (NULL: none). Host, EPs and logger (NULL: none) outlive it.
+ * StartProfiling, which also creates the profilers of `eps` (NULL: none). Host, EPs, runs and logger (NULL: none) outlive it.
  * Errors: NULL without memory. */
 struct ort_eps;
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps);
+struct ort_runs;
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps,
+                                        struct ort_runs *runs);
 
 /* Called when a run starts, on its thread: gives the run's event to the request whose traceparent is in the config
- * entries of the run. */
-void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options);
+ * entries of the run, and notes its tag. The options exist until the run's event has ended. */
+void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options,
+                              struct ort_runs *runs);
+/* Called when its nodes are over, on the same thread. */
+void ort_collector_run_ends(struct ort_runs *runs);
 
 #endif

@@ -21,6 +21,7 @@
 #include "ort_joined.h"
 #include "ort_missing.h"
 #include "ort_profilers.h"
+#include "ort_runs.h"
 
 #include "epprof/profiler.h"
 
@@ -42,9 +43,11 @@ struct collector {
 	const struct ort_eps *eps;
 	struct ort_profilers *hosted;
 	struct ort_missing missing;
-	uint64_t number;       /* of this profiling run, unique in the process */
-	const void *counter;   /* the thread whose events are counted without atomic additions; NULL: none yet */
-	uint64_t events_count; /* of that thread; others_count: of other threads */
+	const struct ort_runs *runs;
+	uint64_t unclear_count; /* atomic; nodes on other threads that may belong to several runs */
+	uint64_t number;        /* of this profiling run, unique in the process */
+	const void *counter;    /* the thread whose events are counted without atomic additions; NULL: none yet */
+	uint64_t events_count;  /* of that thread; others_count: of other threads */
 	uint64_t others_count;
 	int64_t started_us; /* time of StartProfiling since the start of ONNX Runtime's profile */
 	uint64_t first_id;  /* id of the first event; 0: none yet */
@@ -59,12 +62,16 @@ static LIST_HEAD(, collector) all = LIST_HEAD_INITIALIZER(all);
 struct open_events {
 	struct ort_event_memory *memory;
 	uint32_t depth;
+	bool is_pool; /* of ONNX Runtime: the thread has run nodes that were in no event of a run */
 	struct open_event {
 		uint64_t number; /* of the collector */
 		uint64_t ort_id;
 		uint64_t id;
 		epp_session *session;
+		uint64_t run;      /* the event of the run that it belongs to, if it is a node; 0: none, or settled */
+		const char *tag;   /* of a run; NULL: none */
 		uint32_t profiler; /* number in ort_missing of one that has events of this node; 0: none */
+		bool is_unclear;   /* several runs were active when it began */
 	} events[OPEN_MAX];
 };
 /* initial-exec: access takes one instruction. The library is never unloaded, and the pointer fits into the space that
@@ -111,7 +118,9 @@ static void push(struct open_events *open, const struct collector *collector, ui
 		memmove(&open->events[0], &open->events[1], (OPEN_MAX - 1) * sizeof(open->events[0]));
 		open->depth--;
 	}
-	open->events[open->depth++] = (struct open_event){ collector->number, ort_id, id, collector->session, 0 };
+	open->events[open->depth++] = (struct open_event){
+		.number = collector->number, .ort_id = ort_id, .id = id, .session = collector->session
+	};
 }
 
 static bool is_of(const struct open_event *event, const struct collector *collector, uint64_t ort_id)
@@ -135,6 +144,36 @@ static struct open_event pop(struct open_events *open, const struct collector *c
 			open->events[kept++] = open->events[i];
 	open->depth = kept;
 	return popped;
+}
+
+/* ---- nodes on other threads ---- */
+
+/* Gives the thread's innermost event, a node, the requests of its run. */
+static void inherit(struct open_event *node)
+{
+	epp_status_destroy(epp_context_inherit(node->session, node->run));
+	node->run = 0;
+}
+
+/* An event began that is in no other one: a node on a thread of the pool, or a run, for which OnRunStart follows. The
+ * first node of a thread waits until it is known to be no run. */
+static void begin_outermost(const struct collector *collector, struct open_events *open)
+{
+	struct open_event *event = &open->events[0];
+	event->run = ort_runs_only(collector->runs);
+	event->is_unclear = !event->run && ort_runs_count(collector->runs) > 1;
+	if (event->run && open->is_pool)
+		inherit(event);
+}
+
+/* The outermost event of a thread ends. */
+static void end_outermost(struct collector *collector, struct open_events *open, struct open_event *event)
+{
+	if (event->run)
+		inherit(event);
+	if (event->is_unclear)
+		__atomic_fetch_add(&collector->unclear_count, 1, __ATOMIC_RELAXED);
+	open->is_pool = true;
 }
 
 /* ---- OrtEpProfilerImpl ---- */
@@ -209,7 +248,7 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	pthread_once(&once, make_key);
 	ort_event_args_prepare();
 	collector->counter = NULL;
-	collector->events_count = collector->others_count = 0;
+	collector->events_count = collector->others_count = collector->unclear_count = 0;
 	collector->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
 	collector->first_id = 0;
 	bool reads_profile = ort_output_wanted() && !ort_host_reads_profile();
@@ -230,11 +269,15 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 		epp_session_count_refused(collector->session, 1);
 		return NULL;
 	}
+	if (open->depth && open->events[open->depth - 1].run)
+		inherit(&open->events[open->depth - 1]);
 	uint64_t id = epp_event_begin(collector->session, EPP_NODE, 0), none = 0;
 	bool is_recorded = id > EPP_LEFT_OUT_ID;
 	if (is_recorded && !__atomic_load_n(&collector->first_id, __ATOMIC_RELAXED))
 		__atomic_compare_exchange_n(&collector->first_id, &none, id, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	push(open, collector, ort_id, id);
+	if (is_recorded && open->depth == 1 && ort_runs_count(collector->runs))
+		begin_outermost(collector, open);
 	return is_recorded && collector->hosted ? ort_profilers_start_event(collector->hosted, id, ort_id) : NULL;
 }
 
@@ -266,7 +309,7 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 {
 	struct collector *collector = (struct collector *)impl;
 	struct open_events *open = is_on(collector) ? open_events() : NULL;
-	const struct open_event popped = open ? pop(open, collector, ort_id) : (struct open_event){ 0 };
+	struct open_event popped = open ? pop(open, collector, ort_id) : (struct open_event){ 0 };
 	uint64_t id = popped.id;
 	if (!id)
 		return NULL;
@@ -284,6 +327,10 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 		epp_session_expect_none(collector->session, read.provider);
 	if (read.provider)
 		ort_missing_ran(&collector->missing, read.provider);
+	if (popped.tag)
+		ort_event_args_put_run_tag(&read, popped.tag);
+	if (!open->depth && read.category == EPP_NODE)
+		end_outermost(collector, open, &popped);
 	epp_event_end_named(collector->session, id, read.category, read.name, read.args, read.count);
 	if (!collector->hosted)
 		return status;
@@ -295,7 +342,14 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 
 static void note_what_it_left_out(const struct collector *collector)
 {
-	char note[80];
+	char note[120];
+	uint64_t unclear_count = __atomic_load_n(&collector->unclear_count, __ATOMIC_RELAXED);
+	if (unclear_count && collector->member) {
+		snprintf(note, sizeof(note),
+		         "%llu nodes on other threads while several runs were active: without a request",
+		         (unsigned long long)unclear_count);
+		epp_hosted_profiler_set_note(collector->member, note);
+	}
 	uint64_t count = __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED) +
 	                 __atomic_load_n(&collector->others_count, __ATOMIC_RELAXED);
 	if (count <= ORT_EVENTS_MAX || !collector->member)
@@ -322,7 +376,8 @@ static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingE
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps)
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps,
+                                        struct ort_runs *runs)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 	if (!collector)
@@ -330,6 +385,7 @@ OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLo
 	collector->host = host;
 	collector->logger = logger;
 	collector->eps = eps;
+	collector->runs = runs;
 	ort_missing_init(&collector->missing);
 	collector->holds = 1;
 	collector->impl = (OrtEpProfilerImpl){
@@ -376,14 +432,32 @@ static bool is_profiling(uint64_t number)
 	return found;
 }
 
-void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options)
+/* NULL: there is none. */
+static const char *tag_of(const struct ort_host *host, const OrtRunOptions *options)
+{
+	const char *tag = NULL;
+	OrtStatus *status = host->api->RunOptionsGetRunTag(options, &tag);
+	if (status)
+		host->api->ReleaseStatus(status);
+	return !status && tag && tag[0] ? tag : NULL;
+}
+
+void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options,
+                              struct ort_runs *runs)
 {
 	static bool is_reported;
-	const struct open_events *open = this_thread;
-	if (!open || !open->depth || !host->api->GetRunConfigEntry)
+	struct open_events *open = this_thread;
+	struct open_event *run = open && open->depth ? &open->events[open->depth - 1] : NULL;
+	bool is_recorded = run && run->id > EPP_LEFT_OUT_ID;
+	/* Every run counts, for a node could belong to it. */
+	ort_runs_begin(runs, &this_thread, is_recorded ? run->id : 0);
+	if (!is_recorded)
 		return;
-	const struct open_event *run = &open->events[open->depth - 1];
-	const char *parent = run->id > EPP_LEFT_OUT_ID ? host->api->GetRunConfigEntry(options, "traceparent") : NULL;
+	open->is_pool = false;
+	run->run = 0;
+	run->is_unclear = false;
+	run->tag = tag_of(host, options);
+	const char *parent = host->api->GetRunConfigEntry ? host->api->GetRunConfigEntry(options, "traceparent") : NULL;
 	if (!parent || !is_profiling(run->number))
 		return;
 	epp_status *status = epp_context_set(run->session, parent, host->api->GetRunConfigEntry(options, "tracestate"));
@@ -392,6 +466,11 @@ void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logg
 		ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING, ort_status_of(host, epp_status_prefix(status, "epprof")));
 	else
 		epp_status_destroy(status);
+}
+
+void ort_collector_run_ends(struct ort_runs *runs)
+{
+	ort_runs_end(runs, &this_thread);
 }
 
 /* ---- profilers that join ---- */

@@ -34,7 +34,8 @@ enum {
 	KEY_OF_MEMORY = KEY_OF_NODE + GROUP_KEYS,
 	KEYS = KEY_OF_MEMORY + GROUP_KEYS
 };
-_Static_assert(KEYS == ORT_EVENT_ARGS_MAX, "an event has room for each key");
+_Static_assert(KEYS + 1 == ORT_EVENT_ARGS_MAX, "an event has room for each key and the tag of its run");
+#define RUN_TAG_BYTES_MAX 256u
 
 static const char *const key_texts[KEYS] = {
 	[KEY_START_US] = "ort_ts_us",
@@ -58,7 +59,7 @@ static const char *const key_texts[KEYS] = {
 	"mem_arena_held",
 	"mem_arena_held_delta",
 };
-static epp_name keys[KEYS];
+static epp_name keys[KEYS], run_tag_key;
 
 /* ONNX Runtime's answers for the keys of a group; NULL: the event has no such arg. */
 struct answers {
@@ -91,6 +92,7 @@ static void intern_keys(void)
 {
 	for (size_t i = 0; i < KEYS; i++)
 		keys[i] = epp_name_intern(key_texts[i]);
+	run_tag_key = epp_name_intern("ort_run_tag");
 }
 
 void ort_event_args_prepare(void)
@@ -286,4 +288,16 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	if (!status && host->version >= MEMORY_VERSION)
 		status = ask_group(ep, event, KEY_OF_MEMORY, &memory->in_use, read);
 	return status;
+}
+
+void ort_event_args_put_run_tag(struct ort_event_args *read, const char *tag)
+{
+	size_t at = 0;
+	while (at < read->count && at < KEY_NODE_INDEX && read->args[at].key == keys[at])
+		at++;
+	memmove(&read->args[at + 1], &read->args[at], (read->count - at) * sizeof(*read->args));
+	read->args[at] = (epp_arg){
+		.key = run_tag_key, .type = EPP_ARG_TEXT, .value.text = tag, .text_bytes = strnlen(tag, RUN_TAG_BYTES_MAX)
+	};
+	read->count++;
 }

@@ -4,7 +4,7 @@
 
 #include "ort.h"
 
-#define ORT_EVENT_ARGS_MAX 20u
+#define ORT_EVENT_ARGS_MAX 21u
 
 struct ort_event_args {
 	epp_category category;
@@ -28,5 +28,9 @@ struct ort_event_memory *ort_event_memory_create(void);
  * Ownership: the texts of the args belong to the event. */
 OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
                                int64_t started_us, struct ort_event_memory *memory, struct ort_event_args *read);
+
+/* Adds the tag of a run, of which at most 256 bytes are recorded, as the arg ort_run_tag behind the times.
+ * Ownership: the text is borrowed. */
+void ort_event_args_put_run_tag(struct ort_event_args *read, const char *tag);
 
 #endif

@@ -230,6 +230,49 @@ class Requests(unittest.TestCase):
         (own,) = {row["name"] for row in rows if row["flags"] & 512}
         self.assertEqual(own, "model_run")
 
+    def nodes(self, recorded):
+        """The nodes of a parallel scenario: their trace id, the rows of their input, and whether another thread ran them."""
+        rows = json.loads(epprof("sql", "--format", "json", recorded.trace, """
+            SELECT n.trace_id, a.value AS shape, (SELECT count(*) FROM timeline r WHERE r.name = 'model_run' AND r.track = n.track
+              AND r.start_ns <= n.start_ns AND n.start_ns < r.start_ns + r.duration_ns) AS inside
+            FROM timeline n JOIN args a ON a.event = n.event AND a.key = 'input_type_shape' WHERE n.category = 'Node'"""))
+        nodes = [(row["trace_id"], json.loads(row["shape"])[0]["float"][0], not row["inside"]) for row in rows]
+        self.assertEqual(collections.Counter(rows for _, rows, _ in nodes), {rows: 20 * 81 for rows in (1, 2, 3)})
+        for trace_id, rows, _ in nodes:
+            self.assertIn(trace_id and int(trace_id[:16], 16), (None, rows))
+        return nodes
+
+    def test_nodes_on_other_threads_have_the_request_of_the_only_run(self):
+        recorded = Recorded("parallel_requests")
+        nodes = self.nodes(recorded)
+        self.assertTrue(any(elsewhere for _, _, elsewhere in nodes))
+        self.assertEqual(collections.Counter(trace_id for trace_id, _, _ in nodes),
+                         {f"{rows:016x}{number + 1:016x}": 81 for rows in (1, 2, 3) for number in range(20)})
+        # As spans they are below their run; the tag of the run is an attribute, and not in ONNX Runtime's JSON.
+        path = f"{recorded.trace}.jsonl"
+        epprof("convert", "-t", "otlp", "--force", "-o", path, recorded.trace)
+        with open(path, encoding="utf-8") as file:
+            lists = [json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"] for line in file]
+        spans = {span["spanId"]: span for spans in lists for span in spans}
+        self.assertEqual(len(spans), 3 * 20 * (81 + 2))
+        for span in spans.values():
+            if span["name"] == "model_run":
+                tags = [each["value"] for each in span["attributes"] if each["key"] == "ort_run_tag"]
+                self.assertEqual(tags, [{"stringValue": f'rows "{int(span["traceId"][:16], 16)}"'}])
+            else:
+                around = spans[span["parentSpanId"]]
+                self.assertEqual(around["traceId"], span["traceId"])
+                self.assertIn(around["name"], ("model_run", "ParallelExecutor::Execute", "SequentialExecutor::Execute"))
+        self.assertFalse(any("ort_run_tag" in event["args"] for event in converted(recorded.trace, "ort")))
+
+    def test_nodes_that_may_belong_to_several_runs_have_none(self):
+        """Those that have one have the right one, and the rest is counted."""
+        recorded = Recorded("parallel_requests_of_one")
+        nodes = self.nodes(recorded)
+        without = sum(trace_id is None for trace_id, _, _ in nodes)
+        note = re.search(r"(\d+) nodes on other threads while several runs were active", epprof("info", recorded.trace))
+        self.assertEqual(int(note[1]) if note else 0, without)
+
 
 class WithoutTheKit(unittest.TestCase):
     """Kernels of providers without the kit come from ONNX Runtime's profile: each once, under its node, inside its bound."""

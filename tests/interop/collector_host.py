@@ -25,12 +25,12 @@ def chain(count, op="Neg", names=None):
     return ort.model_of(nodes, {"v0": SHAPE}, {f"v{count}": SHAPE})
 
 
-def wide():
+def wide(rows=SHAPE[0]):
     """Four paths that meet: something to run in parallel."""
     nodes = [helper.make_node("Neg", [f"v{path}_{i}" if i else "v0"], [f"v{path}_{i + 1}"], name=f"n{path}_{i}")
              for path in range(4) for i in range(20)]
     nodes.append(helper.make_node("Sum", [f"v{path}_20" for path in range(4)], ["y"], name="sum"))
-    return ort.model_of(nodes, {"v0": SHAPE}, {"y": SHAPE})
+    return ort.model_of(nodes, {"v0": (rows, 4)}, {"y": (rows, 4)})
 
 
 def branches():
@@ -83,6 +83,28 @@ class Host:
         sessions = [self.session(wide(), execution_mode=onnxruntime.ExecutionMode.ORT_PARALLEL, inter_op_num_threads=3)]
         run_in_threads(sessions, 30)
         return sessions
+
+    def parallel_requests(self, sessions_count=3):
+        """Three threads whose requests have inputs of 1, 2 and 3 rows, on one or three parallel sessions."""
+        sessions = [self.session(wide("rows"), execution_mode=onnxruntime.ExecutionMode.ORT_PARALLEL, inter_op_num_threads=3)
+                    for _ in range(sessions_count)]
+
+        def run(rows):
+            for number in range(20):
+                options = onnxruntime.RunOptions()
+                options.logid = f'rows "{rows}"'
+                options.add_run_config_entry("traceparent", f"00-{rows:016x}{number + 1:016x}-{1:016x}-01")
+                sessions[rows % len(sessions)].run(None, {"v0": numpy.ones((rows, 4), "f4")}, options)
+
+        all_threads = [threading.Thread(target=run, args=(rows,)) for rows in (1, 2, 3)]
+        for thread in all_threads:
+            thread.start()
+        for thread in all_threads:
+            thread.join()
+        return sessions
+
+    def parallel_requests_of_one(self):
+        return self.parallel_requests(1)
 
     def requests(self):
         """Runs with a traceparent on several threads, one run without, and one with a traceparent that is none."""

@@ -52,14 +52,21 @@ static OrtStatus *null_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEvents
 	return NULL;
 }
 
-void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options)
+void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options,
+                              struct ort_runs *runs)
 {
-	(void)host, (void)logger, (void)options;
+	(void)host, (void)logger, (void)options, (void)runs;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps)
+void ort_collector_run_ends(struct ort_runs *runs)
 {
-	(void)logger, (void)eps;
+	(void)runs;
+}
+
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps,
+                                        struct ort_runs *runs)
+{
+	(void)logger, (void)eps, (void)runs;
 	struct null_profiler *made = calloc(1, sizeof(*made));
 	if (!made)
 		return NULL;

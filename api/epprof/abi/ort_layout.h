@@ -74,6 +74,7 @@ EPP_ORT_AT(OrtApi, SessionGetInputTypeInfo, 33);
 EPP_ORT_AT(OrtApi, SessionGetInputName, 36);
 EPP_ORT_AT(OrtApi, SessionGetOutputName, 37);
 EPP_ORT_AT(OrtApi, CreateRunOptions, 39);
+EPP_ORT_AT(OrtApi, RunOptionsGetRunTag, 45);
 EPP_ORT_AT(OrtApi, RunOptionsSetTerminate, 46);
 EPP_ORT_AT(OrtApi, CreateTensorAsOrtValue, 48);
 EPP_ORT_AT(OrtApi, GetTensorMutableData, 51);

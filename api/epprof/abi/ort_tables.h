@@ -176,7 +176,9 @@ struct OrtApi {
 	                                   char **value) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_38[1];
 	OrtStatus *(*CreateRunOptions)(OrtRunOptions **out) EPP_ORT_CHECK;
-	epp_ort_slot unnamed_40[6];
+	epp_ort_slot unnamed_40[5];
+	/* "" without a tag; valid as long as the options, until their tag is set again. */
+	OrtStatus *(*RunOptionsGetRunTag)(const OrtRunOptions *options, const char **run_tag) EPP_ORT_CHECK;
 	OrtStatus *(*RunOptionsSetTerminate)(OrtRunOptions *options) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_47[1];
 	OrtStatus *(*CreateTensorAsOrtValue)(OrtAllocator *allocator, const int64_t *shape, size_t shape_len,

@@ -277,6 +277,9 @@ static struct ort_own ort_own_of(const epp_event *event)
 		own.args_count = 5;
 	else if (event->args_count > 3 && is_number(&args[3], "ort_started_us", &started_us))
 		own.args_count = 4;
+	/* The collector adds it. */
+	if (event->args_count > own.args_count && strcmp(args[own.args_count].key, "ort_run_tag") == 0)
+		own.args_count++;
 	return own;
 }
 
