@@ -65,11 +65,16 @@ static void kit_host_setup(struct kit *kit, uint32_t version)
 	    kit, version, "EpprofApi_HostTicksPerSecond_SinceV1");
 	kit->host_ticks = (EpprofApi_HostTicks_SinceV1_Fn)kit_host_function(kit, version, "EpprofApi_HostTicks_SinceV1");
 	kit->push = (EpprofApi_PushEvents_SinceV1_Fn)kit_host_function(kit, version, "EpprofApi_PushEvents_SinceV1");
+	kit->push_late = (EpprofApi_PushEvents_SinceV1_Fn)kit_host_function(kit, version,
+	                                                                    "EpprofApi_PushLateEvents_SinceV1");
+	kit->grace_ns = (EpprofApi_GraceNs_SinceV1_Fn)kit_host_function(kit, version, "EpprofApi_GraceNs_SinceV1");
 	kit->host_ticks_per_second = 1000000000;
 	if (kit->host_ticks && per_second)
 		kit->host_ticks_per_second = per_second();
 	else
 		kit->push = NULL;
+	if (!kit->push)
+		kit->push_late = NULL;
 	/* A host clock without PushEvents can be used if it counts ns, as the kit's own clock does. */
 	if (!kit->push && (!per_second || kit->host_ticks_per_second != 1000000000)) {
 		kit->host_ticks_per_second = 1000000000;
@@ -89,6 +94,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 	kit->start_ns = now;
 	kit->offset_ns = offset_ns;
 	kit->sums_before = kit->sums_end;
+	kit->late_before = atomic_load_explicit(&kit->late, memory_order_relaxed);
 	if (kit->push) {
 		kit_push_clock_to(kit, NULL);
 		kit_names_push(kit, NULL);
@@ -201,6 +207,15 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 	return status;
 }
 
+/* Waits for work that is not finished, as long as the host permits it. */
+static void kit_await_pending(const struct kit *kit)
+{
+	uint64_t grace_ns = kit->grace_ns ? kit->grace_ns(&kit->profiler->impl) : 0;
+	uint64_t begin_ns = system_clock_ns();
+	while (atomic_load_explicit(&kit->pending, memory_order_acquire) > 0 && system_clock_ns() - begin_ns < grace_ns)
+		system_pause();
+}
+
 static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container) KIT_NOEXCEPT
 {
 	struct kit *kit = kit_of(impl);
@@ -210,6 +225,7 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 		return NULL;
 	if (kit->options.end_profiling)
 		kit->options.end_profiling(kit->options.user);
+	kit_await_pending(kit);
 	if (kit_reads_clock(kit)) {
 		struct clock_pair pair = kit_pair_read(kit);
 		kit_pair_add(kit, &pair);
@@ -364,6 +380,38 @@ OrtStatus *epp_ep_profiler_create(const epp_ep_options *options, epp_ep_profiler
 
 /* ---- for the EP ---- */
 
+/* Submits an event to an epprof host after EndProfiling.  `busy` is held, so no EndProfiling collects meanwhile. */
+static KIT_NOINLINE void kit_emit_late(struct kit *kit, struct kit_thread *thread, const epp_ep_event *event)
+{
+	EpprofBatch batch = KIT_ZERO;
+	EpprofClockPair pair = KIT_ZERO;
+	/* EndProfiling may be waiting for this thread's events of the run. */
+	kit_chunk_push(kit, thread);
+	kit_buffer_add(kit, thread, event);
+	if (!thread->chunk || thread->chunk->events_count == 0)
+		return;
+	/* An event behind the last clock pair needs another one. */
+	uint64_t last = atomic_load_explicit(&kit->pair_device, memory_order_relaxed);
+	if (kit_reads_clock(kit) && kit_clock_since(kit, event->end_ticks, last) > 0) {
+		struct clock_pair read = kit_pair_read(kit);
+		if (read.half_width != UINT64_MAX) {
+			atomic_store_explicit(&kit->pair_device, read.device, memory_order_relaxed);
+			pair.device_ticks = read.device;
+			pair.host_ticks = read.host;
+			pair.half_width_ticks = read.half_width;
+			batch.pairs = &pair;
+			batch.pairs_count = 1;
+		}
+	}
+	batch.struct_size = sizeof(batch);
+	batch.events = kit_chunk_events(thread->chunk);
+	batch.events_count = thread->chunk->events_count;
+	atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&kit->late, batch.events_count, memory_order_relaxed);
+	kit->push_late(&kit->profiler->impl, &batch);
+	kit_chunk_empty(thread);
+}
+
 uint64_t epp_ep_current(epp_ep_profiler *profiler)
 {
 	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
@@ -384,6 +432,13 @@ uint64_t epp_ep_current(epp_ep_profiler *profiler)
 	return token;
 }
 
+void epp_ep_pending_add(epp_ep_profiler *profiler, int64_t count)
+{
+	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
+	if (kit)
+		atomic_fetch_add_explicit(&kit->pending, count, memory_order_release);
+}
+
 void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 {
 	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
@@ -398,7 +453,10 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 		return;
 	}
 	if (!kit_run_is_on(atomic_load(&kit->run))) {
-		kit_count_lost(kit, KIT_OUTSIDE_RUN, 1);
+		if (kit->push_late && event && event->parent)
+			kit_emit_late(kit, thread, event);
+		else
+			kit_count_lost(kit, KIT_OUTSIDE_RUN, 1);
 	} else if (!event) {
 		kit_count_lost(kit, KIT_REFUSED, 1);
 	} else {
@@ -486,6 +544,7 @@ void epp_ep_ledger(const epp_ep_profiler *profiler, EpprofLedger *ledger)
 		return;
 	struct kit_sums sums = kit_sums_read(kit);
 	*ledger = kit_ledger(kit, &sums);
+	ledger->emitted += atomic_load_explicit(&kit->late, memory_order_relaxed) - kit->late_before;
 	for (struct kit_thread *thread = atomic_load(&kit->threads); thread; thread = thread->next)
 		ledger->emitted += atomic_load_explicit(&thread->in_hand, memory_order_relaxed);
 }

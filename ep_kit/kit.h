@@ -124,7 +124,9 @@ struct kit {
 	uint64_t generation;      /* unique in this copy of the kit, never reused */
 	KIT_ATOMIC(uint32_t) run; /* number << 1 | is on */
 	uint32_t clock_unused_bits;
-	EpprofApi_PushEvents_SinceV1_Fn push; /* NULL: the host is ONNX Runtime */
+	EpprofApi_PushEvents_SinceV1_Fn push;      /* NULL: the host is ONNX Runtime */
+	EpprofApi_PushEvents_SinceV1_Fn push_late; /* NULL: late events are counted only */
+	EpprofApi_GraceNs_SinceV1_Fn grace_ns;     /* NULL: EndProfiling waits for no work */
 	EpprofApi_HostTicks_SinceV1_Fn host_ticks;
 	KIT_ATOMIC(struct kit_thread *) threads; /* grows only; freed in Release */
 	KIT_ATOMIC(size_t) threads_count;
@@ -142,6 +144,9 @@ struct kit {
 
 	KIT_ATOMIC(uint64_t) delivered;
 	KIT_ATOMIC(uint64_t) lost[KIT_LOSS_COUNT];
+	KIT_ATOMIC(int64_t) pending; /* pieces of work that were launched and not yet emitted */
+	KIT_ATOMIC(uint64_t) late;   /* events submitted after EndProfiling, which no ledger for the host counts */
+	uint64_t late_before;        /* start of this run's ledger */
 	struct kit_sums sums_before; /* start of this run's ledger */
 	struct kit_sums sums_end;    /* end of the last run's ledger */
 	/* The bytes of chunks and of blocks of tokens, and the number of these blocks: together, so that a block that

@@ -166,8 +166,16 @@ EPP_EP_API OrtStatus *epp_ep_profiler_create(const epp_ep_options *options, epp_
  * Thread: [any-thread]; costs a few ns. */
 EPP_EP_API uint64_t epp_ep_current(epp_ep_profiler *profiler);
 
+/* Adds to the number of pieces of work that were launched and whose events are not yet emitted: n when n are launched, -n
+ * after their events were emitted.  While it is positive, EndProfiling waits for them, after options.end_profiling, up to
+ * the grace time of the host (epp_session_options.grace_ns; ONNX Runtime has none).
+ * Thread: [any-thread]. */
+EPP_EP_API void epp_ep_pending_add(epp_ep_profiler *profiler, int64_t count);
+
 /* Emits a device event.  Never blocks; if there is no room, the event is counted as lost.
- * Outside StartProfiling to EndProfiling it is counted and dropped.
+ * Outside StartProfiling to EndProfiling it is counted and dropped, except in an epprof host after EndProfiling, if it has
+ * a token: then it is added to the run of the token, until the host's session is released or starts another run.  Such a
+ * late event costs a block of the trace, and may wait until the ones before it are written.
  * Thread: [any-thread], EndProfiling may run meanwhile, Release may not.  Ownership: everything is copied. */
 EPP_EP_API void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event);
 

@@ -5,8 +5,9 @@
  * uses these functions if they exist; an EP without the kit may call them itself.  Names follow ONNX Runtime's
  * `<Struct>_<Function>_SinceV<N>`.
  *
- * All functions: Thread: [any-thread], from StartProfiling until EndProfiling returns, on the profiler that the host
- * attached.  They never block and return no errors: events that cannot be kept are counted in the host's ledger.
+ * All functions: Thread: [any-thread], on the profiler that the host attached, from StartProfiling until EndProfiling
+ * returns, EpprofApi_PushLateEvents_SinceV1 until Release.  They return no errors: events that cannot be kept are counted
+ * in the host's ledger.  They never block, except as stated.
  */
 #ifndef EPPROF_EP_PUSH_H
 #define EPPROF_EP_PUSH_H
@@ -177,6 +178,17 @@ typedef struct EpprofBatch {
  * counters, events, then the ledger.
  * Ownership: everything is borrowed for the call. */
 typedef void (*EpprofApi_PushEvents_SinceV1_Fn)(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
+
+/* "EpprofApi_PushLateEvents_SinceV1", an EpprofApi_PushEvents_SinceV1_Fn: pushes events of the last run after the
+ * profiler's EndProfiling has returned.  Until the host's session is released or starts another run they are added to
+ * that run; after that, and after `epprof ctl stop`, they are counted as lost (EPP_LOSS_AFTER_END).  The host counts them,
+ * so they are in none of the profiler's ledgers; `ledger` is ignored.
+ * Costs a block of the trace; may wait until the blocks before it are written.  NULL in older hosts and in the
+ * collector. */
+
+/* "EpprofApi_GraceNs_SinceV1": how long EndProfiling may wait for work that the device has not finished, in ns.  The
+ * time limit of EndProfiling is longer by this time.  NULL in older hosts: 0. */
+typedef uint64_t (*EpprofApi_GraceNs_SinceV1_Fn)(OrtEpProfilerImpl *profiler);
 
 /* "EpprofApi_HostTicks_SinceV1": reads the host's clock, for clock pairs.  [signal-safe] */
 typedef uint64_t (*EpprofApi_HostTicks_SinceV1_Fn)(void);

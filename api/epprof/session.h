@@ -122,6 +122,9 @@ typedef struct epp_session_options {
 	                         for a run.  A run that is recorded has N as its weight (epp_event.weight).  Device events
 	                         with a parent are recorded if it is; those without one are left out if they began while
 	                         runs were.  Not together with a schedule */
+	uint64_t grace_ns; /* how long the end of a run waits for profilers that report unfinished work of their devices
+	                      (epp_ep_pending_add), a day at most; 0: EPPROF_GRACE_MS of the environment, or else it does
+	                      not wait.  It waits no longer than until the work is finished */
 } epp_session_options;
 
 /* Makes an idle session.  The file is created here, and its window mapped and touched, so that start is fast.  A new
@@ -180,7 +183,7 @@ typedef enum epp_loss {
 	EPP_LOSS_FILTER = 7,    /* left out on request: options.include, options.exclude and options.schedule, or
 	                           filters of an export */
 	EPP_LOSS_AFTER_END = 8,   /* an end after the end of the session; a plugin's event that, by its times, began
-	                             after the end */
+	                             after the end; a late event (epp_session_wait) that could not be added */
 	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted: counts the gaps, not the events;
 	                             the trace has an event `epprof.restart_gap` for each gap */
 	EPP_LOSS_PLUGIN = 10,     /* losses that a plugin reports */
@@ -218,8 +221,11 @@ EPP_EXPORT epp_status *epp_session_start(epp_session *session) EPP_MUST_CHECK;
  * Thread: [session-thread]. */
 EPP_EXPORT epp_status *epp_session_end(epp_session *session) EPP_MUST_CHECK;
 
-/* Waits until the ended run is completely written: EndProfiling of all profilers was called, and every region has
- * become a block.
+/* Waits until the ended run is completely written: EndProfiling of all profilers has returned, which includes the wait of
+ * options.grace_ns for unfinished work, and every region has become a block.
+ * Late events of profilers, which are submitted after this (EpprofApi_PushLateEvents_SinceV1; the kit does so for events
+ * with a token), are added to the run until the session is destroyed or the next run starts.  Another call waits until
+ * those that came before it are written.
  * Units: nanoseconds, UINT64_MAX for ever.  Errors: EPP_INVALID_ARGUMENT as epp_session_start; EPP_WRONG_STATE
  * (it still records); EPP_TIMEOUT; else the first error of the run (a failed write, a profiler's status), once.
  * Thread: [session-thread]. */

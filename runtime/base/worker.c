@@ -30,7 +30,7 @@ struct worker {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, worker) workers = LIST_HEAD_INITIALIZER(workers);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint64_t timeout_ms;
+static uint64_t timeout_ms, grace_ms;
 
 /* ---- setup and fork ---- */
 
@@ -56,12 +56,19 @@ static void fork_child(void)
 	}
 }
 
-static void set_up(void)
+/* Returns a variable's number of ms, at most a day; `otherwise` for 0 and for what is no number. */
+static uint64_t read_ms(const char *variable, uint64_t otherwise)
 {
-	const char *text = os_variable("EPPROF_PLUGIN_TIMEOUT_MS");
+	const char *text = os_variable(variable);
 	char *end;
 	unsigned long long ms = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-	timeout_ms = ms && !*end ? ms < TIMEOUT_MAX_MS ? ms : TIMEOUT_MAX_MS : TIMEOUT_DEFAULT_MS;
+	return ms && !*end ? ms < TIMEOUT_MAX_MS ? ms : TIMEOUT_MAX_MS : otherwise;
+}
+
+static void set_up(void)
+{
+	timeout_ms = read_ms("EPPROF_PLUGIN_TIMEOUT_MS", TIMEOUT_DEFAULT_MS);
+	grace_ms = read_ms("EPPROF_GRACE_MS", 0);
 	os_at_fork(fork_prepare, fork_parent, fork_child);
 }
 
@@ -69,6 +76,12 @@ uint64_t worker_timeout_ns(void)
 {
 	pthread_once(&once, set_up);
 	return timeout_ms * 1000000;
+}
+
+uint64_t worker_grace_ns(void)
+{
+	pthread_once(&once, set_up);
+	return grace_ms * 1000000;
 }
 
 struct timespec worker_deadline(void)

@@ -63,6 +63,8 @@ void worker_abandon(struct worker_call *call);
  * sum of times is out of range. */
 #define WORKER_TIMEOUT_MAX_NS (UINT64_C(86400) * 1000000000)
 uint64_t worker_timeout_ns(void);
+/* EPPROF_GRACE_MS, a day at most; 0 by default. */
+uint64_t worker_grace_ns(void);
 struct timespec worker_deadline(void);
 
 /* The status for a result of `step`; NULL for WORKER_DONE. */

@@ -16,7 +16,9 @@
 struct entry {
 	LIST_ENTRY(entry) link;
 	OrtEpProfilerImpl *profiler;
-	profiler_push_fn push; /* NULL: not attached to a session */
+	profiler_push_fn push;      /* NULL: not attached to a session */
+	profiler_push_fn push_late; /* NULL: late events are dropped */
+	uint64_t grace_ns;
 	const void *session;
 	void *user;
 	unsigned inside;       /* pushes that are running */
@@ -115,6 +117,8 @@ bool profiler_registry_attach(OrtEpProfilerImpl *profiler, const void *session, 
 	bool free_to_take = entry && !entry->push && !entry->waiting;
 	if (free_to_take) {
 		entry->push = push;
+		entry->push_late = NULL;
+		entry->grace_ns = 0;
 		entry->session = session;
 		entry->user = user;
 	}
@@ -192,6 +196,38 @@ void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batc
 		return;
 	push(entry->user, batch);
 	come_out(entry);
+}
+
+void profiler_registry_take_late(OrtEpProfilerImpl *profiler, profiler_push_fn push_late, uint64_t grace_ns)
+{
+	pthread_mutex_lock(&lock);
+	struct entry *entry = find(profiler);
+	if (entry) {
+		entry->push_late = push_late;
+		entry->grace_ns = grace_ns;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void profiler_registry_push_late(OrtEpProfilerImpl *profiler, const EpprofBatch *batch)
+{
+	profiler_push_fn push;
+	struct entry *entry = go_in(profiler, &push);
+	if (!entry)
+		return;
+	/* It is set once, before the profiler is started. */
+	if (entry->push_late)
+		entry->push_late(entry->user, batch);
+	come_out(entry);
+}
+
+uint64_t profiler_registry_grace_ns(OrtEpProfilerImpl *profiler)
+{
+	pthread_mutex_lock(&lock);
+	const struct entry *entry = find(profiler);
+	uint64_t grace_ns = entry && entry->push ? entry->grace_ns : 0;
+	pthread_mutex_unlock(&lock);
+	return grace_ns;
 }
 
 bool profiler_registry_own(OrtEpProfilerImpl *profiler, atomic_int *live, struct worker *worker, const char *name)

@@ -28,6 +28,11 @@ const void *profiler_registry_session(const OrtEpProfilerImpl *profiler);
  * called. */
 void *profiler_registry_enter(OrtEpProfilerImpl *profiler);
 void profiler_registry_leave(OrtEpProfilerImpl *profiler);
+/* Sets what an attached profiler's late events are passed to, and how long its EndProfiling may wait for work. */
+void profiler_registry_take_late(OrtEpProfilerImpl *profiler, profiler_push_fn push_late, uint64_t grace_ns);
+/* EpprofApi_PushLateEvents_SinceV1 and EpprofApi_GraceNs_SinceV1; nothing, and 0, without an attached session. */
+void profiler_registry_push_late(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
+uint64_t profiler_registry_grace_ns(OrtEpProfilerImpl *profiler);
 /* EpprofApi_PushEvents_SinceV1: passes the batch to the attached session; does nothing without one. */
 void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch);
 

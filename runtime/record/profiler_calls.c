@@ -290,7 +290,7 @@ void calls_end_profiling(struct session *session)
 {
 	struct profiler_step steps[CALLS_PROFILERS_MAX];
 	struct session_profiler *of[CALLS_PROFILERS_MAX];
-	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + session->grace_ns);
 	/* If one of them hangs, the other half of the time is left for EndProfiling of the others. */
 	wait_for_callbacks(session, session->plugin_timeout_ns / 2);
 	if (session->calls_stay) {

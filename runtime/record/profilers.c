@@ -88,6 +88,7 @@ static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler,
 		}
 		return status;
 	}
+	profiler_registry_take_late(profiler, session_push_late, session->grace_ns);
 	of->profiler = profiler;
 	if (is_new)
 		add_place(session, of);
@@ -111,6 +112,7 @@ epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler,
 	if (!worker)
 		return epp_status_no_memory();
 	pthread_mutex_lock(&session->storage.lock);
+	session_await_late(session);
 	if (session->state != SESSION_IDLE)
 		status = epp_status_create(EPP_WRONG_STATE, "%s: profilers cannot be attached during a run", label);
 	if (!status)

@@ -1,9 +1,12 @@
 /* Start, end and wait of a run, and the release of a session, which ends its run. States:
  *
  *   IDLE -> CHANGING (start) -> RECORDING -end-> ASKING (profilers, on a worker) -> DRAINING (the helper, or end itself)
- *   -> IDLE -> CHANGING (session_stop finishes the file) -> IDLE */
+ *   -> IDLE -> CHANGING (session_stop finishes the file) -> IDLE
+ *
+ * Late events of profilers: IDLE -> LATE -> ASKING -> DRAINING -> IDLE. */
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/gate.h"
@@ -13,6 +16,7 @@
 #include "record/profilers.h"
 #include "record/session.h"
 #include "record/share.h"
+#include "record/submit.h"
 #include "storage/drain.h"
 
 /* Without membarrier, a recorder that may not have seen `closed` yet gets this long to leave. */
@@ -112,7 +116,8 @@ static bool set_state(struct session *session, enum session_state state)
 static epp_status *prepare_start(struct session *session, bool resumes, bool *is_stopped)
 {
 	uint64_t generation = session->generation;
-	while (!session->releasing && (session->state == SESSION_ASKING || session->state == SESSION_DRAINING))
+	while (!session->releasing &&
+	       (session->state == SESSION_ASKING || session->state == SESSION_DRAINING || session->state == SESSION_LATE))
 		pthread_cond_wait(&session->changed, &session->storage.lock);
 	bool exists = session->generation == generation && !session->releasing && !session->release_wanted;
 	bool is_idle = session->state == SESSION_IDLE, may_start = session->is_paused || !resumes;
@@ -196,7 +201,11 @@ epp_status *session_resume(epp_session *handle)
 
 static void stop_submissions(struct session *session)
 {
+	pthread_mutex_lock(&session->storage.lock);
+	while (session->late_pushes)
+		pthread_cond_wait(&session->changed, &session->storage.lock);
 	STORE_RELEASE(&session->pushes, 0);
+	pthread_mutex_unlock(&session->storage.lock);
 	session_close_recorders(session, RECORDER_SUBMISSIONS);
 	pthread_mutex_lock(&session->storage.lock);
 	STORE_RELEASE(&session->state, SESSION_DRAINING);
@@ -226,9 +235,14 @@ static void unlist_recorders(struct session *session)
  * requested meanwhile, which the caller must then carry out. */
 static bool finish_run(struct session *session)
 {
-	drain_finish_run(&session->storage, LOAD_ACQUIRE(&session->profilers_count));
+	uint32_t producers_count = LOAD_ACQUIRE(&session->profilers_count);
+	if (session->is_late)
+		drain_finish_late(&session->storage, producers_count);
+	else
+		drain_finish_run(&session->storage, producers_count);
 	pthread_mutex_lock(&session->storage.lock);
 	unlist_recorders(session);
+	session->is_late = false;
 	STORE_RELEASE(&session->state, SESSION_IDLE);
 	bool release = session->release_wanted;
 	pthread_cond_broadcast(&session->changed);
@@ -311,6 +325,77 @@ static bool end_run(struct session *session)
 	return true;
 }
 
+/* ---- late events ---- */
+
+/* Returns false if the run is over for late events, too. */
+static bool begin_late(struct session *session)
+{
+	pthread_mutex_lock(&session->storage.lock);
+	/* No state that is waited for here waits for a call into a profiler: the kit holds a lock that EndProfiling
+	 * needs. */
+	while (session->state == SESSION_DRAINING || (session->state == SESSION_ASKING && !LOAD_RELAXED(&session->pushes)))
+		pthread_cond_wait(&session->changed, &session->storage.lock);
+	bool begins = session->state == SESSION_IDLE && !session->releasing && !session->is_stopped &&
+	              LOAD_RELAXED(&session->storage.window.live->run);
+	bool is_open = begins || session->state == SESSION_LATE || session->state == SESSION_ASKING;
+	if (begins) {
+		session->is_late = true;
+		drain_begin_late(&session->storage);
+		STORE_RELEASE(&session->state, SESSION_LATE);
+		STORE_RELEASE(&session->pushes, 1);
+	}
+	session->late_pushes += is_open;
+	pthread_mutex_unlock(&session->storage.lock);
+	return is_open;
+}
+
+static void end_late(struct session *session)
+{
+	pthread_mutex_lock(&session->storage.lock);
+	bool is_last = --session->late_pushes == 0 && session->state == SESSION_LATE;
+	if (is_last)
+		STORE_RELEASE(&session->state, SESSION_ASKING);
+	pthread_cond_broadcast(&session->changed);
+	pthread_mutex_unlock(&session->storage.lock);
+	if (!is_last)
+		return;
+	stop_submissions(session);
+	helper_wake();
+}
+
+void session_push_late(void *session_profiler, const EpprofBatch *batch)
+{
+	struct session_profiler *of = session_profiler;
+	struct session *session = of->session;
+	EpprofBatch own = { 0 };
+	/* The host counts late events. */
+	if (batch)
+		memcpy(&own, batch, batch->struct_size < sizeof(own) ? batch->struct_size : sizeof(own));
+	own.ledger = NULL;
+	uint64_t count = own.events ? own.events_count : 0;
+	bool is_open = begin_late(session);
+	pthread_mutex_lock(&session->storage.lock);
+	bool has_ledger = of->submission->has_ledger;
+	pthread_mutex_unlock(&session->storage.lock);
+	/* submission_push counts the events of a profiler without a ledger, and those of one that was given up. */
+	if (!is_open || (has_ledger && !LOAD_RELAXED(&of->is_hung)))
+		ADD_RELAXED(&session->storage.window.producers[of->producer].emitted, count);
+	if (!is_open) {
+		submission_lose(of, EPP_LOSS_AFTER_END, count);
+		return;
+	}
+	submission_push(of, &own);
+	end_late(session);
+}
+
+void session_await_late(struct session *session)
+{
+	while (session->state == SESSION_LATE || (session->state != SESSION_IDLE && session->is_late))
+		pthread_cond_wait(&session->changed, &session->storage.lock);
+}
+
+/* ---- the owner's calls ---- */
+
 static void wait_while_changing(struct session *session)
 {
 	while (session->state == SESSION_CHANGING)
@@ -380,7 +465,7 @@ epp_status *session_stop(epp_session *handle)
 	struct session *session = session_lock((uintptr_t)handle);
 	if (!session)
 		return NULL;
-	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + WRITE_TIMEOUT_NS);
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + session->grace_ns + WRITE_TIMEOUT_NS);
 	session->is_paused = false;
 	session->is_stopped = true;
 	wait_while_changing(session);
@@ -409,7 +494,7 @@ void session_release(struct session *session)
 	session->releasing = true; /* no run starts after the end */
 	pthread_mutex_unlock(&session->storage.lock);
 	epp_status_destroy(epp_session_end(session_handle(session)));
-	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + WRITE_TIMEOUT_NS);
+	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + session->grace_ns + WRITE_TIMEOUT_NS);
 	pthread_mutex_lock(&session->storage.lock);
 	bool idle = wait_idle(session, &deadline);
 	pthread_mutex_unlock(&session->storage.lock);

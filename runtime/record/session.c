@@ -164,6 +164,9 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 	session->plugin_timeout_ns = options->plugin_timeout_ns ? options->plugin_timeout_ns : worker_timeout_ns();
 	if (session->plugin_timeout_ns > WORKER_TIMEOUT_MAX_NS)
 		session->plugin_timeout_ns = WORKER_TIMEOUT_MAX_NS;
+	session->grace_ns = options->grace_ns ? options->grace_ns : worker_grace_ns();
+	if (session->grace_ns > WORKER_TIMEOUT_MAX_NS)
+		session->grace_ns = WORKER_TIMEOUT_MAX_NS;
 	LIST_INIT(&session->recorders);
 	pthread_mutex_lock(&session->storage.lock);
 	STORE_RELEASE(&session->state, SESSION_IDLE);

@@ -35,6 +35,7 @@ enum session_state {
 	SESSION_RECORDING,
 	SESSION_ASKING,   /* ended; profilers are in EndProfiling */
 	SESSION_DRAINING, /* ended; regions are becoming blocks */
+	SESSION_LATE,     /* ended and written; late events of profilers are being stored */
 };
 
 struct submission;
@@ -71,13 +72,16 @@ struct session {
 	uint32_t shares; /* number of users that share it, under the lock of record/share.c; 0: not shared */
 
 	/* The members from here on are zeroed when an entry is reused. */
-	bool is_output;      /* it records into EPPROF_OUTPUT; under the lock of record/share.c, as is `waits` */
-	bool waits;          /* it is idle until the time range of EPPROF_FROM_NS begins */
-	bool releasing;      /* a release was requested; under the lock */
-	bool release_wanted; /* the helper finishes and frees it when it is idle; under the lock */
-	bool is_paused;      /* session_pause ended its run; under the lock */
-	bool is_stopped;     /* session_stop: no further run records; under the lock */
+	bool is_output;       /* it records into EPPROF_OUTPUT; under the lock of record/share.c, as is `waits` */
+	bool waits;           /* it is idle until the time range of EPPROF_FROM_NS begins */
+	bool releasing;       /* a release was requested; under the lock */
+	bool release_wanted;  /* the helper finishes and frees it when it is idle; under the lock */
+	bool is_paused;       /* session_pause ended its run; under the lock */
+	bool is_stopped;      /* session_stop: no further run records; under the lock */
+	bool is_late;         /* DRAINING follows LATE; under the lock */
+	uint32_t late_pushes; /* running calls of session_push_late; under the lock */
 	uint64_t plugin_timeout_ns;
+	uint64_t grace_ns;
 	struct name_filter *filter;      /* NULL: all events are recorded */
 	LIST_HEAD(, recorder) recorders; /* that threads may still record with; under the lock */
 	uint64_t run_first_id;
@@ -148,6 +152,13 @@ void session_fork_child(void);
 
 /* For the helper: drains the session, finishes a run that has ended, and completes a release. */
 int64_t session_visit(struct helper_client *client);
+
+/* Records events that a profiler pushes after its EndProfiling. Until the session is released or its next run begins,
+ * they are added to the run that has ended; else they are counted as lost. Waits while blocks are written. */
+void session_push_late(void *session_profiler, const EpprofBatch *batch);
+
+/* Waits until no late event is being stored; the lock is held. */
+void session_await_late(struct session *session);
 
 /* Closes the recorders of one use and waits until none is in the middle of a record. The caller holds no lock. */
 void session_close_recorders(struct session *session, enum recorder_use use);

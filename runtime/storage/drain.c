@@ -496,25 +496,30 @@ static void count_cpu(struct storage *storage, int64_t from_ns)
 	STORE_RELAXED(&live->write_cpu_ns, live->write_cpu_ns + (uint64_t)(thread_cpu_ns() - from_ns));
 }
 
+static void write_producers(struct storage *storage, uint32_t producers_count)
+{
+	size_t bytes = producers_count * sizeof(struct epf_producer);
+	uint64_t *payload = (uint64_t *)(void *)(scratch_block(storage) + 1);
+	/* Pushes that arrive after the end of the run still count in these words. */
+	const uint64_t *words = (const uint64_t *)(const void *)storage->window.producers;
+	if (!producers_count)
+		return;
+	for (size_t i = 0; i < bytes / sizeof(*words); i++)
+		payload[i] = LOAD_RELAXED(&words[i]);
+	storage->drain.ledger_due |= append_plain(storage, EPF_BLOCK_PRODUCERS, bytes) != 0;
+}
+
 static void finish_run(struct storage *storage, uint32_t producers_count)
 {
 	struct epf_live *live = storage->window.live;
-	uint8_t *payload = (uint8_t *)(scratch_block(storage) + 1);
 	drain_own_losses(storage);
-	if (producers_count) {
-		size_t bytes = producers_count * sizeof(struct epf_producer);
-		/* Pushes that arrive after the end of the run still count in these words. */
-		const uint64_t *words = (const uint64_t *)(const void *)storage->window.producers;
-		for (size_t i = 0; i < bytes / sizeof(*words); i++)
-			((uint64_t *)(void *)payload)[i] = LOAD_RELAXED(&words[i]);
-		storage->drain.ledger_due |= append_plain(storage, EPF_BLOCK_PRODUCERS, bytes) != 0;
-	}
+	write_producers(storage, producers_count);
 	struct epf_run run = { .run = live->run, .first_id = live->run_first_id, .start = live->run_start };
 	clock_pair_read(&run.end);
 	run.faults = LOAD_RELAXED(&live->faults);
 	run.event_cost_ps = live->event_cost_ps;
 	run.write_cpu_ns = live->write_cpu_ns;
-	memcpy(payload, &run, sizeof(run));
+	memcpy(scratch_block(storage) + 1, &run, sizeof(run));
 	if (append_plain(storage, EPF_BLOCK_RUN, sizeof(run))) {
 		storage->drain.ledger_due = true;
 		keep_unwritten(live, run);
@@ -528,6 +533,19 @@ void drain_finish_run(struct storage *storage, uint32_t producers_count)
 	visit(storage, true);
 	count_cpu(storage, began_ns);
 	finish_run(storage, producers_count);
+}
+
+void drain_begin_late(struct storage *storage)
+{
+	__atomic_fetch_or(&storage->window.live->flags, EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
+}
+
+void drain_finish_late(struct storage *storage, uint32_t producers_count)
+{
+	visit(storage, true);
+	drain_own_losses(storage);
+	write_producers(storage, producers_count);
+	__atomic_fetch_and(&storage->window.live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 
 int64_t drain_and_grow(struct storage *storage)

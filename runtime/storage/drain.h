@@ -37,6 +37,11 @@ void drain_end_run(struct storage *storage);
  * recorders are closed, and nothing is submitted any more. */
 void drain_finish_run(struct storage *storage, uint32_t producers_count);
 
+/* Late events of profilers are stored in the run that has ended, then they become blocks like the rest before. A kill in
+ * between leaves them in the window. drain_begin_late needs no lock. */
+void drain_begin_late(struct storage *storage);
+void drain_finish_late(struct storage *storage, uint32_t producers_count);
+
 /* What is written last: the losses that belong to no slot, and an empty run if there was none. */
 void drain_rest(struct storage *storage);
 

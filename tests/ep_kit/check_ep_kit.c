@@ -394,6 +394,71 @@ START_TEST(runs)
 }
 END_TEST
 
+/* Only events with a token are of a run that has ended. */
+START_TEST(late_events)
+{
+	epp_ep_options options = ep_options();
+	host.takes_late = true;
+	epp_ep_profiler *profiler = ep_create(&options);
+	ep_emit(profiler, 0, "before");
+	ep_start(profiler);
+	ep_begin_event(profiler, 7);
+	uint64_t token = epp_ep_current(profiler);
+	ep_stop_event(profiler, 7, NULL);
+	ep_emit(profiler, token, "in it");
+	ep_end(profiler);
+	ck_assert_uint_eq(host.late_count, 0);
+	ep_emit(profiler, token, "late");
+	ep_emit(profiler, token, "later");
+	ck_assert_uint_eq(host.late_count, 2);
+	ck_assert_str_eq(host.pushed[2]->name, "later");
+	ck_assert_uint_eq(host.pushed[2]->event.parent, token);
+	/* They end behind the last clock pair of the run. */
+	ck_assert_uint_ge(host.pairs_count, 3);
+	ep_emit(profiler, 0, "of no run");
+	epp_ep_emit(profiler, &(epp_ep_event){ .parent = token });
+	epp_ep_emit(profiler, NULL);
+	EpprofLedger ledger = ep_balance(profiler, 7, host.pushed_count);
+	ck_assert_uint_eq(ledger.lost_outside_run, 3);
+	ck_assert_uint_eq(ledger.lost_refused, 1);
+	/* The host has counted them: the next run's ledger has none of them. */
+	ep_start(profiler);
+	ep_end(profiler);
+	ck_assert_uint_eq(host.ledger.emitted, 3);
+	ep_balance(profiler, 3, 0);
+	ep_release(profiler);
+}
+END_TEST
+
+static void finish_work(void)
+{
+	epp_ep_pending_add(emitting, -2);
+}
+
+START_TEST(the_end_waits_for_pending_work)
+{
+	epp_ep_options options = ep_options();
+	host.takes_late = true;
+	epp_ep_profiler *profiler = emitting = ep_create(&options);
+	epp_ep_pending_add(NULL, 1);
+	/* Without a grace time it does not wait; with one, until there is no work. */
+	epp_ep_pending_add(profiler, 2);
+	ep_start(profiler);
+	ep_end(profiler);
+	host.grace_ns = UINT64_MAX;
+	host.in_grace = finish_work;
+	ep_start(profiler);
+	ep_end(profiler);
+	/* It ends with the grace time. */
+	host.grace_ns = 1000000;
+	host.in_grace = NULL;
+	epp_ep_pending_add(profiler, 1);
+	ep_start(profiler);
+	ep_end(profiler);
+	ep_release(profiler);
+}
+END_TEST
+
 /* ---- clocks ---- */
 
 static uint64_t host_driven(void *user)
@@ -491,6 +556,8 @@ static Suite *ep_kit_suite(void)
 	tcase_add_test(tests, equal_strings_lie_once);
 	tcase_add_test(tests, a_buffer_too_small);
 	tcase_add_test(tests, runs);
+	tcase_add_test(tests, late_events);
+	tcase_add_test(tests, the_end_waits_for_pending_work);
 	tcase_add_test(tests, clock_pairs);
 	tcase_add_test(tests, clock_pairs_of_the_ep);
 	suite_add_tcase(suite, tests);

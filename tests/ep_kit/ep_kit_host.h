@@ -76,6 +76,10 @@ static struct {
 	EpprofLedger ledger;
 	bool ledger_fails; /* one of them did not balance with what was pushed */
 	void (*in_push)(void);
+	bool takes_late; /* it offers the functions for late events */
+	size_t late_count;
+	uint64_t grace_ns;
+	void (*in_grace)(void);
 	_Atomic uint64_t ticks; /* its clock */
 } host = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -275,10 +279,29 @@ static inline void host_push(OrtEpProfilerImpl *profiler, const EpprofBatch *bat
 	pthread_mutex_unlock(&host.lock);
 }
 
+static inline void host_push_late(OrtEpProfilerImpl *profiler, const EpprofBatch *batch)
+{
+	ck_assert_ptr_null(batch->ledger);
+	host.late_count += batch->events_count;
+	host_push(profiler, batch);
+}
+
+static inline uint64_t host_grace_ns(OrtEpProfilerImpl *profiler)
+{
+	(void)profiler;
+	if (host.in_grace)
+		host.in_grace();
+	return host.grace_ns;
+}
+
 static inline OrtExperimentalFnPtr host_function(const char *name)
 {
 	if (strcmp(name, "EpprofApi_PushEvents_SinceV1") == 0)
 		return (OrtExperimentalFnPtr)host_push;
+	if (strcmp(name, "EpprofApi_PushLateEvents_SinceV1") == 0)
+		return host.takes_late ? (OrtExperimentalFnPtr)host_push_late : NULL;
+	if (strcmp(name, "EpprofApi_GraceNs_SinceV1") == 0)
+		return host.takes_late ? (OrtExperimentalFnPtr)host_grace_ns : NULL;
 	if (strcmp(name, "EpprofApi_HostTicks_SinceV1") == 0)
 		return (OrtExperimentalFnPtr)host_ticks;
 	if (strcmp(name, "EpprofApi_HostTicksPerSecond_SinceV1") == 0)

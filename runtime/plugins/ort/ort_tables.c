@@ -138,6 +138,8 @@ void ort_api_ReleaseStatus(OrtStatus *status)
 }
 
 static const EpprofApi_PushEvents_SinceV1_Fn push_events = profiler_registry_push;
+static const EpprofApi_PushEvents_SinceV1_Fn push_late_events = profiler_registry_push_late;
+static const EpprofApi_GraceNs_SinceV1_Fn grace_ns = profiler_registry_grace_ns;
 static const EpprofApi_HostTicks_SinceV1_Fn host_ticks = epp_host_ticks;
 static const EpprofApi_HostTicksPerSecond_SinceV1_Fn host_ticks_per_second = epp_host_ticks_per_second;
 
@@ -147,6 +149,10 @@ OrtExperimentalFnPtr ort_api_GetExperimentalFunction(const char *name)
 		return NULL;
 	if (!strcmp(name, "EpprofApi_PushEvents_SinceV1"))
 		return (OrtExperimentalFnPtr)push_events;
+	if (!strcmp(name, "EpprofApi_PushLateEvents_SinceV1"))
+		return (OrtExperimentalFnPtr)push_late_events;
+	if (!strcmp(name, "EpprofApi_GraceNs_SinceV1"))
+		return (OrtExperimentalFnPtr)grace_ns;
 	if (!strcmp(name, "EpprofApi_HostTicks_SinceV1"))
 		return (OrtExperimentalFnPtr)host_ticks;
 	if (!strcmp(name, "EpprofApi_HostTicksPerSecond_SinceV1"))
