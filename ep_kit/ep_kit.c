@@ -466,6 +466,27 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 	kit_thread_leave(thread);
 }
 
+void epp_ep_replay_emit(epp_ep_profiler *profiler, const epp_ep_replay *replay)
+{
+	epp_ep_event event = KIT_ZERO;
+	if (!replay || (replay->nodes_count > 0 && (!replay->nodes || !replay->ticks))) {
+		epp_ep_emit(profiler, NULL);
+		return;
+	}
+	event.parent = replay->parent;
+	event.graph = replay->graph;
+	for (size_t i = 0; i < replay->nodes_count; i++) {
+		event.name = replay->nodes[i].name;
+		event.device = replay->nodes[i].device;
+		event.category = replay->nodes[i].category;
+		event.stream = replay->nodes[i].stream;
+		event.start_ticks = replay->ticks[i][0];
+		event.end_ticks = replay->ticks[i][1];
+		event.graph_node = i;
+		epp_ep_emit(profiler, &event);
+	}
+}
+
 static void kit_name_set(epp_ep_profiler *profiler, bool is_stream, int32_t device, int64_t stream, const char *text)
 {
 	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;

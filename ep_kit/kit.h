@@ -26,7 +26,7 @@
 #define KIT_BUFFER_BYTES (64u << 20)
 #define KIT_STRING_BYTES_MAX 65536u
 #define KIT_ARGS_MAX 256u
-#define KIT_SPECIAL_ARGS_MAX 6u /* args that the kit makes of other members of an event */
+#define KIT_SPECIAL_ARGS_MAX 8u /* args that the kit makes of other members of an event */
 #define KIT_NAMES_MAX 1024u
 #define KIT_COPIES_BITS 6
 #define KIT_TOKEN_BLOCKS 20u /* sizes: 256, 512, 1,024, ... tokens */

@@ -20,7 +20,7 @@ static const char kit_flow_end_key[] = EPPROF_FLOW_END_KEY;
 static inline bool kit_has_specials(const epp_ep_event *event)
 {
 	return (event->submit_host_ticks | event->queue_ticks | event->copy | event->bytes | event->flow_begin |
-	        event->flow_end) != 0;
+	        event->flow_end | event->graph) != 0;
 }
 
 static inline EpprofArg kit_special_number(const char *key, uint64_t value)
@@ -57,6 +57,10 @@ static inline size_t kit_specials(const struct kit *kit, const epp_ep_event *eve
 		args[count++] = kit_special_number(kit_flow_begin_key, event->flow_begin);
 	if (event->flow_end)
 		args[count++] = kit_special_number(kit_flow_end_key, event->flow_end);
+	if (event->graph) {
+		args[count++] = kit_special_number("graph", event->graph);
+		args[count++] = kit_special_number("graph_node", event->graph_node);
+	}
 	return count;
 }
 

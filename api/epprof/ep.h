@@ -135,7 +135,28 @@ typedef struct epp_ep_event {
 	 * emitted first. */
 	uint64_t flow_begin;
 	uint64_t flow_end;
+	/* Of a replayed graph: its number, not 0, and the number of this piece of work in it; args `graph` and
+	 * `graph_node`. */
+	uint64_t graph;
+	uint64_t graph_node;
 } epp_ep_event;
+
+/* A piece of work of a captured graph, the same in each replay. */
+typedef struct epp_ep_graph_node {
+	const char *name;
+	int32_t device;
+	int32_t category; /* as epp_ep_event's */
+	int64_t stream;
+} epp_ep_graph_node;
+
+/* One replay of a captured graph: nodes[i] ran from ticks[i][0] to ticks[i][1]. */
+typedef struct epp_ep_replay {
+	uint64_t parent; /* a token that was taken where this replay was launched, or 0 */
+	uint64_t graph; /* the graph's number, of the EP's choice; 0: the events have no args `graph` and `graph_node` */
+	const epp_ep_graph_node *nodes;
+	const uint64_t (*ticks)[2];
+	size_t nodes_count; /* of `nodes` and of `ticks` */
+} epp_ep_replay;
 
 /* The value of a counter of a device, which holds until the next one of this name. */
 typedef struct epp_ep_counter {
@@ -178,6 +199,14 @@ EPP_EP_API void epp_ep_pending_add(epp_ep_profiler *profiler, int64_t count);
  * late event costs a block of the trace, and may wait until the ones before it are written.
  * Thread: [any-thread], EndProfiling may run meanwhile, Release may not.  Ownership: everything is copied. */
 EPP_EP_API void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event);
+
+/* Emits an event for each node of a replay, all with the replay's parent, so that the work of a graph belongs to the host
+ * event that launched this replay, not to the one that captured it.  Each event is treated as by epp_ep_emit.  Keep the
+ * nodes' names at the same addresses for all replays: a string that the kit has copied is not copied again.
+ * If a device reports the work of its graphs piece by piece, set `graph` and `graph_node` of epp_ep_emit's events instead.
+ * NULL for `replay`, `nodes` or `ticks` counts as one invalid event.
+ * Thread: [any-thread], as epp_ep_emit.  Ownership: everything is copied. */
+EPP_EP_API void epp_ep_replay_emit(epp_ep_profiler *profiler, const epp_ep_replay *replay);
 
 /* Sets the name of a device, which is the group of its streams, and of a stream.  The last name is used, from the next
  * event on a stream that has had none in this trace; without a name a stream is "stream N" of "EP device N".

@@ -89,6 +89,61 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Each node has the parent of its own replay, in an epprof host and in ONNX Runtime. */
+START_TEST(replays_of_a_graph)
+{
+	static const epp_ep_graph_node nodes[] = { { .name = "gemm", .stream = 1 },
+		                                   { .name = "re\"lu", .device = 1, .stream = 2 },
+		                                   { .name = NULL } };
+	host_setup(_i ? "1.27.0" : "1.29.0");
+	epp_ep_options options = ep_options();
+	epp_ep_profiler *profiler = ep_create(&options);
+	uint64_t tokens[2];
+	ep_start(profiler);
+	for (uint64_t replay = 0; replay < 2; replay++) {
+		ep_begin_event(profiler, 100 + replay);
+		tokens[replay] = epp_ep_current(profiler);
+		ep_stop_event(profiler, 100 + replay, NULL);
+	}
+	/* The later one is reported first. */
+	for (unsigned replay = 2; replay-- > 0;) {
+		uint64_t now = real_ns();
+		const uint64_t ticks[][2] = { { now - 9, now - 5 }, { now - 4, now }, { now, now } };
+		epp_ep_replay_emit(
+		    profiler, &(epp_ep_replay){
+				  .parent = tokens[replay], .graph = 7, .nodes = nodes, .ticks = ticks, .nodes_count = 3 });
+	}
+	epp_ep_replay_emit(profiler, &(epp_ep_replay){ .graph = 7 });
+	epp_ep_replay_emit(profiler, &(epp_ep_replay){ .graph = 7, .nodes = nodes, .nodes_count = 3 });
+	epp_ep_replay_emit(profiler, NULL);
+	epp_ep_replay_emit(NULL, NULL);
+	ep_end(profiler);
+	if (_i) {
+		ck_assert_uint_eq(ep_balance(profiler, 8, 4).lost_refused, 4);
+		ck_assert_str_eq(host_event_arg(host.added[1], "graph"), "7");
+		ck_assert_str_eq(host_event_arg(host.added[1], "graph_node"), "1");
+		ck_assert_str_eq(host_event_arg(host.added[1], "ort_correlation_id"), "101");
+		ck_assert_str_eq(host_event_arg(host.added[2], "ort_correlation_id"), "100");
+	} else {
+		ck_assert_uint_eq(ep_balance(profiler, 8, host.pushed_count).lost_refused, 4);
+		for (size_t i = 0; i < host.pushed_count; i++) {
+			const struct host_pushed *pushed = host.pushed[i];
+			ck_assert_uint_eq(pushed->event.parent, tokens[i < 2]);
+			ck_assert_str_eq(pushed->name, nodes[i % 2].name);
+			ck_assert_int_eq(pushed->event.device, nodes[i % 2].device);
+			ck_assert_int_eq(pushed->event.stream, nodes[i % 2].stream);
+			ck_assert_uint_eq(pushed->event.args_count, 2);
+			ck_assert_str_eq(pushed->keys[0], "graph");
+			ck_assert_uint_eq(pushed->args[0].number.u64, 7);
+			ck_assert_str_eq(pushed->keys[1], "graph_node");
+			ck_assert_uint_eq(pushed->args[1].number.u64, i % 2);
+		}
+	}
+	ep_release(profiler);
+	host_teardown();
+}
+END_TEST
+
 START_TEST(names_are_pushed_at_each_start_and_at_once)
 {
 	host_setup("1.29.0");
@@ -256,6 +311,7 @@ static Suite *ep_kit_details_suite(void)
 	TCase *tcase = tcase_create("pushed");
 	tcase_add_test(tcase, pushed_args);
 	tcase_add_test(tcase, refused);
+	tcase_add_loop_test(tcase, replays_of_a_graph, 0, 2);
 	tcase_add_test(tcase, names_are_pushed_at_each_start_and_at_once);
 	tcase_add_test(tcase, many_names);
 	tcase_add_test(tcase, names_of_several_threads);
