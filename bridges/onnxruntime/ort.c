@@ -12,7 +12,7 @@
 #include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_hosted.h"
-#include "ort_runs.h"
+#include "requests/ort_runs.h"
 
 #ifndef EP_NAME
 #define EP_NAME "epprof"

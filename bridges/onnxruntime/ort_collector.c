@@ -21,7 +21,7 @@
 #include "ort_joined.h"
 #include "ort_missing.h"
 #include "ort_profilers.h"
-#include "ort_runs.h"
+#include "requests/ort_runs.h"
 
 #include "epprof/profiler.h"
 

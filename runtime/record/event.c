@@ -306,9 +306,11 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 	uint32_t weight = 1;
 	if (!now) {
 		uint64_t skipped;
+		if (!LOAD_RELAXED(&epp_recording_count))
+			return 0;
 		if (is_skipped(session, &skipped))
 			return skipped;
-		if (!LOAD_RELAXED(&epp_recording_count) || !recorder_enter_new(session))
+		if (!recorder_enter_new(session))
 			return 0;
 		now = clock_ticks();
 	}

@@ -3,8 +3,8 @@
  * With ORT_PARALLEL, nodes run on threads of ONNX Runtime's pool, and nothing that a profiler gets names their run. A run
  * begins before its first node and ends after its last one: if exactly one run is active when a node begins, the node
  * belongs to it. */
-#ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_RUNS_H
-#define EPPROF_BRIDGES_ONNXRUNTIME_ORT_RUNS_H
+#ifndef EPPROF_BRIDGES_ONNXRUNTIME_REQUESTS_ORT_RUNS_H
+#define EPPROF_BRIDGES_ONNXRUNTIME_REQUESTS_ORT_RUNS_H
 
 #include <pthread.h>
 #include <stdint.h>
