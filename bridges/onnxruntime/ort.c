@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bridges/onnxruntime/requests/ort_runs.h"
 #include "epprof/ep_push.h"
 #include "epprof/plugin.h"
 #include "ort.h"
 #include "ort_hosted.h"
-#include "requests/ort_runs.h"
 
 #ifndef EP_NAME
 #define EP_NAME "epprof"

@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bridges/onnxruntime/requests/ort_runs.h"
 #include "ort.h"
 #include "ort_event_record.h"
 #include "ort_joined.h"
 #include "ort_missing.h"
 #include "ort_profilers.h"
-#include "requests/ort_runs.h"
 
 #include "epprof/profiler.h"
 
