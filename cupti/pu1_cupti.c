@@ -388,14 +388,16 @@ static void mark(void)
 
 static void set_up(void)
 {
+	/* A library that is refused is unloaded, so nothing is kept then. */
+	if (!cupti_library_open(&cupti.calls, cupti.message))
+		return;
 	cupti.launches = calloc(LAUNCHES_COUNT, sizeof(*cupti.launches));
-	if (!cupti.launches)
-		snprintf(cupti.message, sizeof(cupti.message), "out of memory");
-	else
-		cupti.is_open = cupti_library_open(&cupti.calls, cupti.message);
+	cupti.is_open = cupti.launches != NULL;
 	/* Without it, CUPTI identifies threads by the lower half of an address. */
 	if (cupti.is_open)
 		cupti.calls.SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
+	else
+		snprintf(cupti.message, sizeof(cupti.message), "out of memory");
 }
 
 uint32_t pu1GetVersion(void)

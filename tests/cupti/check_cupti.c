@@ -342,7 +342,6 @@ END_TEST
 START_TEST(a_flush_that_hangs_ends_in_time)
 {
 	use_fake();
-	setenv("EPPROF_PLUGIN_TIMEOUT_MS", "200", 1);
 	begin();
 	launch("kernel", 7, 0);
 	fake->hangs_in_flush = true;
