@@ -415,6 +415,15 @@ static int break_writer(struct storage *storage, int fd)
 	return before;
 }
 
+/* True if blocks of a chunk are in the file. */
+static bool has_written(struct storage *storage)
+{
+	pthread_mutex_lock(&storage->drain_lock);
+	bool has = storage->chunks.used > 0;
+	pthread_mutex_unlock(&storage->drain_lock);
+	return has;
+}
+
 static void end_run(epp_session *session)
 {
 	check_ok(epp_session_end(session));
@@ -429,7 +438,7 @@ START_TEST(runs_whose_ends_cannot_be_written)
 	uint64_t events = recording_fill(session, name, 4 << 20), errors;
 
 	/* The first run has blocks in the file. */
-	for (int i = 0; i < 10000 && LOAD_RELAXED(&recording_storage(session)->chunks.used) == 0; i++)
+	for (int i = 0; i < 10000 && !has_written(recording_storage(session)); i++)
 		recording_sleep_ms(1);
 	int fd = break_writer(recording_storage(session), broken);
 	for (unsigned i = 0; i < EPF_UNWRITTEN_RUNS; i++) {
