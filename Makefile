@@ -347,6 +347,9 @@ $(NULL_EPS): $(LIBEPPROF)
 # It links what it takes for TensorFlow.
 $(BUILD)/tests/plugins/tf_needs.so: $(TF_SHIM)
 
+# The plugin for NVIDIA's GPUs looks for the driver by its name.
+$(BUILD)/tests/plugins/fake_cupti.so: LDFLAGS += -Wl,-soname,libcuda.so.1
+
 # A library in the place of ONNX Runtime, and one that links it.
 $(BUILD)/tests/plugins/preload_ort.so: LDFLAGS += -Wl,-soname,libonnxruntime.so.1
 $(BUILD)/tests/plugins/preload_user.so: $(BUILD)/tests/plugins/preload_ort.so

@@ -17,7 +17,7 @@
 static const char
     help[] = "usage: epprof anonymize [OPTION]... --key FILE -o FILE.epp TRACE\n"
 	     "\n"
-	     "Writes a trace that can be given to others.  What is not on a list of harmless parts is replaced or left out:\n"
+	     "Writes a trace that can be given to others.  It keeps the parts of a list of harmless ones, and no others:\n"
 	     "names become words that depend on the key, args are left out unless their key is on a list, and host, user,\n"
 	     "paths, process numbers, boot and time of day are removed.  Times, counts and losses are kept, so summary,\n"
 	     "diff and advise show the same numbers.  Traces with the same key have the same words and can be compared.\n"

@@ -1,7 +1,7 @@
 /* The part of CUPTI's ABI that this plugin uses: functions, numbers and the first fields of activity records.
  *
- * CUPTI's headers (CUDA 11.1 to 13.5) rename a record when fields are added at its end; the fields here have had these
- * offsets in all of them.  tests/interop/check_cupti_abi.py compares them with the headers of CUDA 12 and 13.
+ * CUPTI renames a record when fields are added at its end; the fields here have the same offsets in CUDA 12 and 13.
+ * tests/interop/check_cupti_abi.py compares them with the headers.
  * The records are read where CUPTI wrote them and never made here. */
 #ifndef EPPROF_CUPTI_CUPTI_ABI_H
 #define EPPROF_CUPTI_CUPTI_ABI_H
@@ -20,7 +20,6 @@ enum cupti_kind {
 	CUPTI_RUNTIME = 5,
 	CUPTI_CONCURRENT_KERNEL = 10,
 	CUPTI_MEMCPY_PEER = 22, /* CUPTI_ACTIVITY_KIND_MEMCPY2 */
-	CUPTI_SYNCHRONIZATION = 38,
 	CUPTI_EXTERNAL_CORRELATION = 39
 };
 
@@ -44,7 +43,7 @@ struct cupti_kernel {
 	uint32_t local_per_thread, local_total;
 	uint32_t correlation;
 	int64_t grid_id;
-	const char *name; /* mangled; valid while its module is loaded */
+	const char *name; /* mangled */
 	void *reserved;
 	uint64_t queued, submitted;
 	uint8_t launch_type, carveout[2], padding;
@@ -102,13 +101,6 @@ struct cupti_call {
 	uint32_t process, thread;
 	uint32_t correlation;
 	uint32_t result;
-};
-
-struct cupti_synchronization {
-	uint32_t kind;
-	uint32_t type;
-	uint64_t start, end;
-	uint32_t correlation, context, stream, event;
 };
 
 struct cupti_external {

@@ -9,15 +9,13 @@
 
 #define PATH_BYTES 4096
 
-static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.0" };
+static const char *const names[] = { "libcupti.so.13", "libcupti.so.12" };
 #define NAMES_COUNT (sizeof(names) / sizeof(names[0]))
 
 /* In a folder of Python packages. */
 static const char *const in_packages[] = {
 	"nvidia/cu13/lib/libcupti.so.13",
-	"nvidia/cuda_cupti/lib/libcupti.so.13",
 	"nvidia/cuda_cupti/lib/libcupti.so.12",
-	"nvidia/cuda_cupti/lib/libcupti.so.11.0",
 };
 
 static const char *const in_toolkits[] = {
@@ -115,7 +113,7 @@ static void *find(char message[CUPTI_MESSAGE_BYTES])
 			return library;
 	}
 	snprintf(message, CUPTI_MESSAGE_BYTES,
-	         "no libcupti of CUDA 11 to 13: not loaded in the process, not where the loader searches, not in the "
+	         "no libcupti of CUDA 12 or 13: not loaded in the process, not where the loader searches, not in the "
 	         "folders %s and %s beside a loaded library in site-packages, and not in /usr/local/cuda; "
 	         "EPPROF_CUPTI=/path/libcupti.so.13 names it",
 	         "nvidia/cu13/lib", "nvidia/cuda_cupti/lib");
@@ -145,7 +143,7 @@ bool cupti_library_open(struct cupti_calls *calls, char message[CUPTI_MESSAGE_BY
 		snprintf(message, CUPTI_MESSAGE_BYTES, "cuptiGetVersion: result %d (%s); is NVIDIA's driver installed?",
 		         result, text ? text : "unknown");
 	} else if (version < CUPTI_VERSION_MIN) {
-		snprintf(message, CUPTI_MESSAGE_BYTES, "libcupti has version %u, at least %u (CUDA 11.1) is needed",
+		snprintf(message, CUPTI_MESSAGE_BYTES, "libcupti has version %u, at least %u (CUDA 12.0) is needed",
 		         version, CUPTI_VERSION_MIN);
 	}
 	return result == CUPTI_SUCCESS && version >= CUPTI_VERSION_MIN;

@@ -6,8 +6,8 @@
 
 #include "cupti/cupti_abi.h"
 
-/* CUPTI's first version with all fields of cupti_abi.h: that of CUDA 11.1. */
-#define CUPTI_VERSION_MIN 14u
+/* That of CUDA 12.0. */
+#define CUPTI_VERSION_MIN 18u
 
 #define CUPTI_MESSAGE_BYTES 2048
 

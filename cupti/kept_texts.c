@@ -19,7 +19,8 @@ static size_t kept_bytes;
 static char *copy(const char *text)
 {
 	size_t bytes = strlen(text) + 1;
-	char *copied = bytes <= KEPT_TEXTS_BYTES_MAX - kept_bytes ? malloc(bytes) : NULL;
+	bool fits = kept_bytes < KEPT_TEXTS_BYTES_MAX && bytes <= KEPT_TEXTS_BYTES_MAX - kept_bytes;
+	char *copied = fits ? malloc(bytes) : NULL;
 	if (copied) {
 		memcpy(copied, text, bytes);
 		kept_bytes += bytes;

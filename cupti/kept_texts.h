@@ -3,7 +3,7 @@
 #ifndef EPPROF_CUPTI_KEPT_TEXTS_H
 #define EPPROF_CUPTI_KEPT_TEXTS_H
 
-/* Further texts are not kept. */
+/* Further texts are not kept: kernels are then without name and metadata. */
 #define KEPT_TEXTS_BYTES_MAX (64u << 20)
 
 /* Returns the kept copy of `text`; NULL: there is no room or no memory. */

@@ -1,8 +1,8 @@
 /* libepprof_cupti.so: a profiler plugin of the PU1 ABI (epprof/abi/pu1.h) for NVIDIA's GPUs.
  *
  * It translates: pu1 functions into those of CUPTI's activity API, and CUPTI's records, as its buffers fill, into the
- * host's.  CUPTI reports an external id in a record of its own, with the number of the launch (correlation id), before
- * the record of the work; `launches` holds them.  Times are CUPTI's, in nanoseconds of cuptiGetTimestamp; the host
+ * host's.  CUPTI reports an external id in a record of its own, with the number of the launch (correlation id), usually
+ * before the record of the work; `launches` holds them, and each buffer is read twice.  Times are CUPTI's, in nanoseconds of cuptiGetTimestamp; the host
  * compares that clock with its own.
  * Records are translated under one lock, on the threads on which CUPTI returns buffers. */
 #include <dlfcn.h>
@@ -48,12 +48,14 @@ static struct {
 	struct cupti_calls calls;
 	atomic_uint kinds_enabled; /* 1 << pu1ActivityKind */
 	atomic_size_t dropped_count;
-	atomic_uint buffers_seen_count; /* CUPTI's buffers that arrived since the callbacks were set */
+	atomic_uint buffers_seen_count; /* CUPTI's buffers that arrived since `mark` */
 	atomic_bool is_marked;          /* a call was made that must be in one of them */
 
 	pthread_mutex_t buffers_lock; /* guards: */
 	uint8_t *buffers_free[BUFFERS_COUNT];
 	unsigned buffers_free_count, buffers_made_count;
+
+	uint32_t process;
 
 	pthread_mutex_t lock; /* guards all below */
 	pu1BufferRequestFn request;
@@ -122,7 +124,7 @@ static void add_with_launch(pu1ActivityRecord *record, uint32_t correlation)
 	const struct launch *launch = launch_of(correlation);
 	record->struct_size = sizeof(*record);
 	record->correlation_id = correlation;
-	record->process_id = (uint32_t)getpid();
+	record->process_id = cupti.process;
 	if (correlation && launch->correlation == correlation) {
 		record->flags = PU1_FLAG_EXTERNAL_ID;
 		record->external_id = launch->external;
@@ -246,7 +248,21 @@ static bool is_driver_work(const char *name)
 	       strstr(name, "Synchronize");
 }
 
-/* Returns the name of a function without its version ("cudaLaunchKernel_v7000"); NULL: it is left out. */
+static bool is_version(const char *suffix)
+{
+	size_t digits = strncmp(suffix, "_v", 2) == 0 ? strspn(suffix + 2, "0123456789") : 0;
+	return (digits && !suffix[2 + digits]) || strcmp(suffix, "_ptsz") == 0 || strcmp(suffix, "_ptds") == 0;
+}
+
+/* Removes all versions at the end of a name: "cudaStreamGetCaptureInfo_v2_v11030". */
+static void remove_versions(char *name)
+{
+	char *suffix;
+	while ((suffix = strrchr(name, '_')) && is_version(suffix))
+		*suffix = '\0';
+}
+
+/* Returns the name of a function without its versions; NULL: it is left out. */
 static const char *function_name(bool is_driver, uint32_t function)
 {
 	const char *name = NULL;
@@ -257,9 +273,7 @@ static const char *function_name(bool is_driver, uint32_t function)
 		return cupti.functions[is_driver][function].name;
 	cupti.calls.GetCallbackName(is_driver ? CUPTI_DOMAIN_DRIVER : CUPTI_DOMAIN_RUNTIME, function, &name);
 	snprintf(text, sizeof(text), "%s", name ? name : is_driver ? "(driver)" : "(runtime)");
-	char *version = strstr(text, "_v");
-	if (version && version[2] >= '0' && version[2] <= '9' && strspn(version + 2, "0123456789") == strlen(version + 2))
-		*version = '\0';
+	remove_versions(text);
 	cupti.functions[is_driver][function].is_asked = true;
 	if (is_driver ? is_driver_work(text) : !is_query(text))
 		cupti.functions[is_driver][function].name = kept_text(text);
@@ -307,7 +321,7 @@ static void add(const void *record)
 	case CUPTI_DRIVER:
 		add_call(record);
 		break;
-	default: /* read before, or not asked for */
+	default: /* external ids, which keep_launch has read */
 		break;
 	}
 }
@@ -378,13 +392,25 @@ static void mark(void)
 	int (*get_current)(void **context) = NULL;
 	void *context = NULL;
 	memcpy(&get_current, &symbol, sizeof(symbol));
-	if (get_current && get_current(&context) == 0)
-		atomic_store(&cupti.is_marked, true);
+	/* Only buffers that come after the call count. */
+	if (get_current && cupti.calls.ActivityFlushAll(0) == CUPTI_SUCCESS) {
+		atomic_store(&cupti.buffers_seen_count, 0);
+		atomic_store(&cupti.is_marked, get_current(&context) == 0);
+	}
 	if (driver)
 		dlclose(driver);
 }
 
 /* ---- the ABI ---- */
+
+/* CUDA does not work in a child of a fork, and another thread may have had the locks. */
+static void fork_child(void)
+{
+	pthread_mutex_init(&cupti.lock, NULL);
+	pthread_mutex_init(&cupti.buffers_lock, NULL);
+	cupti.is_open = false;
+	snprintf(cupti.message, sizeof(cupti.message), "CUDA does not work in the child of a fork");
+}
 
 static void set_up(void)
 {
@@ -394,10 +420,12 @@ static void set_up(void)
 	cupti.launches = calloc(LAUNCHES_COUNT, sizeof(*cupti.launches));
 	cupti.is_open = cupti.launches != NULL;
 	/* Without it, CUPTI identifies threads by the lower half of an address. */
-	if (cupti.is_open)
+	if (cupti.is_open) {
 		cupti.calls.SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
-	else
+		pthread_atfork(NULL, NULL, fork_child);
+	} else {
 		snprintf(cupti.message, sizeof(cupti.message), "out of memory");
+	}
 }
 
 uint32_t pu1GetVersion(void)
@@ -438,8 +466,11 @@ pu1Result pu1TracingEnable(pu1ActivityKind kind)
 		return PU1_NOT_IMPLEMENTED;
 	for (int i = 0; kinds[kind][i]; i++) {
 		int result = cupti.calls.ActivityEnable(kinds[kind][i]);
-		if (result != CUPTI_SUCCESS)
+		if (result != CUPTI_SUCCESS) {
+			while (i-- > 0)
+				cupti.calls.ActivityDisable(kinds[kind][i]);
 			return (pu1Result)result;
+		}
 	}
 	atomic_fetch_or(&cupti.kinds_enabled, 1u << kind);
 	return PU1_SUCCESS;
@@ -471,7 +502,8 @@ pu1Result pu1TracingSetCallbacks(pu1BufferRequestFn request, pu1BufferCompleteFn
 	cupti.request = request;
 	cupti.complete = complete;
 	pthread_mutex_unlock(&cupti.lock);
-	atomic_store(&cupti.buffers_seen_count, 0);
+	atomic_store(&cupti.is_marked, false);
+	cupti.process = (uint32_t)getpid();
 	return (pu1Result)cupti.calls.ActivityRegisterCallbacks(buffer_requested, buffer_completed);
 }
 
@@ -501,13 +533,14 @@ pu1Result pu1FlushAll(void)
 	if (!has_callbacks)
 		return PU1_INVALID_OPERATION;
 	/* A buffer with work that has not ended is only returned by force, and CUPTI then gives that work up: at the end. */
+	bool is_marked = atomic_exchange(&cupti.is_marked, false);
 	int result = cupti.calls.ActivityFlushAll(0);
 	if (result == CUPTI_SUCCESS && !atomic_load(&cupti.kinds_enabled))
 		result = cupti.calls.ActivityFlushAll(CUPTI_FLUSH_FORCED);
 	pthread_mutex_lock(&cupti.lock);
 	host_buffer_return();
 	pthread_mutex_unlock(&cupti.lock);
-	if (result == CUPTI_SUCCESS && atomic_exchange(&cupti.is_marked, false) && !atomic_load(&cupti.buffers_seen_count))
+	if (result == CUPTI_SUCCESS && is_marked && !atomic_load(&cupti.buffers_seen_count))
 		return TAKEN_AWAY;
 	return (pu1Result)result;
 }

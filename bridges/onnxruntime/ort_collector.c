@@ -156,7 +156,7 @@ static void inherit(struct open_event *node)
 }
 
 /* An event began that is in no other one: a node on a thread of the pool, or a run, for which OnRunStart follows. The
- * first node of a thread waits until it is known to be no run. */
+ * first event of a thread gets requests only when OnRunStart has not followed. */
 static void begin_outermost(const struct collector *collector, struct open_events *open)
 {
 	struct open_event *event = &open->events[0];
@@ -340,23 +340,21 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	return status ? status : hosted_status;
 }
 
+/* A note has room for one of these: what ONNX Runtime's profile has left out comes first. */
 static void note_what_it_left_out(const struct collector *collector)
 {
-	char note[120];
+	char note[80];
 	uint64_t unclear_count = __atomic_load_n(&collector->unclear_count, __ATOMIC_RELAXED);
-	if (unclear_count && collector->member) {
-		snprintf(note, sizeof(note),
-		         "%llu nodes on other threads while several runs were active: without a request",
-		         (unsigned long long)unclear_count);
-		epp_hosted_profiler_set_note(collector->member, note);
-	}
 	uint64_t count = __atomic_load_n(&collector->events_count, __ATOMIC_RELAXED) +
 	                 __atomic_load_n(&collector->others_count, __ATOMIC_RELAXED);
-	if (count <= ORT_EVENTS_MAX || !collector->member)
-		return;
-	snprintf(note, sizeof(note), "%llu events; ONNX Runtime's own profile holds at most %u",
-	         (unsigned long long)count, ORT_EVENTS_MAX);
-	epp_hosted_profiler_set_note(collector->member, note);
+	if (count > ORT_EVENTS_MAX)
+		snprintf(note, sizeof(note), "%llu events; ONNX Runtime's own profile holds at most %u",
+		         (unsigned long long)count, ORT_EVENTS_MAX);
+	else
+		snprintf(note, sizeof(note), "%llu nodes have no request: several runs were active",
+		         (unsigned long long)unclear_count);
+	if (collector->member && (count > ORT_EVENTS_MAX || unclear_count))
+		epp_hosted_profiler_set_note(collector->member, note);
 }
 
 static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)

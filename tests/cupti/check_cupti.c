@@ -18,7 +18,7 @@ static epp_session *session;
 static epp_name node;
 static struct {
 	uint32_t version;
-	int enable_result;
+	int enable_result, refused_kind;
 	bool hangs_in_flush, reports_early, cuts, never_ends;
 	size_t dropped_count;
 	bool takes_records;
@@ -26,6 +26,7 @@ static struct {
 static void (*launch)(const char *name, uint32_t stream, uint64_t graph_node);
 static void (*copies)(uint64_t bytes);
 static void (*others)(void);
+static bool (*is_enabled)(int kind);
 
 static void use_fake(void)
 {
@@ -35,6 +36,7 @@ static void use_fake(void)
 	*(void **)&launch = dlsym(library, "fake_cupti_launch");
 	*(void **)&copies = dlsym(library, "fake_cupti_copies");
 	*(void **)&others = dlsym(library, "fake_cupti_others");
+	*(void **)&is_enabled = dlsym(library, "fake_cupti_is_enabled");
 	setenv("EPPROF_CUPTI", FAKE, 1);
 }
 
@@ -236,6 +238,9 @@ START_TEST(queries_and_unknown_records_are_left_out)
 	ck_assert_uint_eq(count(trace, "kernel", true, 0), 1);
 	ck_assert_uint_eq(count(trace, "cudaLaunchKernel", false, 0), 1);
 	ck_assert_uint_eq(count(trace, "cudaGetDevice", false, 0) + count(trace, "cuCtxGetCurrent", false, 0), 0);
+	ck_assert_uint_eq(count(trace, "cudaStreamGetCaptureInfo", false, 0) +
+	                      count(trace, "cudaStreamGetCaptureInfo_v2_v11030", false, 0),
+	                  0);
 	ck_assert_uint_eq(lost(trace), 0);
 	done(trace);
 }
@@ -298,6 +303,7 @@ START_TEST(work_that_has_not_ended_is_counted)
 }
 END_TEST
 
+/* In each of two buffers: the kernel, and the call that the plugin makes at the end. */
 START_TEST(a_buffer_that_is_cut_is_counted)
 {
 	use_fake();
@@ -306,7 +312,7 @@ START_TEST(a_buffer_that_is_cut_is_counted)
 	launch("kernel", 7, 0);
 	epp_trace *trace = trace_at_end();
 	ck_assert_uint_eq(count(trace, "cudaLaunchKernel", false, 0), 1);
-	ck_assert_uint_eq(lost(trace), 1);
+	ck_assert_uint_eq(lost(trace), 2);
 	done(trace);
 }
 END_TEST
@@ -339,14 +345,49 @@ START_TEST(a_kind_that_cannot_be_enabled)
 }
 END_TEST
 
+/* The second of CUPTI's kinds for kernels: the first one is turned off again, and the other kinds are recorded. */
+START_TEST(a_kind_of_which_a_part_is_refused)
+{
+	use_fake();
+	fake->enable_result = 35;
+	fake->refused_kind = 39;
+	begin();
+	ck_assert(!is_enabled(10));
+	copies(64);
+	epp_trace *trace = trace_at_end();
+	ck_assert_uint_eq(count(trace, "memcpy HtoD", true, 0), 1);
+	done(trace);
+}
+END_TEST
+
+/* Before, records of the session have arrived. */
+START_TEST(records_that_another_profiler_takes_are_an_error)
+{
+	use_fake();
+	begin();
+	for (int i = 0; i < 3000; i++)
+		launch("tiny", 7, 0);
+	fake->takes_records = true;
+	launch("tiny", 7, 0);
+	epp_status *status = epp_session_end(session);
+	if (!status)
+		status = epp_session_wait(session, UINT64_MAX);
+	check_message(status, "another profiler in this process has taken CUPTI's records");
+	epp_session_destroy(session);
+}
+END_TEST
+
 START_TEST(a_flush_that_hangs_ends_in_time)
 {
 	use_fake();
 	begin();
 	launch("kernel", 7, 0);
 	fake->hangs_in_flush = true;
-	epp_status_destroy(epp_session_end(session));
-	epp_status_destroy(epp_session_wait(session, UINT64_MAX));
+	epp_status *status = epp_session_end(session);
+	if (!status)
+		status = epp_session_wait(session, UINT64_MAX);
+	ck_assert_int_eq(epp_status_code(status), EPP_TIMEOUT);
+	epp_status_destroy(status);
 	epp_session_destroy(session);
 }
 END_TEST
@@ -370,7 +411,7 @@ static const struct {
 	uint32_t version;
 	const char *message;
 } versions[] = { { 0, "cuptiGetVersion: result 999 (CUPTI_ERROR_UNKNOWN)" },
-	         { 13, "libcupti has version 13, at least 14" } };
+	         { 17, "libcupti has version 17, at least 18" } };
 
 START_TEST(an_old_version_is_refused)
 {
@@ -398,6 +439,8 @@ static Suite *cupti_suite(void)
 	tcase_add_test(tests, work_that_has_not_ended_is_counted);
 	tcase_add_test(tests, a_buffer_that_is_cut_is_counted);
 	tcase_add_test(tests, a_kind_that_cannot_be_enabled);
+	tcase_add_test(tests, a_kind_of_which_a_part_is_refused);
+	tcase_add_test(tests, records_that_another_profiler_takes_are_an_error);
 	tcase_add_test(tests, a_flush_that_hangs_ends_in_time);
 	tcase_add_loop_test(tests, without_cupti_there_is_a_message, 0, 3);
 	tcase_add_loop_test(tests, an_old_version_is_refused, 0, 2);

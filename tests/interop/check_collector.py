@@ -270,7 +270,7 @@ class Requests(unittest.TestCase):
         recorded = Recorded("parallel_requests_of_one")
         nodes = self.nodes(recorded)
         without = sum(trace_id is None for trace_id, _, _ in nodes)
-        note = re.search(r"(\d+) nodes on other threads while several runs were active", epprof("info", recorded.trace))
+        note = re.search(r"(\d+) nodes have no request: several runs were active", epprof("info", recorded.trace))
         self.assertEqual(int(note[1]) if note else 0, without)
 
 

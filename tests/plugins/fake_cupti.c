@@ -16,12 +16,13 @@
 EXPORT struct {
 	uint32_t version;  /* of cuptiGetVersion; 0: it fails */
 	int enable_result; /* of cuptiActivityEnable */
+	int refused_kind;  /* only for this kind; 0: for all */
 	bool hangs_in_flush;
 	bool reports_early;   /* a kernel's record comes before that of its external id */
 	bool cuts;            /* the last record of a buffer is not whole */
 	bool never_ends;      /* kernels have no end */
 	size_t dropped_count; /* of the next cuptiActivityGetNumDroppedRecords */
-	bool takes_records;   /* as if another profiler had set its callbacks */
+	bool takes_records;   /* another profiler has set its callbacks */
 } fake_cupti = { .version = 130000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,9 +42,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void give_back(void)
+/* A buffer with work that has not ended is returned by force only. */
+static void give_back(bool force)
 {
 	uint8_t *given = buffer;
+	if (fake_cupti.never_ends && !force)
+		return;
 	buffer = NULL;
 	if (given)
 		complete_now(NULL, 0, given, buffer_bytes, fake_cupti.cuts ? used_bytes - 8 : used_bytes);
@@ -57,7 +61,7 @@ static void add(const void *record, size_t bytes)
 	if (!(enabled >> kind & 1) || fake_cupti.takes_records || !request_now)
 		return;
 	if (buffer && buffer_bytes - used_bytes < RECORD_BYTES)
-		give_back();
+		give_back(true);
 	if (!buffer) {
 		request_now(&buffer, &buffer_bytes, &max_records);
 		used_bytes = 0;
@@ -74,6 +78,8 @@ static void add(const void *record, size_t bytes)
 void fake_cupti_launch(const char *name, uint32_t stream, uint64_t graph_node);
 void fake_cupti_copies(uint64_t bytes);
 void fake_cupti_others(void);
+int cuCtxGetCurrent(void **context);
+bool fake_cupti_is_enabled(int kind);
 
 /* A launch by the calling thread, by a call of the runtime; the kernel has ended when it returns. */
 EXPORT void fake_cupti_launch(const char *name, uint32_t stream, uint64_t graph_node)
@@ -144,18 +150,36 @@ EXPORT void fake_cupti_copies(uint64_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
+EXPORT bool fake_cupti_is_enabled(int kind)
+{
+	return enabled >> kind & 1;
+}
+
 /* A record of a kind that the plugin has not asked for and does not know, and calls that are left out. */
 EXPORT void fake_cupti_others(void)
 {
 	struct cupti_call query = { .kind = CUPTI_RUNTIME, .function = 1, .start = now_ns(), .end = now_ns() };
+	struct cupti_call capture = { .kind = CUPTI_RUNTIME, .function = 2, .start = now_ns(), .end = now_ns() };
 	struct cupti_call driver = { .kind = CUPTI_DRIVER, .function = 1, .start = now_ns(), .end = now_ns() };
 	struct cupti_call unknown = { .kind = 60, .start = now_ns(), .end = now_ns() };
 	pthread_mutex_lock(&lock);
 	enabled |= (uint64_t)1 << 60;
 	add(&query, sizeof(query));
+	add(&capture, sizeof(capture));
 	add(&driver, sizeof(driver));
 	add(&unknown, sizeof(unknown));
 	pthread_mutex_unlock(&lock);
+}
+
+/* Of the driver, under whose name this library is loaded. */
+EXPORT int cuCtxGetCurrent(void **context)
+{
+	struct cupti_call call = { .kind = CUPTI_DRIVER, .function = 1, .start = now_ns(), .end = now_ns() };
+	pthread_mutex_lock(&lock);
+	add(&call, sizeof(call));
+	pthread_mutex_unlock(&lock);
+	*context = NULL;
+	return 0;
 }
 
 /* ---- CUPTI's functions ---- */
@@ -189,9 +213,10 @@ CALL(SetThreadIdType, int type)
 
 CALL(GetCallbackName, int domain, uint32_t function, const char **name)
 {
-	*name = domain == CUPTI_DOMAIN_DRIVER ? (function == 1 ? "cuCtxGetCurrent" : "cuLaunchKernel")
-	        : function == 1               ? "cudaGetDevice_v3020"
-	                                      : "cudaLaunchKernel_v7000";
+	static const char *const runtime[] = { "cudaLaunchKernel_v7000", "cudaGetDevice_v3020",
+		                               "cudaStreamGetCaptureInfo_v2_v11030" };
+	static const char *const driver[] = { "cuLaunchKernel", "cuCtxGetCurrent", "cuMemcpyAsync_ptsz" };
+	*name = (domain == CUPTI_DOMAIN_DRIVER ? driver : runtime)[function < 3 ? function : 0];
 	return CUPTI_SUCCESS;
 }
 
@@ -204,9 +229,10 @@ CALL(ActivityRegisterCallbacks, cupti_request_fn request, cupti_complete_fn comp
 
 CALL(ActivityEnable, int kind)
 {
-	if (fake_cupti.enable_result == CUPTI_SUCCESS)
+	bool refuses = fake_cupti.enable_result && (!fake_cupti.refused_kind || fake_cupti.refused_kind == kind);
+	if (!refuses)
 		enabled |= (uint64_t)1 << kind;
-	return fake_cupti.enable_result;
+	return refuses ? fake_cupti.enable_result : CUPTI_SUCCESS;
 }
 
 CALL(ActivityDisable, int kind)
@@ -219,9 +245,8 @@ CALL(ActivityFlushAll, uint32_t flags)
 {
 	while (fake_cupti.hangs_in_flush)
 		pause();
-	(void)flags;
 	pthread_mutex_lock(&lock);
-	give_back();
+	give_back(flags == CUPTI_FLUSH_FORCED);
 	pthread_mutex_unlock(&lock);
 	return CUPTI_SUCCESS;
 }

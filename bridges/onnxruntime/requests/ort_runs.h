@@ -32,7 +32,7 @@ static inline void ort_runs_deinit(struct ort_runs *runs)
 	pthread_mutex_destroy(&runs->lock);
 }
 
-/* A run begins on a thread, which is known by any address; id 0: its event is not recorded. */
+/* A run begins on a thread, which is identified by an address that no other thread uses; id 0: its event is not recorded. */
 void ort_runs_begin(struct ort_runs *runs, const void *thread, uint64_t id);
 /* The latest run of the thread ends. */
 void ort_runs_end(struct ort_runs *runs, const void *thread);
