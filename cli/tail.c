@@ -137,9 +137,11 @@ static void add_sum(struct tail *tail, const epp_event *event)
 /* Takes the events that are complete and new, from a time on. */
 static epp_status *take_events(struct tail *tail, epp_trace *trace, int64_t from_ns)
 {
-	const epp_timeline_options options = {
-		.struct_size = sizeof options, .from_ns = from_ns, .to_ns = INT64_MAX, .trace_id = tail->trace_id
-	};
+	const epp_timeline_options options = { .struct_size = sizeof options,
+		                               .from_ns = from_ns,
+		                               .to_ns = INT64_MAX,
+		                               .trace_id = tail->trace_id,
+		                               .unweighted = 1 };
 	epp_timeline *timeline;
 	const epp_event *event;
 

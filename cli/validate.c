@@ -132,13 +132,14 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 		[BEHIND] = { EPP_NOTE, "ends after every host event that encloses its launch, and no wait covers it",
 		             "end after every host event that encloses their launch, and no wait covers them" },
 	};
+	const epp_timeline_options options = { .struct_size = sizeof options, .unweighted = 1 };
 	struct outsiders outsiders = { 0 };
 	uint64_t errors = 0;
 	epp_timeline *timeline;
 	const epp_event *event;
 	char text[1024], counted[CLI_COUNTED_BYTES];
 
-	epp_status *status = epp_timeline_create(trace, NULL, &timeline);
+	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 	if (status)
 		return status;
 	check_clocks(epp_timeline_get_counts(timeline), found);

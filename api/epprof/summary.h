@@ -109,6 +109,9 @@ typedef struct epp_summary_line {
 	                   and their total duration */
 	uint64_t bytes_count;
 	int64_t bytes_ns;
+	/* How many events of equal weight say as much about the whole as these: the square of the sum of the weights by the sum of
+	 * their squares; without weights `count`. */
+	double samples;
 } epp_summary_line;
 
 typedef struct epp_summary_totals {
@@ -120,9 +123,11 @@ typedef struct epp_summary_totals {
 	uint64_t counters; /* counter values */
 	uint64_t unended;  /* events without a recorded end */
 	const epp_timeline_counts *counts;
-	uint64_t weighted;  /* host and device events that stand for more than one (epp_event.weight); the numbers above
+	uint64_t weighted; /* host and device events that stand for more than one (epp_event.weight); the numbers above
 	                       count each event of the trace once */
-	uint64_t runs_kept; /* outermost events of threads: those of the trace, */
+	/* Outermost events of threads; all 0 if events inside others have weights of their own (max_overhead with a step), or if
+	 * outer events were filtered out: then it is not known which events were runs. */
+	uint64_t runs_kept;         /* those of the trace, */
 	uint64_t runs_count;        /* the sum of their weights: an estimate of those of the program, */
 	int64_t runs_ns;            /* and of their durations */
 	double runs_count_variance; /* of the two estimates; 0: nothing was left out */

@@ -147,6 +147,8 @@ typedef struct epp_timeline_options {
 	/* Only events that belong to a request with this trace id, 32 hex digits; NULL: all.  Implies `requests`.
 	 * Ownership: borrowed for the call. */
 	const char *trace_id;
+	uint32_t unweighted; /* 1: all events have the weight 1, and a trace with weights is not read in advance */
+	uint32_t reserved;
 } epp_timeline_options;
 
 /* Prepares the merge: reads the index of blocks, and the blocks of devices once.

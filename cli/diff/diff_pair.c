@@ -29,7 +29,7 @@ struct change {
 
 /* The relative width of a histogram's bucket. */
 #define RESOLUTION 0.008
-/* With fewer than this many events, all are on one side of the true median more often than once in twenty. */
+/* With fewer than this many events (of equal weight), all are on one side of the true median more often than once in twenty. */
 #define EVENTS_LEAST 6u
 
 static struct median median_of(const epp_summary_line *line)
@@ -38,10 +38,10 @@ static struct median median_of(const epp_summary_line *line)
 
 	if (!median.count)
 		return median;
-	double reach = 0.98 / sqrt((double)median.count);
+	double reach = 0.98 / sqrt(line->samples);
 	median.ns = epp_histogram_quantile(line->durations, 0.5);
 	median.most_ns = INT64_MAX;
-	if (median.count < EVENTS_LEAST)
+	if (line->samples < EVENTS_LEAST)
 		return median;
 	median.least_ns = epp_histogram_quantile(line->durations, reach < 0.5 ? 0.5 - reach : 0);
 	median.most_ns = epp_histogram_quantile(line->durations, reach < 0.5 ? 0.5 + reach : 1);

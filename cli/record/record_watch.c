@@ -197,7 +197,8 @@ static epp_status *find_long_events(struct record_watch *watch, struct record_wa
 	const bool is_first = before_ns == INT64_MIN;
 	const epp_timeline_options options = { .struct_size = sizeof options,
 		                               .from_ns = is_first ? INT64_MIN : before_ns - LOOK_BACK_NS,
-		                               .to_ns = INT64_MAX };
+		                               .to_ns = INT64_MAX,
+		                               .unweighted = 1 };
 	struct seen found = { 0 };
 	epp_timeline *timeline;
 	const epp_event *event;

@@ -56,7 +56,8 @@ static epp_status *open_timeline(const struct show_tree *tree, int64_t from_ns, 
 		                               .to_ns = to_ns,
 		                               .sources = tree->sources,
 		                               .sources_count = tree->sources_count,
-		                               .trace_id = trace_id };
+		                               .trace_id = trace_id,
+		                               .unweighted = 1 };
 
 	return epp_timeline_create(tree->trace, &options, timeline);
 }

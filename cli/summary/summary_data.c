@@ -204,7 +204,7 @@ void summary_print_json(const struct summary *summary)
 	       ", \"instants\": %" PRIu64 ", \"counters\": %" PRIu64 ", \"unended\": %" PRIu64 ",\n",
 	       info->pid, totals->last_ns - totals->first_ns, totals->host_events, totals->device_events,
 	       totals->instants, totals->counters, totals->unended);
-	if (totals->weighted)
+	if (totals->runs_kept && totals->weighted)
 		printf("  \"runs_kept\": %" PRIu64 ", \"runs_count\": %" PRIu64
 		       ", \"runs_count_error\": %.0f, \"runs_ns\": %" PRId64 ", \"runs_ns_error\": %.0f,\n",
 		       totals->runs_kept, totals->runs_count, sqrt(totals->runs_count_variance), totals->runs_ns,

@@ -102,6 +102,10 @@ static void print_runs(const epp_summary_totals *totals)
 
 	if (!totals->weighted)
 		return;
+	if (!totals->runs_kept) {
+		cli_print("  runs    kept in part, weighted: the tables are estimates for all\n");
+		return;
+	}
 	cli_print("  runs    %s of %s +- %s runs kept, weighted: they take %s +- %s; the tables are estimates for all\n",
 	          cli_count(totals->runs_kept, kept), cli_count(totals->runs_count, all),
 	          cli_count((uint64_t)llround(sqrt(totals->runs_count_variance)), error),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/device.h"
+#include "analysis/weighted.h"
 #include "base/options.h"
 #include "base/status.h"
 #include "containers/array.h"
@@ -37,6 +38,7 @@ static void idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct spans *copies
 
 struct accumulator_stack {
 	struct accumulator_line *by_name[DEPTH_MAX];
+	uint32_t weights[DEPTH_MAX];
 };
 
 static void line_destroy(struct accumulator_line *line)
@@ -336,24 +338,11 @@ static struct accumulator_stack *stack_of(struct accumulator *accumulator, const
 	return stack;
 }
 
-/* How many events of the program an event stands for.  An event that comes from no timeline may have 0. */
-static uint32_t weight_of(const epp_event *event)
-{
-	return event->weight ? event->weight : 1;
-}
-
-/* Adds `ns` times `weight`; a sum that is too large stays at its limit. */
-static void add_weighted(int64_t *sum, int64_t ns, uint32_t weight)
-{
-	int64_t limit = ns < 0 ? INT64_MIN : INT64_MAX, product;
-
-	if (__builtin_mul_overflow(ns, weight, &product) || __builtin_add_overflow(*sum, product, sum))
-		*sum = limit;
-}
-
 static bool add_duration(struct accumulator_line *line, int64_t duration_ns, uint32_t weight)
 {
 	line->line.count += weight;
+	line->weights_squared += (double)weight * weight;
+	line->line.samples = (double)line->line.count * (double)line->line.count / line->weights_squared;
 	add_weighted(&line->line.total_ns, duration_ns, weight);
 	add_weighted(&line->line.self_ns, duration_ns, weight);
 	if (duration_ns > line->line.max_ns)
@@ -365,7 +354,7 @@ static bool add_duration(struct accumulator_line *line, int64_t duration_ns, uin
 static bool add_named(const struct accumulator *accumulator, struct accumulator_line *line, const epp_event *event)
 {
 	if (line->line.warmup_count >= accumulator->warmup_count)
-		return add_duration(line, event->duration_ns, weight_of(event));
+		return add_duration(line, event->duration_ns, event->weight);
 	line->line.warmup_count++;
 	line->line.warmup_ns += event->duration_ns;
 	return true;
@@ -377,7 +366,7 @@ static bool add_of_type(const struct accumulator *accumulator, const struct accu
 	struct accumulator_line *type = named->type;
 
 	if (named->line.warmup_count >= accumulator->warmup_count)
-		return add_duration(type, event->duration_ns, weight_of(event));
+		return add_duration(type, event->duration_ns, event->weight);
 	type->line.warmup_count++;
 	type->line.warmup_ns += event->duration_ns;
 	return true;
@@ -390,15 +379,16 @@ static void nest(struct accumulator_stack *stack, const epp_event *event, struct
 	if (event->kind != EPP_EVENT_SLICE || event->depth >= DEPTH_MAX)
 		return;
 	stack->by_name[event->depth] = named->line.count ? named : NULL;
+	stack->weights[event->depth] = event->weight;
 	if (!event->depth)
 		return;
-	add_weighted(&tracked->line.self_ns, -event->duration_ns, weight_of(event));
+	add_weighted(&tracked->line.self_ns, -event->duration_ns, event->weight);
 	struct accumulator_line *around = stack->by_name[event->depth - 1];
 	if (!around)
 		return;
-	add_weighted(&around->line.self_ns, -event->duration_ns, weight_of(event));
+	add_weighted(&around->line.self_ns, -event->duration_ns, event->weight);
 	if (around->type)
-		add_weighted(&around->type->line.self_ns, -event->duration_ns, weight_of(event));
+		add_weighted(&around->type->line.self_ns, -event->duration_ns, event->weight);
 }
 
 static bool add_busy(struct accumulator_line *line, const epp_event *event)
@@ -419,7 +409,7 @@ static bool add_phase(struct accumulator *accumulator, unsigned phase, const epp
 {
 	struct accumulator_line *line = line_of_phase(accumulator, phase);
 
-	return line && add_duration(line, duration_ns, weight_of(event));
+	return line && add_duration(line, duration_ns, event->weight);
 }
 
 static bool add_place(struct accumulator_line *line, const epp_event *event)
@@ -436,10 +426,10 @@ static bool add_place(struct accumulator_line *line, const epp_event *event)
 /* Adds a device event to a line of the host event that caused it. */
 static bool add_caused(struct accumulator_line *line, const epp_event *event)
 {
-	line->line.device_count += weight_of(event);
-	add_weighted(&line->line.device_ns, event->duration_ns, weight_of(event));
+	line->line.device_count += event->weight;
+	add_weighted(&line->line.device_ns, event->duration_ns, event->weight);
 	return event->launch_ns == INT64_MIN ||
-	       histogram_add_many(&line->launches, event->start_ns - event->launch_ns, weight_of(event));
+	       histogram_add_many(&line->launches, event->start_ns - event->launch_ns, event->weight);
 }
 
 /* Adds the time before a device event started: in the queue since it was launched or, if that was measured, up to the
@@ -473,9 +463,9 @@ static bool add_device_event(struct accumulator *accumulator, const epp_timeline
 		epp_summary_line *phase = &accumulator->phases[PHASE_WORK + work]->line;
 		uint64_t bytes = 0;
 		if (work_add_bytes(timeline, event, &bytes)) {
-			phase->bytes += bytes * weight_of(event);
-			phase->bytes_count += weight_of(event);
-			add_weighted(&phase->bytes_ns, event->duration_ns, weight_of(event));
+			phase->bytes += bytes * event->weight;
+			phase->bytes_count += event->weight;
+			add_weighted(&phase->bytes_ns, event->duration_ns, event->weight);
 		}
 	}
 	if (!add_submission(accumulator, event))
@@ -483,19 +473,19 @@ static bool add_device_event(struct accumulator *accumulator, const epp_timeline
 	if (event->launch_ns == INT64_MIN)
 		return true;
 	int64_t waited_ns = event->start_ns - event->launch_ns;
-	return histogram_add_many(&named->launches, waited_ns, weight_of(event)) &&
-	       histogram_add_many(&tracked->launches, waited_ns, weight_of(event));
+	return histogram_add_many(&named->launches, waited_ns, event->weight) &&
+	       histogram_add_many(&tracked->launches, waited_ns, event->weight);
 }
 
 /* Adds a run: the outermost event of a thread.  Each of them was kept with the probability 1 / weight, independently of the
  * others, so that the sum of weight * (weight - 1) * value^2 estimates the variance of a weighted sum of values. */
 static void add_run(epp_summary_totals *totals, const epp_event *event)
 {
-	double weight = weight_of(event), duration_ns = (double)event->duration_ns;
+	double weight = event->weight, duration_ns = (double)event->duration_ns;
 
 	totals->runs_kept++;
-	totals->runs_count += weight_of(event);
-	add_weighted(&totals->runs_ns, event->duration_ns, weight_of(event));
+	totals->runs_count += event->weight;
+	add_weighted(&totals->runs_ns, event->duration_ns, event->weight);
 	totals->runs_count_variance += weight * (weight - 1);
 	totals->runs_ns_variance += weight * (weight - 1) * duration_ns * duration_ns;
 }
@@ -511,7 +501,7 @@ static void add_total(epp_summary_totals *totals, const epp_event *event, bool d
 	if (end_ns > totals->last_ns)
 		totals->last_ns = end_ns;
 	*(device ? &totals->device_events : &totals->host_events) += 1;
-	totals->weighted += weight_of(event) > 1;
+	totals->weighted += event->weight > 1;
 	if (!event->depth && event->kind == EPP_EVENT_SLICE && event->track->kind == EPP_TRACK_THREAD)
 		add_run(totals, event);
 	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
@@ -542,13 +532,16 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 		return epp_status_no_memory();
 	if (named->type && !device && !add_of_type(accumulator, named, event))
 		return epp_status_no_memory();
-	if (!add_named(accumulator, named, event) || !add_duration(tracked, event->duration_ns, weight_of(event)) ||
+	if (!add_named(accumulator, named, event) || !add_duration(tracked, event->duration_ns, event->weight) ||
 	    !add_busy(tracked, event))
 		return epp_status_no_memory();
 	nest(stack, event, named, tracked);
+	/* Runs are inside other events, or these are filtered out. */
+	if (!device && event->kind == EPP_EVENT_SLICE && event->depth && event->depth < DEPTH_MAX)
+		accumulator->has_inner_runs |= event->weight != stack->weights[event->depth - 1];
 	/* A call is inside the event that made it, which is on the thread's own lane. */
 	if (event->track->kind == EPP_TRACK_CALLS && event->parent && !event->depth)
-		add_weighted(&tracked->line.self_ns, -event->duration_ns, weight_of(event));
+		add_weighted(&tracked->line.self_ns, -event->duration_ns, event->weight);
 	return NULL;
 }
 
@@ -564,7 +557,13 @@ epp_status *accumulator_event(struct accumulator *accumulator, const epp_timelin
 void accumulator_end(struct accumulator *accumulator)
 {
 	struct accumulator_table *streams = &accumulator->tables[EPP_BY_STREAM];
+	epp_summary_totals *totals = &accumulator->totals;
 
+	if (accumulator->has_inner_runs) {
+		totals->runs_kept = totals->runs_count = 0;
+		totals->runs_ns = 0;
+		totals->runs_count_variance = totals->runs_ns_variance = 0;
+	}
 	for (size_t i = 0; i < streams->lines_count; i++) {
 		struct accumulator_line *line = streams->lines[i];
 		line->line.idle_ns[EPP_IDLE_UNLAUNCHED] += accumulator->totals.last_ns - line->busy_until_ns;

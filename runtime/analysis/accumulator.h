@@ -31,6 +31,7 @@ struct accumulator_line {
 	/* distinguishes lines of one name: the operator type of a kernel, the provider of an operator type */
 	char *detail;
 	int64_t busy_until_ns;
+	double weights_squared;            /* the sum of the squares of the events' weights */
 	enum work work;                    /* only for kernels */
 	struct accumulator_line *type;     /* only for nodes: the line of the operator type */
 	uint32_t index;                    /* in its table */
@@ -72,6 +73,7 @@ struct accumulator {
 	struct accumulator_cause *causes;
 	struct accumulator_line *phases[PHASE_COUNT];
 	epp_summary_totals totals;
+	bool has_inner_runs;   /* so which events are runs is unknown */
 	uint64_t warmup_count; /* set by the caller at first, as in epp_summary_options */
 };
 

@@ -31,7 +31,7 @@ const struct allowed allowed_texts[] = {
 	{ ALLOWED_JOIN, "correlation_id", "joins a call to the work that it launched" },
 	{ ALLOWED_JOIN, "Sequence number", "joins a forward to a backward operation" },
 	{ ALLOWED_ID, WEIGHT_KEY_EVENT, "the event that has a weight" },
-	{ ALLOWED_NUMBER, WEIGHT_KEY_WEIGHT, "how many events an event stands for" },
+	{ ALLOWED_WEIGHT, WEIGHT_KEY_WEIGHT, "how many events an event stands for" },
 	{ ALLOWED_NUMBER, "node_index", "the number of a node in its graph" },
 	{ ALLOWED_NUMBER, "mem_bytes_in_use", "memory in use" },
 	{ ALLOWED_NUMBER, "mem_bytes_requested_in_use", "memory in use" },

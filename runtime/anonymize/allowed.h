@@ -12,6 +12,7 @@ enum allowed_use {
 	ALLOWED_NUMBER,   /* a number, which is kept */
 	ALLOWED_JOIN,     /* a number that joins events: replaced if it is large */
 	ALLOWED_ID,       /* of a weight: the id of an event, replaced as ids are */
+	ALLOWED_WEIGHT,   /* the number of a weight */
 	ALLOWED_SIZE,     /* a number that depends on shapes: rounded with them */
 	ALLOWED_OPERATOR, /* a text: a word, or a standard operator's name */
 	ALLOWED_PROVIDER, /* a text: a word, or ALLOWED_PROVIDER_NAME */

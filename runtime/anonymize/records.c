@@ -373,6 +373,12 @@ static epp_status *take_known(struct anonymize *a, const struct codec_record *re
 	int64_t number;
 
 	*is_kept = use != ALLOWED_ID || (!is_text && is_weight(a, record));
+	if (use == ALLOWED_WEIGHT) {
+		*is_kept = !is_text && is_weight(a, record);
+		if (*is_kept)
+			put_number(a, key, arg->type, arg->value, used);
+		return NULL;
+	}
 	if (use == ALLOWED_ID) {
 		uint64_t id = arg->value;
 		if (!*is_kept)

@@ -91,10 +91,9 @@ static epp_status *write_event(const struct export_writer *writer, struct export
 
 epp_trace_arg export_weight(const epp_event *event)
 {
-	return (epp_trace_arg){ .key = WEIGHT_KEY_WEIGHT,
-		                .key_bytes = sizeof(WEIGHT_KEY_WEIGHT) - 1,
-		                .type = EPP_ARG_U64,
-		                .value.u64 = event->weight };
+	return (epp_trace_arg){
+		.key = WEIGHT_SET, .key_bytes = sizeof(WEIGHT_SET) - 1, .type = EPP_ARG_U64, .value.u64 = event->weight
+	};
 }
 
 /* Writes all events; the writer gets an event's args as an array. */
@@ -124,11 +123,17 @@ static epp_status *one_pass(const struct export_writer *writer, struct export_ru
 
 static epp_status *all_passes(const struct export_writer *writer, struct export_run *run, struct filter *filter)
 {
-	epp_status *status = NULL;
+	const epp_timeline_options all = { .struct_size = sizeof all };
+	const epp_timeline_options *options = run->options->timeline ? run->options->timeline : &all;
+	struct weights *weights;
+	epp_status *status = weights_create(run->trace->reader, options, &weights);
 
-	do {
+	while (!status) {
 		epp_timeline *timeline;
-		EPP_TRY(epp_timeline_create(run->trace, run->options->timeline, &timeline));
+		status = timeline_create_unweighted(run->trace->reader, options, &timeline);
+		if (status)
+			break;
+		timeline_use_weights(timeline, weights);
 		run->timeline = timeline;
 		run->again = false;
 		if (!run->pass)
@@ -139,7 +144,10 @@ static epp_status *all_passes(const struct export_writer *writer, struct export_
 			status = writer->end(run);
 		epp_timeline_destroy(timeline);
 		run->pass++;
-	} while (!status && run->again);
+		if (!run->again)
+			break;
+	}
+	weights_destroy(weights);
 	return status;
 }
 

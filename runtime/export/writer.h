@@ -80,8 +80,8 @@ static inline bool export_is_cancelled(const struct export_run *run)
 	return cancel && *cancel;
 }
 
-/* Returns the arg with which all formats write the weight of an event that stands for more than one.  It follows the
- * event's own args, of which an event has 255 at most: one with so many has no weight there. */
+/* Returns the arg `epprof.weight`, with which all formats write the weight of an event that stands for more than one.  It
+ * follows the event's own args; writers get 255 args at most, so an event with so many of its own has no weight there. */
 epp_trace_arg export_weight(const epp_event *event);
 
 /* Returns the args of an event as an array of args_count. */

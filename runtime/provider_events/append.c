@@ -338,7 +338,7 @@ static epp_status *each_event(struct kernels *kernels, epp_trace *trace, epp_tra
                                                  const epp_event *event))
 {
 	/* Use the times as the providers reported them: they will be corrected with the recording's own causes. */
-	const epp_timeline_options options = { .struct_size = sizeof options, .as_claimed = 1 };
+	const epp_timeline_options options = { .struct_size = sizeof options, .as_claimed = 1, .unweighted = 1 };
 	epp_timeline *timeline;
 	const epp_event *event;
 

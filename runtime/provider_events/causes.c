@@ -86,9 +86,9 @@ static int by_start(const void *a, const void *b)
 /* Adds the events from `from_ns` on. */
 static epp_status *take_from(struct causes *causes, int64_t from_ns)
 {
-	const epp_timeline_options options = { .struct_size = sizeof options,
-		                               .from_ns = from_ns,
-		                               .to_ns = from_ns ? INT64_MAX : 0 };
+	const epp_timeline_options options = {
+		.struct_size = sizeof options, .from_ns = from_ns, .to_ns = from_ns ? INT64_MAX : 0, .unweighted = 1
+	};
 	epp_timeline *timeline;
 	const epp_event *event;
 

@@ -85,10 +85,12 @@ static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t 
 	const epp_timeline_options range = { .struct_size = sizeof range, .from_ns = from_ns, .to_ns = to_ns };
 	const epp_timeline_options *window = sql->run.options ? sql->run.options->timeline : NULL;
 
-	if (!sql->requests_known)
+	if (!sql->requests_known) {
+		requests_destroy(sql->requests);
+		sql->requests = NULL;
 		EPP_TRY(requests_create(sql->trace->reader, window ? window : &range, &sql->requests));
-	if (!sql->requests_known)
 		EPP_TRY(weights_create(sql->trace->reader, window ? window : &range, &sql->weights));
+	}
 	sql->requests_known = true;
 	EPP_TRY(timeline_create_unweighted(sql->trace->reader, window ? window : &range, &scan->timeline));
 	timeline_use_requests(scan->timeline, sql->requests);

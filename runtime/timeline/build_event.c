@@ -287,6 +287,13 @@ bool timeline_next(struct epp_timeline *timeline, epp_event *event)
 			end_with(timeline, status);
 			break;
 		}
+		if (unlikely(timeline->weights)) {
+			status = weights_of(timeline->weights, &timeline->open_weights, event);
+			if (status) {
+				end_with(timeline, status);
+				break;
+			}
+		}
 		if (unlikely(timeline->requests)) {
 			status = requests_of(timeline->requests, &timeline->open_grants, event);
 			if (status) {
@@ -295,13 +302,6 @@ bool timeline_next(struct epp_timeline *timeline, epp_event *event)
 			}
 			if (timeline->selected && !(event->requests && timeline->selected[event->requests - 1]))
 				continue;
-		}
-		if (unlikely(timeline->weights)) {
-			status = weights_of(timeline->weights, &timeline->open_weights, event);
-			if (status) {
-				end_with(timeline, status);
-				break;
-			}
 		}
 		timeline->counts.events++;
 		return true;

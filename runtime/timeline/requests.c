@@ -353,20 +353,6 @@ static epp_status *read_events(struct pass *pass, struct epp_timeline *timeline,
 
 /* ---- create ---- */
 
-static bool has_requests(const struct reader *reader)
-{
-	for (size_t i = 0; i < reader->names_count; i++) {
-		const struct reader_name *name = &reader->names[i];
-		if (name->text && name->bytes == sizeof(REQUEST_SET) - 1 &&
-		    memcmp(name->text, REQUEST_SET, name->bytes) == 0)
-			return true;
-		if (name->text && name->bytes == sizeof(REQUEST_BEGIN) - 1 &&
-		    memcmp(name->text, REQUEST_BEGIN, name->bytes) == 0)
-			return true;
-	}
-	return false;
-}
-
 epp_status *requests_create(struct reader *reader, const epp_timeline_options *options, struct requests **made)
 {
 	const epp_timeline_options all = { .struct_size = sizeof(all),
@@ -378,7 +364,7 @@ epp_status *requests_create(struct reader *reader, const epp_timeline_options *o
 	struct pass pass = { 0 };
 
 	*made = NULL;
-	if (!has_requests(reader))
+	if (!reader_has_name(reader, REQUEST_SET) && !reader_has_name(reader, REQUEST_BEGIN))
 		return NULL;
 	EPP_TRY(timeline_create_unweighted(reader, &all, &timeline));
 	pass.requests = calloc(1, sizeof(*pass.requests));

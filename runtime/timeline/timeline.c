@@ -14,6 +14,7 @@ static epp_status *take_options(struct epp_timeline *timeline, const epp_timelin
 	epp_timeline_options *own = &timeline->options;
 
 	EPP_TRY(options_take(own, sizeof(*own), options, "timeline options"));
+	own->struct_size = sizeof(*own);
 	if (!own->from_ns && !own->to_ns) {
 		own->from_ns = INT64_MIN;
 		own->to_ns = INT64_MAX;
@@ -33,7 +34,7 @@ static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_opt
 	if (timeline->options.requests || timeline->options.trace_id)
 		EPP_TRY(requests_create(timeline->reader, &timeline->options, &timeline->own_requests));
 	timeline->requests = timeline->own_requests;
-	if (is_weighted)
+	if (is_weighted && !timeline->options.unweighted)
 		EPP_TRY(weights_create(timeline->reader, &timeline->options, &timeline->own_weights));
 	timeline->weights = timeline->own_weights;
 	return timeline->options.trace_id

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "base/weight.h"
 #include "timeline/timeline.h"
@@ -18,6 +19,9 @@ epp_status *weights_of(const struct weights *weights, struct open_grants *open, 
 	uint32_t source = event->track->source;
 	const struct granted_event *found = NULL;
 
+	/* What epprof notes about an event stands for nothing else. */
+	if (event->kind == EPP_EVENT_INSTANT && event->name_bytes > 7 && memcmp(event->name, "epprof.", 7) == 0)
+		return NULL;
 	/* A flow has the id of the event at its end. */
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
 		found = granted_find(&weights->lasting, source, event->id);
@@ -72,25 +76,20 @@ static epp_status *read_events(struct weights *weights, struct epp_timeline *tim
 
 /* ---- create ---- */
 
-static bool has_weights(const struct reader *reader)
-{
-	for (size_t i = 0; i < reader->names_count; i++)
-		if (reader->names[i].text && is_text(reader->names[i].text, reader->names[i].bytes, WEIGHT_SET))
-			return true;
-	return false;
-}
-
 epp_status *weights_create(struct reader *reader, const epp_timeline_options *options, struct weights **made)
 {
+	epp_timeline_options given;
+
+	*made = NULL;
+	EPP_TRY(options_take(&given, sizeof(given), options, "timeline options"));
 	const epp_timeline_options all = { .struct_size = sizeof(all),
-		                           .sources = options->sources,
-		                           .sources_count = options->sources_count,
-		                           .as_claimed = options->as_claimed };
+		                           .sources = given.sources,
+		                           .sources_count = given.sources_count,
+		                           .as_claimed = given.as_claimed };
 	struct open_grants open = { 0 };
 	struct epp_timeline *timeline;
 
-	*made = NULL;
-	if (!has_weights(reader))
+	if (given.unweighted || !reader_has_name(reader, WEIGHT_SET))
 		return NULL;
 	EPP_TRY(timeline_create_unweighted(reader, &all, &timeline));
 	struct weights *weights = calloc(1, sizeof(*weights));

@@ -15,6 +15,7 @@
 #define EPPROF_RUNTIME_TRACE_READER_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "codec/codec.h"
 #include "epprof/trace_reader.h"
@@ -171,5 +172,18 @@ const struct epf_track *reader_track_definition(const struct reader *reader, uin
 struct epp_trace {
 	struct reader *reader;
 };
+
+/* True if a name with this text is defined. */
+static inline bool reader_has_name(const struct reader *reader, const char *text)
+{
+	size_t bytes = strlen(text);
+
+	for (size_t i = 0; i < reader->names_count; i++) {
+		const struct reader_name *name = &reader->names[i];
+		if (name->text && name->bytes == bytes && memcmp(name->text, text, bytes) == 0)
+			return true;
+	}
+	return false;
+}
 
 #endif

@@ -203,6 +203,8 @@ START_TEST(sums_are_weighted)
 	ck_assert_int_eq(run->total_ns, 5 * run->max_ns);
 	ck_assert_int_eq(run->self_ns, 5 * (run->max_ns - outer->max_ns));
 	ck_assert_uint_eq(epp_histogram_count(run->durations), 5);
+	ck_assert_double_eq(run->samples, 1);
+	ck_assert_double_eq(line_of(summary, EPP_BY_OP, "1 in it")->samples, 2);
 	ck_assert_uint_eq(inner->device_count, 5);
 	ck_assert_int_eq(inner->device_ns, 5 * line_of(summary, EPP_BY_KERNEL, "5 kernel")->max_ns);
 	ck_assert_uint_eq(line_of(summary, EPP_BY_KERNEL, "5 kernel")->count, 5);
@@ -233,16 +235,26 @@ START_TEST(sql_and_exports_have_weights)
 	sql_text_expect(
 	    sql, "SELECT a.weight FROM timeline a JOIN timeline b ON a.parent = b.id WHERE a.name = '5 kernel'", "5\n");
 	epp_sql_destroy(sql);
-	static const char *const formats[] = { "chrome", "kineto", "perfetto", "csv", "ndjson", "parquet", "xspace" };
+	static const struct {
+		const char *format, *weight;
+	} formats[] = {
+		{ "chrome", "\"epprof.weight\":5" },
+		{ "kineto", "\"epprof.weight\":5" },
+		{ "ndjson", "\"epprof.weight\":5" },
+		{ "csv", "\"\"epprof.weight\"\":5" },
+	};
 	struct export_text text;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		export_text_make(&text, trace, formats[i], NULL);
-		ck_assert_msg(memmem(text.bytes, text.count, "weight", 6), "%s", formats[i]);
+		export_text_make(&text, trace, formats[i].format, NULL);
+		unsigned found = 0;
+		for (const char *at = text.bytes; (at = strstr(at, formats[i].weight)); at++)
+			found++;
+		ck_assert_msg(found >= 4, "%s: %u", formats[i].format, found);
 		export_text_free(&text);
 	}
 	export_text_make(&text, trace, "ndjson", NULL);
 	ck_assert_ptr_nonnull(strstr(text.bytes, "\"name\":\"5 kernel\""));
-	ck_assert_ptr_nonnull(strstr(text.bytes, "\"args\":{\"weight\":5}"));
+	ck_assert_ptr_nonnull(strstr(text.bytes, "\"args\":{\"epprof.weight\":5}"));
 	export_text_free(&text);
 	/* Five of each of the three on the host, and of the kernel. */
 	export_text_make(&text, trace, "flame", NULL);
@@ -251,6 +263,60 @@ START_TEST(sql_and_exports_have_weights)
 		found++;
 	ck_assert_uint_eq(found, 4);
 	export_text_free(&text);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
+/* `inner` is two levels below the run; without its request, the run is not in the timeline. */
+START_TEST(weights_reach_events_of_a_request)
+{
+	epp_session *session = recording_start(NULL);
+	uint64_t run = begin(session, "5 run");
+	set_weight(session, run, 5);
+	uint64_t outer = begin(session, "5 outer"), inner = begin(session, "5 inner");
+	check_ok(epp_context_set(session, "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01", NULL));
+	end(session, inner);
+	end(session, outer);
+	end(session, run);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	const epp_timeline_options options = { .struct_size = sizeof(options),
+		                               .trace_id = "0123456789abcdef0123456789abcdef" };
+	expect_weights(trace, &options, 1);
+	epp_summary *summary;
+	check_ok(epp_summary_create(
+	    trace, &(epp_summary_options){ .struct_size = sizeof(epp_summary_options), .timeline = &options }, &summary));
+	ck_assert_uint_eq(epp_summary_get_totals(summary)->runs_kept, 0);
+	ck_assert_uint_eq(line_of(summary, EPP_BY_OP, "5 inner")->count, 5);
+	epp_summary_destroy(summary);
+	const epp_timeline_options unweighted = { .struct_size = sizeof(unweighted), .unweighted = 1 };
+	check_ok(epp_summary_create(
+	    trace, &(epp_summary_options){ .struct_size = sizeof(epp_summary_options), .timeline = &unweighted },
+	    &summary));
+	ck_assert_uint_eq(line_of(summary, EPP_BY_OP, "5 inner")->count, 1);
+	epp_summary_destroy(summary);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
+/* Runs with a name, inside an event that was always recorded: how many of what there were is unknown. */
+START_TEST(runs_inside_other_events)
+{
+	epp_session *session = recording_start(NULL);
+	uint64_t loop = begin(session, "1 loop");
+	uint64_t step = begin(session, "64 step");
+	set_weight(session, step, 64);
+	end(session, step);
+	end(session, loop);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	epp_summary *summary;
+	check_ok(epp_summary_create(trace, NULL, &summary));
+	ck_assert_uint_eq(epp_summary_get_totals(summary)->weighted, 1);
+	ck_assert_uint_eq(epp_summary_get_totals(summary)->runs_kept, 0);
+	epp_summary_destroy(summary);
 	epp_trace_close(trace);
 	epp_session_destroy(session);
 }
@@ -265,6 +331,8 @@ static Suite *weights_suite(void)
 	tcase_add_test(tests, forged_instants_are_ignored);
 	tcase_add_test(tests, many_runs);
 	tcase_add_test(tests, sums_are_weighted);
+	tcase_add_test(tests, weights_reach_events_of_a_request);
+	tcase_add_test(tests, runs_inside_other_events);
 	tcase_add_test(tests, sql_and_exports_have_weights);
 	suite_add_tcase(suite, tests);
 	return suite;

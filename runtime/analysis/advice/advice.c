@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/device.h"
+#include "base/options.h"
 #include "containers/array.h"
 #include "timeline/events/name_words.h"
 
@@ -361,7 +362,11 @@ epp_status *epp_advice_create(epp_trace *trace, const epp_timeline_options *opti
 	const epp_advice *made;
 
 	*advice = NULL;
-	epp_status *status = epp_timeline_create(trace, options, &timeline);
+	epp_timeline_options own;
+	EPP_TRY(options_take(&own, sizeof own, options, "timeline options"));
+	own.struct_size = sizeof own;
+	own.unweighted = 1; /* a rule looks at the events of the trace */
+	epp_status *status = epp_timeline_create(trace, &own, &timeline);
 	if (!status)
 		status = advice_pass_create(timeline, &pass);
 	if (!status)

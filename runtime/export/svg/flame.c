@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/weighted.h"
 #include "base/status.h"
 #include "containers/array.h"
 #include "containers/hash_map.h"
@@ -112,7 +113,10 @@ struct drawing {
 
 static int64_t width_ns(const struct flame_node *node)
 {
-	return node->total_ns + node->below_ns;
+	int64_t sum = node->total_ns;
+
+	add_weighted(&sum, node->below_ns, 1);
+	return sum;
 }
 
 /* ---- the time of each frame ---- */
@@ -128,7 +132,7 @@ static void add_up(struct flame *flame, uint8_t *tree)
 	for (uint32_t i = flame->nodes_count - 1; i > FLAME_DEVICE; i--) {
 		struct flame_node *node = &flame->nodes[i], *parent = &flame->nodes[node->parent];
 		if (tree[i] == FLAME_DEVICE || node->parent == FLAME_HOST)
-			parent->below_ns += width_ns(node);
+			add_weighted(&parent->below_ns, width_ns(node), 1);
 	}
 }
 
@@ -420,12 +424,8 @@ static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
 
 static void add_time(struct flame *flame, uint32_t node, const epp_event *event)
 {
-	uint32_t weight = event->weight ? event->weight : 1;
-	int64_t *total_ns = &flame->nodes[node].total_ns, ns;
-
-	flame->nodes[node].count += weight;
-	if (__builtin_mul_overflow(event->duration_ns, weight, &ns) || __builtin_add_overflow(*total_ns, ns, total_ns))
-		*total_ns = INT64_MAX;
+	flame->nodes[node].count += event->weight;
+	add_weighted(&flame->nodes[node].total_ns, event->duration_ns, event->weight);
 }
 
 /* ---- events ---- */
