@@ -390,9 +390,12 @@ static KIT_NOINLINE void kit_emit_late(struct kit *kit, struct kit_thread *threa
 	kit_buffer_add(kit, thread, event);
 	if (!thread->chunk || thread->chunk->events_count == 0)
 		return;
-	/* An event behind the last clock pair needs another one. */
+	/* An event far behind the last clock pair needs another one. */
 	uint64_t last = atomic_load_explicit(&kit->pair_device, memory_order_relaxed);
-	if (kit_reads_clock(kit) && kit_clock_since(kit, event->end_ticks, last) > 0) {
+	uint64_t now = kit_host_ticks(kit), last_host = atomic_load_explicit(&kit->pair_host, memory_order_relaxed);
+	if (kit_reads_clock(kit) && kit_clock_since(kit, event->end_ticks, last) > 0 &&
+	    (int64_t)(now - last_host) >= (int64_t)kit->pair_interval_host &&
+	    atomic_compare_exchange_strong(&kit->pair_host, &last_host, now)) {
 		struct clock_pair read = kit_pair_read(kit);
 		if (read.half_width != UINT64_MAX) {
 			atomic_store_explicit(&kit->pair_device, read.device, memory_order_relaxed);

@@ -80,7 +80,7 @@ typedef struct epp_ep_options {
 	 * now_ticks.  Reads both clocks and returns 0 and the pair { device ticks, host ticks, half width in host ticks }
 	 * as epp_ep_clock_pair takes it; another number: they cannot be compared now.  `host_ticks` reads the host's clock.
 	 * ep_kit/clocks/ has such functions for OpenCL, Vulkan, CUDA, HIP, Level Zero, Direct3D 12 and Metal.
-	 * Called in StartProfiling, in EndProfiling, and about every 100 ms by a thread that emits; never twice at once
+	 * Called in StartProfiling, in EndProfiling, and at most every 100 ms by a thread that emits, late events too; never twice at once
 	 * for one profiler, but profilers may share a clock. */
 	int (*read_clocks)(void *clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second, uint64_t pair[3]);
 	void *clock;
@@ -195,7 +195,8 @@ EPP_EP_API void epp_ep_pending_add(epp_ep_profiler *profiler, int64_t count);
 
 /* Emits a device event.  Never blocks; if there is no room, the event is counted as lost.
  * Outside StartProfiling to EndProfiling it is counted and dropped, except in an epprof host after EndProfiling, if it has
- * a token: then it is added to the run of the token, until the host's session is released or starts another run.  Such a
+ * a token: then it is added to the run of the token, until the host's session is released or starts another run; after
+ * that it is lost, or belongs to the run that is on.  Such a
  * late event costs a block of the trace, and may wait until the ones before it are written.
  * Thread: [any-thread], EndProfiling may run meanwhile, Release may not.  Ownership: everything is copied. */
 EPP_EP_API void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event);

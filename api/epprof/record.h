@@ -98,8 +98,9 @@ EPP_EXPORT extern uint32_t epp_recording_count;
 #define EPPROF_ENABLED() (epp_recording_count != 0)
 #endif
 
-/* The id of a step that the session's schedule leaves out (options.schedule).  It is ended as any other event is.  As a
- * parent it means that the event is left out, too, and a flow from it or to it is ignored. */
+/* The id of a step that the session's schedule leaves out (options.schedule), and of a run that its budget leaves out
+ * (options.max_overhead).  It is ended as any other event is, but on the thread on which it began: there it ends the one
+ * that this thread is in.  As a parent it means that the event is left out, too, and a flow from it or to it is ignored. */
 #define EPP_LEFT_OUT_ID UINT64_C(1)
 
 /* Begins an event on the calling thread: reads the clock, then calls StartEvent of each profiler.

@@ -117,11 +117,12 @@ typedef struct epp_session_options {
 	                         is not limited.  Where recording everything would take more, first args are left out, then
 	                         all but one run in N.  A run is an event of a thread that is in no other event, with all
 	                         that is inside it; it is recorded or left out as a whole.  Each thread has its own N, which
-	                         changes at most every 200 ms or when the budget of that time is spent.  What is left out
-	                         is counted (EPP_LOSS_THROTTLED), and epp_event_begin returns 0 for it, or EPP_LEFT_OUT_ID
+	                         changes every 200 ms (at first more often) or when the budget of that time is spent.  A
+	                         thread that records no events but instants and counters is not limited.  Events that are
+	                         left out are counted (EPP_LOSS_THROTTLED), and epp_event_begin returns 0 for it, or EPP_LEFT_OUT_ID
 	                         for a run.  A run that is recorded has N as its weight (epp_event.weight).  Device events
-	                         with a parent are recorded if it is; those without one are left out if they began while
-	                         runs were.  Not together with a schedule */
+	                         with a parent are recorded if it is; those without one are left out if they began
+	                         between the first and the last time that a thread began to leave out runs.  Not together with a schedule */
 	uint64_t grace_ns; /* how long the end of a run waits for profilers that report unfinished work of their devices
 	                      (epp_ep_pending_add), a day at most; 0: EPPROF_GRACE_MS of the environment, or else it does
 	                      not wait.  It waits no longer than until the work is finished */

@@ -474,6 +474,9 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 	uint32_t depth = recorder_depth(recorder);
 	if (depth == 0 || recorder->slot->open[depth - 1].id != id)
 		depth = unwind(recorder, id, now, tail, args, args_count);
+	/* The end of an outer event also ends a run in it that is left out. */
+	if (depth && recorder->throttle.skip == SKIP_RUN)
+		recorder->throttle.skip = SKIP_NONE;
 	if (depth == 0)
 		recorder_leave(recorder);
 	else

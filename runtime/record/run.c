@@ -251,15 +251,16 @@ static bool finish_run(struct session *session)
 }
 
 /* What an event takes, which is more in a session with a throttle. */
-static uint64_t cost_of_event_ps(const struct session *session)
+static uint64_t cost_of_event_ps(const struct session *session, uint32_t state)
 {
 	struct budget_costs costs;
 
 	if (!session->filter || !session->filter->throttle)
 		return event_cost_ps();
-	event_costs_measure();
-	event_costs(&costs);
-	return costs.event_ps;
+	/* What is left out is measured by calls that do nothing else if no session records. */
+	if (state == SESSION_RECORDING)
+		event_costs_measure();
+	return event_costs(&costs) ? costs.event_ps : 0;
 }
 
 int64_t session_visit(struct helper_client *client)
@@ -276,7 +277,7 @@ int64_t session_visit(struct helper_client *client)
 	if (state == SESSION_DRAINING) {
 		release = finish_run(session);
 	} else {
-		STORE_RELAXED(&session->storage.window.live->event_cost_ps, cost_of_event_ps(session));
+		STORE_RELAXED(&session->storage.window.live->event_cost_ps, cost_of_event_ps(session, state));
 		calls_watch(session);
 		next_ns = drain_and_grow(&session->storage);
 	}
@@ -337,7 +338,8 @@ static bool begin_late(struct session *session)
 		pthread_cond_wait(&session->changed, &session->storage.lock);
 	bool begins = session->state == SESSION_IDLE && !session->releasing && !session->is_stopped &&
 	              LOAD_RELAXED(&session->storage.window.live->run);
-	bool is_open = begins || session->state == SESSION_LATE || session->state == SESSION_ASKING;
+	bool is_open = begins || session->state == SESSION_ASKING ||
+	               (session->state == SESSION_LATE && !session->releasing);
 	if (begins) {
 		session->is_late = true;
 		drain_begin_late(&session->storage);
@@ -363,29 +365,74 @@ static void end_late(struct session *session)
 	helper_wake();
 }
 
-void session_push_late(void *session_profiler, const EpprofBatch *batch)
+/* Events of the last run, or of none that is known: the id of an event is larger than those of earlier runs. */
+static bool is_of_last_run(const struct session *session, const EpprofEvent *event)
 {
-	struct session_profiler *of = session_profiler;
+	return !event->parent || event->parent >= LOAD_RELAXED(&session->run_first_id);
+}
+
+static void lose_late(struct session_profiler *of, const EpprofBatch *batch, uint64_t count)
+{
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, count);
+	submission_lose(of, EPP_LOSS_AFTER_END, count);
+	if (batch->ids)
+		memset(batch->ids, 0, count * sizeof(*batch->ids));
+}
+
+/* Pushes while late events are accepted. */
+static void push_open(struct session_profiler *of, const EpprofBatch *batch)
+{
 	struct session *session = of->session;
-	EpprofBatch own = { 0 };
-	/* The host counts late events. */
-	if (batch)
-		memcpy(&own, batch, batch->struct_size < sizeof(own) ? batch->struct_size : sizeof(own));
-	own.ledger = NULL;
-	uint64_t count = own.events ? own.events_count : 0;
-	bool is_open = begin_late(session);
 	pthread_mutex_lock(&session->storage.lock);
 	bool has_ledger = of->submission->has_ledger;
 	pthread_mutex_unlock(&session->storage.lock);
 	/* submission_push counts the events of a profiler without a ledger, and those of one that was given up. */
-	if (!is_open || (has_ledger && !LOAD_RELAXED(&of->is_hung)))
-		ADD_RELAXED(&session->storage.window.producers[of->producer].emitted, count);
-	if (!is_open) {
-		submission_lose(of, EPP_LOSS_AFTER_END, count);
+	if (has_ledger && !LOAD_RELAXED(&of->is_hung))
+		ADD_RELAXED(&session->storage.window.producers[of->producer].emitted, batch->events_count);
+	submission_push(of, batch);
+}
+
+static void push_late(struct session_profiler *of, EpprofBatch batch)
+{
+	const EpprofEvent *events = batch.events;
+	uint64_t *ids = batch.ids;
+	uint64_t count = events ? batch.events_count : 0, at = 0;
+	if (!begin_late(of->session)) {
+		lose_late(of, &batch, count);
 		return;
 	}
-	submission_push(of, &own);
-	end_late(session);
+	/* In pieces, if there are events of an earlier run among them; what is not an event goes with the first one. */
+	do {
+		uint64_t first = at;
+		while (at < count && is_of_last_run(of->session, &events[at]))
+			at++;
+		batch.events_count = at - first;
+		batch.events = batch.events_count ? events + first : NULL;
+		batch.ids = ids ? ids + first : NULL;
+		push_open(of, &batch);
+		batch = (EpprofBatch){ .struct_size = batch.struct_size };
+		first = at;
+		while (at < count && !is_of_last_run(of->session, &events[at]))
+			at++;
+		batch.ids = ids ? ids + first : NULL;
+		if (at > first)
+			lose_late(of, &batch, at - first);
+	} while (at < count);
+	end_late(of->session);
+}
+
+void session_push_late(void *session_profiler, const EpprofBatch *batch)
+{
+	EpprofBatch own = { 0 };
+	int cancel_state;
+	/* The host counts late events. */
+	if (batch)
+		memcpy(&own, batch, batch->struct_size < sizeof(own) ? batch->struct_size : sizeof(own));
+	own.ledger = NULL;
+	/* It may wait, with the session's lock, on a thread of the profiler's. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	push_late(session_profiler, own);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 void session_await_late(struct session *session)

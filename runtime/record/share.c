@@ -352,7 +352,7 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 	options.step = os_variable("EPPROF_STEP");
 	EPP_TRY(epp_status_prefix(schedule_parse(options.schedule, NULL, &(struct schedule){ 0 }, &(bool){ false }),
 	                          "EPPROF_SCHEDULE"));
-	EPP_TRY(epp_status_prefix(throttle_parse(secure_getenv("EPPROF_MAX_OVERHEAD"), &options.max_overhead),
+	EPP_TRY(epp_status_prefix(throttle_parse(os_variable("EPPROF_MAX_OVERHEAD"), &options.max_overhead),
 	                          "EPPROF_MAX_OVERHEAD"));
 	return share_file(&options, session, made);
 }

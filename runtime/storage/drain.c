@@ -520,10 +520,11 @@ static void finish_run(struct storage *storage, uint32_t producers_count)
 	run.event_cost_ps = live->event_cost_ps;
 	run.write_cpu_ns = live->write_cpu_ns;
 	memcpy(scratch_block(storage) + 1, &run, sizeof(run));
-	if (append_plain(storage, EPF_BLOCK_RUN, sizeof(run))) {
-		storage->drain.ledger_due = true;
+	int error = append_plain(storage, EPF_BLOCK_RUN, sizeof(run));
+	storage->drain.ledger_due |= error != 0;
+	/* At a configured limit nothing more will be written, and later runs need not wait for it. */
+	if (error && error != ENOBUFS)
 		keep_unwritten(live, run);
-	}
 	__atomic_fetch_and(&live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 

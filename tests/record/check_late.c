@@ -100,6 +100,30 @@ START_TEST(late_events_are_added_to_the_run)
 }
 END_TEST
 
+/* After a second run, an event that belongs to the first one. */
+START_TEST(a_late_event_of_an_earlier_run_is_lost)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *session = double_attached(&a, check_path("earlier.epp"), "late");
+	uint64_t first = record_run(session, &a, true), second = record_run(session, &a, true);
+	EpprofEvent events[3] = {
+		{ .parent = second, .name = "second", .start_ticks = 1, .end_ticks = 2, .category = 2, .clock = 5 },
+		{ .parent = first, .name = "first", .start_ticks = 1, .end_ticks = 2, .category = 2, .clock = 5 },
+		{ .parent = second, .name = "second", .start_ticks = 3, .end_ticks = 4, .category = 2, .clock = 5 }
+	};
+	uint64_t ids[3] = { 77, 77, 77 };
+	const EpprofBatch batch = { .struct_size = sizeof(batch), .events = events, .events_count = 3, .ids = ids };
+	profiler_registry_push_late(&a.impl, &batch);
+	check_ok(epp_session_wait(session, UINT64_MAX));
+	ck_assert_uint_eq(account(session)->lost[EPP_LOSS_AFTER_END], 1);
+	ck_assert(ids[0] > 0 && ids[1] == 0 && ids[2] > ids[0]);
+	struct trace_scan *scan = recording_finish(session);
+	ck_assert_ptr_null(scan_first(scan, EPF_COMPLETE, epp_name_intern("first")));
+	ck_assert_uint_eq(scan->producers[0].emitted, 3);
+	trace_scan_free(scan);
+}
+END_TEST
+
 /* ---- many threads while the session is released ---- */
 
 static struct pusher {
@@ -116,6 +140,32 @@ static void *push_many(void *unused)
 	}
 	return unused;
 }
+
+static void *push_for_ever(void *profiler)
+{
+	while (true) {
+		push_late(profiler, "late", pusher.parent, 5);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+/* A cancelled thread leaves no lock behind. */
+START_TEST(a_thread_that_is_cancelled)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *session = double_attached(&a, check_path("cancelled.epp"), "late");
+	pusher = (struct pusher){ .to = &a, .parent = record_run(session, &a, true) };
+	for (int i = 0; i < 20; i++) {
+		pthread_t thread = recording_thread(push_for_ever, &a);
+		recording_sleep_ms(5);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+	}
+	check_ok(epp_session_wait(session, UINT64_MAX));
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
 
 START_TEST(late_events_while_the_session_is_released)
 {
@@ -252,6 +302,8 @@ static Suite *late_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, late_events_are_added_to_the_run, 0, 6);
+	tcase_add_test(tcase, a_late_event_of_an_earlier_run_is_lost);
+	tcase_add_test(tcase, a_thread_that_is_cancelled);
 	tcase_add_test(tcase, late_events_while_the_session_is_released);
 	tcase_add_test(tcase, killed_while_late_events_are_stored);
 	tcase_add_test(tcase, late_events_that_cannot_be_written);

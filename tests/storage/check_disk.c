@@ -466,6 +466,23 @@ START_TEST(runs_whose_ends_cannot_be_written)
 }
 END_TEST
 
+/* At a configured limit, runs go on to begin: nothing that will be written later is waited for. */
+START_TEST(runs_beyond_the_limit)
+{
+	epp_session *session;
+	check_ok(epp_session_create(
+	    &(epp_session_options){ .struct_size = sizeof(epp_session_options), .memory_bytes = 1 << 20 }, &session));
+	for (unsigned i = 0; i < 1000; i++) {
+		check_ok(epp_session_start(session));
+		recording_fill(session, name, 16000);
+		check_ok(epp_session_end(session));
+		epp_status_destroy(epp_session_wait(session, UINT64_MAX));
+	}
+	ck_assert_uint_gt(epp_session_lost(session, EPP_LOSS_POLICY), 0);
+	epp_session_destroy(session);
+}
+END_TEST
+
 START_TEST(a_file_that_is_removed)
 {
 	char *path = strdup(check_path("removed.epp"));
@@ -565,6 +582,7 @@ static Suite *disk_suite(void)
 	tcase_add_test(tcase, a_quota);
 	tcase_add_test(tcase, a_quota_too_small_for_a_window);
 	tcase_add_test(tcase, runs_whose_ends_cannot_be_written);
+	tcase_add_test(tcase, runs_beyond_the_limit);
 	tcase_add_test(tcase, a_file_that_is_removed);
 	tcase_add_test(tcase, a_path_of_another_user);
 	suite_add_tcase(suite, tcase);

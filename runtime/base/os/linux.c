@@ -451,7 +451,8 @@ bool os_random(uint8_t number[16])
 
 bool os_host_name(char *name, size_t bytes)
 {
-	if (gethostname(name, bytes))
+	/* One that does not fit is an error, and is there nevertheless. */
+	if (gethostname(name, bytes) && errno != ENAMETOOLONG)
 		return false;
 	name[bytes - 1] = '\0';
 	return true;

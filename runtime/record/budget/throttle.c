@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/atomics.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/weight.h"
 #include "format/format.h"
 
@@ -51,14 +51,6 @@ epp_status *throttle_init(struct throttle *throttle, double share, const char *s
 	return throttle->change_one_in == EPF_NAME_LOST || throttle->step == EPF_NAME_LOST ? epp_status_no_memory() : NULL;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static uint64_t to_ns(uint64_t ticks)
 {
 	return (uint64_t)((double)ticks * (1e9 / (double)clock_ticks_per_second()));
@@ -78,7 +70,7 @@ static void note_time(struct throttle *throttle, uint64_t now_ticks)
 static bool end_window(struct throttle *throttle, struct budget_thread *budget, const struct budget_costs *costs,
                        uint64_t now_ticks)
 {
-	bool is_changed = budget_next_window(budget, throttle->share, costs, to_ns(now_ticks), cpu_ns());
+	bool is_changed = budget_next_window(budget, throttle->share, costs, to_ns(now_ticks), (uint64_t)thread_cpu_ns());
 
 	STORE_RELAXED(&throttle->one_in, budget->one_in);
 	return is_changed;
@@ -92,8 +84,8 @@ uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *t
 
 	*is_changed = false;
 	if (!thread->is_begun) {
-		budget_begin(budget, to_ns(now_ticks), cpu_ns(), now_ticks ^ (uint64_t)(uintptr_t)thread,
-		             LOAD_RELAXED(&throttle->one_in));
+		budget_begin(budget, to_ns(now_ticks), (uint64_t)thread_cpu_ns(),
+		             now_ticks ^ (uint64_t)(uintptr_t)thread, LOAD_RELAXED(&throttle->one_in));
 		thread->is_begun = true;
 		thread->is_alone = throttle->is_alone;
 		*is_changed = budget->one_in > 1;

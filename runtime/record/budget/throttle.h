@@ -65,8 +65,8 @@ bool throttle_was_on(const struct throttle *throttle, uint64_t ticks);
 /* The word of a step in the trace. */
 const char *throttle_step_word(enum budget_step step);
 
-/* cost/event_cost.c: what recording costs on this machine; until it is measured, what it costs on most. */
-void event_costs(struct budget_costs *costs);
+/* cost/event_cost.c: what recording costs on this machine; until it is measured, what it costs on most, and false. */
+bool event_costs(struct budget_costs *costs);
 /* Measures it, in about a millisecond; only the first call in a process does.  Thread: one that records no events. */
 void event_costs_measure(void);
 

@@ -151,10 +151,11 @@ void event_costs_measure(void)
 	free(room);
 }
 
-void event_costs(struct budget_costs *costs)
+bool event_costs(struct budget_costs *costs)
 {
 	*costs = (struct budget_costs){ .event_ps = LOAD_RELAXED(&costs_known.event_ps),
 		                        .slot_ps = LOAD_RELAXED(&costs_known.slot_ps),
 		                        .left_out_ps = LOAD_RELAXED(&costs_known.left_out_ps),
 		                        .clock_ps = LOAD_RELAXED(&costs_known.clock_ps) };
+	return LOAD_RELAXED(&costs_are_measured);
 }

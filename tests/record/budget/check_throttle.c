@@ -201,6 +201,26 @@ START_TEST(runs_with_a_name)
 }
 END_TEST
 
+/* An exception has skipped the end of the run. */
+START_TEST(the_end_of_an_outer_event_ends_a_run_that_is_left_out)
+{
+	epp_session *session = start_with((epp_session_options){ .step = "step" });
+	epp_event_end(session, begin(session, "step"), NULL, 0);
+	keep_one_in(1u << 19);
+	uint64_t outer = begin(session, "outer");
+	ck_assert_uint_gt(outer, EPP_LEFT_OUT_ID);
+	uint64_t step = begin(session, "step");
+	ck_assert_uint_eq(step, EPP_LEFT_OUT_ID);
+	ck_assert_uint_eq(begin(session, "in the step"), 0);
+	epp_event_end(session, outer, NULL, 0);
+	uint64_t after = begin(session, "after");
+	ck_assert_uint_gt(after, EPP_LEFT_OUT_ID);
+	epp_event_end(session, after, NULL, 0);
+	recording_end(session);
+	epp_session_destroy(session);
+}
+END_TEST
+
 START_TEST(a_filter_applies_first)
 {
 	epp_session *session = start_with((epp_session_options){ .exclude = "left out" });
@@ -434,6 +454,7 @@ static Suite *throttle_suite(void)
 	tcase_add_test(tests, threads_decide_by_themselves);
 	tcase_add_test(tests, two_sessions);
 	tcase_add_test(tests, runs_with_a_name);
+	tcase_add_test(tests, the_end_of_an_outer_event_ends_a_run_that_is_left_out);
 	tcase_add_test(tests, a_filter_applies_first);
 	tcase_add_test(tests, ends_that_are_wrong);
 	tcase_add_test(tests, events_of_devices);
