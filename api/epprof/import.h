@@ -34,6 +34,8 @@ typedef struct epp_import_options {
 	uint32_t beside_recording;  /* 1: the output will be added to a recording of the same process. The kit's
 	                             * `epprof.lost` events that have the arg `epprof.id` are left out, because the
 	                             * recording has counted these losses */
+	uint32_t allow_empty; /* 1: an input in which nothing happened is no error: the output has a run without events */
+	uint32_t reserved;
 } epp_import_options;
 
 typedef struct epp_import_counts {

@@ -57,7 +57,10 @@ static int is_profile(const struct dirent *entry)
 static epp_status *import_profile(const char *folder, const char *name)
 {
 	char *input = NULL, *output = NULL, *label = strndup(name, strcspn(name, "."));
-	const epp_import_options options = { .struct_size = sizeof options, .label = label, .cancel = &cli_signal };
+	/* A program that loads a framework and does nothing with it leaves an empty profile. */
+	const epp_import_options options = {
+		.struct_size = sizeof options, .label = label, .cancel = &cli_signal, .allow_empty = 1
+	};
 	bool has_memory = label && asprintf(&input, "%s/%s", folder, name) > 0 && asprintf(&output, "%s.epp", input) > 0;
 	epp_status *status = has_memory ? epp_import_file(input, output, &options, NULL, NULL, NULL)
 	                                : epp_status_no_memory();

@@ -258,7 +258,10 @@ static epp_status *run(struct import *import, const char *output)
 	if (import->format == &import_ort)
 		epp_trace_writer_describe_source(import->writer, 0, 0, "onnxruntime", NULL);
 	EPP_TRY(import->format->read(import));
-	if (!import->counts.events)
+	/* A note says that part of the input could not be read. */
+	bool may_be_empty = import->options.allow_empty && !import->counts.left_out && !import->notes &&
+	                    !import->notes_lost;
+	if (!import->counts.events && !may_be_empty)
 		return epp_status_create(EPP_CORRUPT, "%s: contains no events%s", import->input.path,
 		                         import->counts.left_out ? " that makes sense" : "");
 	release_reading(import);

@@ -20,7 +20,7 @@ struct sorter_entry {
 
 _Static_assert(sizeof(struct sorter_entry) == 40, "sorter entry");
 
-#define SORTER_BUFFER_ENTRIES 49152u
+#define SORTER_BUFFER_ENTRIES 40960u
 #define SORTER_PAGE_ENTRIES 512u
 #define SORTER_CACHE_PAGES 8u
 

@@ -393,6 +393,9 @@ START_TEST(profiles_of_frameworks_are_imported)
 	static const char script[] = "\"$0\" exit 0; echo '{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"work\", \"pid\": 1, "
 				     "\"tid\": 1, \"ts\": 10, \"dur\": 5}]}' >\"$EPPROF_RECORD/PyTorch.1.profile\"";
 	static const char junk[] = "\"$0\" exit 0; echo junk >\"$EPPROF_RECORD/PyTorch.1.profile\"";
+	static const char cut[] = "\"$0\" exit 0; echo '{\"traceEvents\": [{\"ph\": ' >\"$EPPROF_RECORD/PyTorch.1.profile\"";
+	/* Of a framework that was loaded and did nothing. */
+	static const char empty[] = "\"$0\" exit 0; echo '{\"traceEvents\": []}' >\"$EPPROF_RECORD/PyTorch.1.profile\"";
 
 	EXPECT(0, "By op", "record", "-o", "a.epp", "--", "sh", "-c", script, self);
 	struct command run = command_run(NULL, "summary", "--format", "json", "a.epp", NULL);
@@ -407,6 +410,10 @@ START_TEST(profiles_of_frameworks_are_imported)
 	EXPECT(1, "PyTorch.1.profile: ", "record", "--force", "-o", "a.epp", "--", "sh", "-c", junk, self);
 	expect_trace("a.epp", 1);
 	ck_assert_uint_eq(entries_count("a.epp."), 1);
+	EXPECT(1, "PyTorch.1.profile: ", "record", "--force", "-o", "a.epp", "--", "sh", "-c", cut, self);
+	ck_assert_uint_eq(entries_count("a.epp."), 2);
+	EXPECT(0, "By op", "record", "--force", "-o", "a.epp", "--", "sh", "-c", empty, self);
+	ck_assert_uint_eq(entries_count("a.epp."), 2);
 }
 END_TEST
 
