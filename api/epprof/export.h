@@ -55,7 +55,7 @@ typedef struct epp_export_options {
 	 * the end; both 0: all, or of more than `events_max` the range in which devices (or threads) were busiest. */
 	int64_t show_from_ns;
 	int64_t show_to_ns;
-	uint32_t kernels;    /* otlp: 1: device events become spans, too */
+	uint32_t kernels;    /* otlp, otlp-proto: 1: device events become spans, too */
 	uint32_t gpu_stages; /* perfetto: 1: device events are GpuRenderStageEvents, for the viewer's views of GPUs; 0:
 	                        slices of tracks */
 } epp_export_options;

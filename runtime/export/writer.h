@@ -60,6 +60,7 @@ extern const struct export_writer export_parquet;
 extern const struct export_writer export_html;
 extern const struct export_writer export_flame;
 extern const struct export_writer export_otlp;
+extern const struct export_writer export_otlp_proto;
 
 /* The formats of this library: formats.c, or formats_xspace.c in a bridge. */
 extern const struct export_writer *const export_writers[];

@@ -90,6 +90,7 @@ static const struct {
 	{ "html", "sample.html.txt", is_text, "41 lost", html_text_dump, 997 },
 	{ "flame", "sample.flame.svg", is_text, LEDGER_XML, NULL, 0 },
 	{ "otlp", "sample.otlp.jsonl", is_lines_of_json, LEDGER_TEXT, NULL, 0 },
+	{ "otlp-proto", "sample.otlp.pb", is_protobuf, LEDGER_JSON, NULL, 0 },
 };
 #define FORMATS_COUNT ((int)(sizeof formats / sizeof *formats))
 

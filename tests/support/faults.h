@@ -56,6 +56,7 @@ static const struct fault_command fault_commands[] = {
 	{ .args = { "convert", "-t", "xspace", "-o", "out/x", "sample.epp" } },
 	{ .args = { "convert", "-t", "parquet", "-o", "out/x", "sample.epp" } },
 	{ .args = { "convert", "-t", "otlp", "--kernels", "-o", "out/x", "sample.epp" } },
+	{ .args = { "convert", "-t", "otlp-proto", "--kernels", "-o", "out/x", "sample.epp" } },
 	{ .args = { "convert", "-t", "html", "-o", "out/x", "unfinished.epp" } },
 	{ .args = { "convert", "-t", "flame", "-o", "out/x", "merged.epp" } },
 	{ .args = { "convert", "-t", "chrome", "-o", "out/x", "--name", "gemm*", "--track", "*", "--process", "*",

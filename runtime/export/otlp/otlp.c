@@ -1,27 +1,29 @@
-/* Writes the spans of requests as OTLP/JSON: one ExportTraceServiceRequest a line, as the file exporter of the
- * OpenTelemetry collector writes them.
+/* Writes the spans of requests as messages ExportTraceServiceRequest of OTLP: in JSON one a line, as the file exporter of
+ * the OpenTelemetry collector writes them; in protobuf one after the other, so that the file as a whole is such a message,
+ * too, because their only field is repeated.
  *
  * A request with an event of its own, each host event of a request and, on demand, each device event is a span.  An
  * event of one request is in the trace of that request.  A batch, an event that was given to requests of several traces,
  * begins a trace of its own, which has the events inside it; links lead to the spans of its requests.
- * The last line has no spans: its resource has the facts and the ledger.
+ * The last message has no spans: its resource has the facts and the ledger.
  * Span ids are derived from the ids of events and the file, so that each export of a trace has the same ones. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "containers/hash_index.h"
-#include "encoding/json.h"
 #include "epprof/epprof.h"
 #include "export/facts.h"
 #include "export/ledger.h"
+#include "export/otlp/encoder.h"
 #include "export/writer.h"
 #include "timeline/timeline.h"
 
-/* A line has at most this many spans, and ends after this many bytes: receivers limit a message, that of files to 1 MiB. */
-#define LINE_SPANS_MAX 512u
-#define LINE_BYTES (512u << 10)
-#define LINE_END "]}]}]}\n"
+/* A message has at most this many spans, and ends after this many bytes: receivers limit a message, that of files to
+ * 1 MiB. */
+#define MESSAGE_SPANS_MAX 512u
+#define MESSAGE_BYTES (512u << 10)
 #define NO_SOURCE UINT32_MAX
 
 enum { SPAN_INTERNAL = 1, SPAN_SERVER = 2 }; /* SpanKind */
@@ -29,12 +31,37 @@ enum { SPAN_INTERNAL = 1, SPAN_SERVER = 2 }; /* SpanKind */
 #define TRACE_ID_BYTES 32u /* in hex, as the next one */
 #define SPAN_ID_BYTES 16u
 
+/* Of an arg: the attribute is true. */
+#define ATTRIBUTE_TRUE 255u
+/* Of an event, and those that put_span adds. */
+#define ATTRIBUTES_MAX (UINT8_MAX + 16u)
+
+/* The definitions of OTLP, by message. */
+static const struct encoder_field request_resource_spans = { "resourceSpans", 1 };
+static const struct encoder_field spans_resource = { "resource", 1 }, spans_scopes = { "scopeSpans", 2 };
+static const struct encoder_field resource_attributes = { "attributes", 1 };
+static const struct encoder_field scopes_scope = { "scope", 1 }, scopes_spans = { "spans", 2 };
+static const struct encoder_field scope_name = { "name", 1 }, scope_version = { "version", 2 };
+static const struct encoder_field span_trace_id = { "traceId", 1 }, span_id = { "spanId", 2 },
+				  span_trace_state = { "traceState", 3 }, span_parent_id = { "parentSpanId", 4 },
+				  span_name = { "name", 5 }, span_kind = { "kind", 6 },
+				  span_start = { "startTimeUnixNano", 7 }, span_end = { "endTimeUnixNano", 8 },
+				  span_attributes = { "attributes", 9 }, span_links = { "links", 13 },
+				  span_status = { "status", 15 }, span_flags = { "flags", 16 };
+static const struct encoder_field link_trace_id = { "traceId", 1 }, link_span_id = { "spanId", 2 },
+				  link_trace_state = { "traceState", 3 };
+static const struct encoder_field attribute_key = { "key", 1 }, attribute_value = { "value", 2 };
+static const struct encoder_field value_text = { "stringValue", 1 }, value_bool = { "boolValue", 2 },
+				  value_int = { "intValue", 3 }, value_double = { "doubleValue", 4 };
+
 struct otlp {
+	struct encoder encoder;
 	uint64_t key; /* of the file */
 	uint32_t source;
-	unsigned spans_count; /* of the current line; 0: it has not begun */
-	uint64_t line_from;   /* its position in the output */
-	uint64_t alone, moments, kernels;
+	unsigned spans_count;                     /* of the current message; 0: it has not begun */
+	epp_trace_arg attributes[ATTRIBUTES_MAX]; /* of the current span */
+	unsigned attributes_count, own_count;     /* the first `own_count` are not args */
+	uint64_t alone, moments, kernels, repeated;
 };
 
 struct span {
@@ -119,87 +146,97 @@ static void set_span(const struct export_run *run, const epp_event *event, struc
 
 /* ---- attributes ---- */
 
-static void put_key(struct sink *sink, bool *any, const char *key, size_t bytes)
+static epp_trace_arg of_text(const char *key, const char *text)
 {
-	sink_text(sink, *any ? ",{\"key\":\"" : "{\"key\":\"");
-	sink_json_text(sink, key, bytes);
-	sink_text(sink, "\",\"value\":{");
-	*any = true;
+	return (epp_trace_arg){ .key = key,
+		                .key_bytes = strlen(key),
+		                .type = EPP_ARG_TEXT,
+		                .text_bytes = (uint32_t)strlen(text),
+		                .value.text = text };
 }
 
-static void put_text(struct sink *sink, bool *any, const char *key, const char *text)
+static epp_trace_arg of_i64(const char *key, int64_t value)
 {
-	put_key(sink, any, key, strlen(key));
-	sink_text(sink, "\"stringValue\":");
-	sink_json_string(sink, text);
-	sink_text(sink, "}}");
+	return (epp_trace_arg){ .key = key, .key_bytes = strlen(key), .type = EPP_ARG_I64, .value.i64 = value };
 }
 
-static void put_i64(struct sink *sink, bool *any, const char *key, int64_t value)
+static epp_trace_arg of_true(const char *key)
 {
-	put_key(sink, any, key, strlen(key));
-	sink_text(sink, "\"intValue\":\"");
-	sink_commit(sink, json_i64(sink_reserve(sink, JSON_NUMBER_BYTES), value));
-	sink_text(sink, "\"}}");
+	return (epp_trace_arg){ .key = key, .key_bytes = strlen(key), .type = ATTRIBUTE_TRUE };
 }
 
-static void put_true(struct sink *sink, bool *any, const char *key)
+static void put_attribute(struct encoder *encoder, epp_trace_arg attribute)
 {
-	put_key(sink, any, key, strlen(key));
-	sink_text(sink, "\"boolValue\":true}}");
+	char digits[32];
+
+	encoder_item(encoder, NULL);
+	encoder_text(encoder, &attribute_key, attribute.key, attribute.key_bytes);
+	encoder_item(encoder, &attribute_value);
+	if (attribute.type == EPP_ARG_TEXT)
+		encoder_text(encoder, &value_text, attribute.value.text, attribute.text_bytes);
+	else if (attribute.type == EPP_ARG_F64)
+		encoder_f64(encoder, &value_double, attribute.value.f64);
+	else if (attribute.type == ATTRIBUTE_TRUE)
+		encoder_bool(encoder, &value_bool, true);
+	else if (attribute.type == EPP_ARG_U64 && attribute.value.u64 > INT64_MAX) /* OTLP has no unsigned integers */
+		encoder_text(encoder, &value_text, digits,
+		             (size_t)snprintf(digits, sizeof digits, "%" PRIu64, attribute.value.u64));
+	else
+		encoder_i64(encoder, &value_int, attribute.value.i64);
+	encoder_end(encoder);
+	encoder_end(encoder);
 }
 
-static void put_arg(struct sink *sink, bool *any, const epp_trace_arg *arg)
+static void add_own(struct otlp *otlp, epp_trace_arg attribute)
 {
-	char *at;
-
-	put_key(sink, any, arg->key, arg->key_bytes);
-	if (arg->type == EPP_ARG_TEXT) {
-		sink_text(sink, "\"stringValue\":\"");
-		sink_json_text(sink, arg->value.text, arg->text_bytes);
-		sink_text(sink, "\"}}");
-		return;
-	}
-	if (arg->type == EPP_ARG_F64) {
-		sink_text(sink, "\"doubleValue\":");
-		sink_commit(sink, json_f64(sink_reserve(sink, JSON_NUMBER_BYTES), arg->value.f64));
-		sink_text(sink, "}}");
-		return;
-	}
-	/* OTLP has no unsigned integers. */
-	bool is_large = arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX;
-	sink_text(sink, is_large ? "\"stringValue\":\"" : "\"intValue\":\"");
-	at = sink_reserve(sink, JSON_NUMBER_BYTES);
-	sink_commit(sink, is_large ? json_u64(at, arg->value.u64) : json_i64(at, arg->value.i64));
-	sink_text(sink, "\"}}");
+	otlp->attributes[otlp->attributes_count++] = attribute;
+	otlp->own_count = otlp->attributes_count;
 }
 
-static void put_attributes(struct sink *sink, const epp_event *event, const struct span *span)
+/* Keys of a span are unique in OTLP: epprof's own stay, of args the last one does. */
+static void add_arg(struct otlp *otlp, const epp_trace_arg *arg)
+{
+	unsigned at = 0;
+
+	while (at < otlp->attributes_count && (otlp->attributes[at].key_bytes != arg->key_bytes ||
+	                                       memcmp(otlp->attributes[at].key, arg->key, arg->key_bytes) != 0))
+		at++;
+	otlp->repeated += at < otlp->attributes_count;
+	if (at >= otlp->own_count)
+		otlp->attributes[at] = *arg;
+	otlp->attributes_count += at == otlp->attributes_count;
+}
+
+static void put_attributes(struct otlp *otlp, const epp_event *event, const struct span *span)
 {
 	const epp_trace_track *track = event->track;
-	bool any = false;
 
-	put_text(sink, &any, "epprof.category", export_category(event->category));
+	otlp->attributes_count = 0;
+	add_own(otlp, of_text("epprof.category", export_category(event->category)));
 	if (export_has_thread(track))
-		put_i64(sink, &any, "thread.id", track->thread_id);
-	put_text(sink, &any, export_has_thread(track) ? "thread.name" : "epprof.track", track->name);
+		add_own(otlp, of_i64("thread.id", track->thread_id));
+	add_own(otlp, of_text(export_has_thread(track) ? "thread.name" : "epprof.track", track->name));
 	if (track->kind == EPP_TRACK_DEVICE) {
-		put_i64(sink, &any, "epprof.device", track->device);
-		put_i64(sink, &any, "epprof.stream", track->stream);
+		add_own(otlp, of_i64("epprof.device", track->device));
+		add_own(otlp, of_i64("epprof.stream", track->stream));
 	}
 	if (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN))
-		put_true(sink, &any, "epprof.unended");
+		add_own(otlp, of_true("epprof.unended"));
 	if (event->category == EPP_SESSION && !(event->flags & EPP_FLAG_OWN_REQUEST))
-		put_true(sink, &any, "epprof.request.inherited");
+		add_own(otlp, of_true("epprof.request.inherited"));
 	if (event->kind == EPP_EVENT_ASYNC && span->first.id == event->id && span->first.first_ns != INT64_MAX)
-		put_i64(sink, &any, "epprof.queue_ns", span->first.first_ns - span->first.begin_ns);
+		add_own(otlp, of_i64("epprof.queue_ns", span->first.first_ns - span->first.begin_ns));
 	for (uint32_t i = 0; i < event->args_count; i++)
-		put_arg(sink, &any, &export_args(event)[i]);
+		add_arg(otlp, &export_args(event)[i]);
+	encoder_list(&otlp->encoder, &span_attributes);
+	for (unsigned i = 0; i < otlp->attributes_count; i++)
+		put_attribute(&otlp->encoder, otlp->attributes[i]);
+	encoder_list_end(&otlp->encoder);
 }
 
-/* ---- lines ---- */
+/* ---- messages ---- */
 
-static void put_facts(const struct export_run *run, bool *any)
+static void put_facts(const struct export_run *run, struct encoder *encoder)
 {
 	struct fact facts[FACTS_MAX];
 	size_t count = facts_collect(run, facts);
@@ -207,150 +244,153 @@ static void put_facts(const struct export_run *run, bool *any)
 
 	for (size_t i = 0; i < count; i++) {
 		snprintf(key, sizeof key, "epprof.%s", facts[i].key);
-		if (facts[i].kind == FACT_TEXT)
-			put_text(run->sink, any, key, facts[i].value.text);
-		else
-			put_i64(run->sink, any, key, facts[i].value.i64);
+		put_attribute(encoder, facts[i].kind == FACT_TEXT ? of_text(key, facts[i].value.text)
+		                                                  : of_i64(key, facts[i].value.i64));
 	}
 }
 
-/* The facts, and the ledger as a text of JSON. */
-static epp_status *put_account(const struct export_run *run, bool *any)
+/* The ledger as a text of JSON. */
+static epp_status *put_ledger(const struct export_run *run, struct encoder *encoder)
 {
+	epp_trace_arg attribute = of_text("epprof.ledger", "");
 	struct sink_memory memory = { 0 };
 	struct sink sink;
 
-	put_facts(run, any);
 	EPP_TRY(sink_init(&sink, sink_memory_write, &memory));
 	epp_status *status = ledger_write(run, &sink);
 	if (!status)
 		status = sink_flush(&sink);
 	if (!status) {
-		put_key(run->sink, any, "epprof.ledger", sizeof "epprof.ledger" - 1);
-		sink_text(run->sink, "\"stringValue\":\"");
-		sink_json_text(run->sink, memory.bytes, memory.count);
-		sink_text(run->sink, "\"}}");
+		attribute.value.text = memory.bytes;
+		attribute.text_bytes = (uint32_t)memory.count;
+		put_attribute(encoder, attribute);
 	}
 	sink_deinit(&sink);
 	free(memory.bytes);
 	return status;
 }
 
-/* Begins a line; `last`: with the facts and the ledger. */
-static epp_status *begin_line(const struct export_run *run, uint32_t number, bool last)
+/* Begins a message; `last`: with the facts and the ledger. */
+static epp_status *begin_message(const struct export_run *run, uint32_t number, bool last)
 {
 	epp_trace_source source = { .struct_size = sizeof source };
-	struct sink *sink = run->sink;
-	bool any = false;
+	struct otlp *otlp = run->state;
+	struct encoder *encoder = &otlp->encoder;
 
 	epp_trace_source_at(run->trace, number, &source);
-	sink_text(sink, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[");
-	put_text(sink, &any, "service.name", source.program[0] ? source.program : "unknown_service");
-	put_i64(sink, &any, "process.pid", source.pid);
-	put_text(sink, &any, "host.name", source.hostname);
+	encoder_begin(encoder);
+	encoder_list(encoder, &request_resource_spans);
+	encoder_item(encoder, NULL);
+	encoder_item(encoder, &spans_resource);
+	encoder_list(encoder, &resource_attributes);
+	put_attribute(encoder, of_text("service.name", source.program[0] ? source.program : "unknown_service"));
+	put_attribute(encoder, of_i64("process.pid", source.pid));
+	put_attribute(encoder, of_text("host.name", source.hostname));
 	if (source.label[0] && !last) /* the facts have it */
-		put_text(sink, &any, "epprof.label", source.label);
-	put_text(sink, &any, "telemetry.sdk.name", "epprof");
-	put_text(sink, &any, "telemetry.sdk.language", "c");
-	put_text(sink, &any, "telemetry.sdk.version", EPPROF_VERSION);
-	if (last)
-		EPP_TRY(put_account(run, &any));
-	sink_text(sink,
-	          "]},\"scopeSpans\":[{\"scope\":{\"name\":\"epprof\",\"version\":\"" EPPROF_VERSION "\"},\"spans\":[");
+		put_attribute(encoder, of_text("epprof.label", source.label));
+	put_attribute(encoder, of_text("telemetry.sdk.name", "epprof"));
+	put_attribute(encoder, of_text("telemetry.sdk.language", "c"));
+	put_attribute(encoder, of_text("telemetry.sdk.version", EPPROF_VERSION));
+	if (last) {
+		put_facts(run, encoder);
+		EPP_TRY(put_ledger(run, encoder));
+	}
+	encoder_list_end(encoder);
+	encoder_end(encoder);
+	encoder_list(encoder, &spans_scopes);
+	encoder_item(encoder, NULL);
+	encoder_item(encoder, &scopes_scope);
+	encoder_text(encoder, &scope_name, "epprof", sizeof "epprof" - 1);
+	encoder_text(encoder, &scope_version, EPPROF_VERSION, sizeof EPPROF_VERSION - 1);
+	encoder_end(encoder);
+	encoder_list(encoder, &scopes_spans);
 	return NULL;
 }
 
-/* A position in the output; the difference of two is at least the number of bytes in between. */
-static uint64_t position(const struct sink *sink)
+static void end_message(struct encoder *encoder)
 {
-	return sink->pushes_count * SINK_BUFFER_BYTES + (uint64_t)(sink->at - sink->buffer);
-}
-
-static void end_line(struct export_run *run)
-{
-	struct otlp *otlp = run->state;
-
-	if (otlp->spans_count)
-		sink_text(run->sink, LINE_END);
-	otlp->spans_count = 0;
-}
-
-static void put_member(struct sink *sink, const char *key, const char *text)
-{
-	if (!*text)
-		return;
-	sink_text(sink, key);
-	sink_json_string(sink, text);
-}
-
-static void put_time(const struct export_run *run, const char *key, int64_t ns)
-{
-	sink_text(run->sink, key);
-	sink_commit(run->sink, json_u64(sink_reserve(run->sink, JSON_NUMBER_BYTES),
-	                                (uint64_t)run->info->epoch_unix_ns + (uint64_t)ns));
-	sink_text(run->sink, "\"");
+	encoder_list_end(encoder); /* spans */
+	encoder_end(encoder);
+	encoder_list_end(encoder); /* scopes */
+	encoder_end(encoder);
+	encoder_list_end(encoder); /* resources */
+	encoder_end(encoder);
 }
 
 /* An event that was given to requests has a link to each one that is not its parent. */
 static void put_links(const struct export_run *run, const epp_event *event, const struct span *span)
 {
 	epp_request request = { .struct_size = sizeof request };
+	struct otlp *otlp = run->state;
+	struct encoder *encoder = &otlp->encoder;
 	char id[SPAN_ID_BYTES + 1];
 	bool any = false;
 
 	if (!(event->flags & EPP_FLAG_OWN_REQUEST) || event->kind == EPP_EVENT_ASYNC)
 		return;
 	for (size_t i = 0; epp_timeline_request_at(run->timeline, event, i, &request); i++) {
-		put_request_span(run->state, id, &request);
+		put_request_span(otlp, id, &request);
 		if (strcmp(id, span->parent_id) == 0 && strcmp(request.trace_id, span->trace_id) == 0)
 			continue;
-		sink_text(run->sink, any ? ",{" : ",\"links\":[{");
-		put_member(run->sink, "\"traceId\":", request.trace_id);
-		put_member(run->sink, ",\"spanId\":", id);
-		put_member(run->sink, ",\"traceState\":", request.tracestate);
-		sink_text(run->sink, "}");
+		if (!any)
+			encoder_list(encoder, &span_links);
 		any = true;
+		encoder_item(encoder, NULL);
+		encoder_id(encoder, &link_trace_id, request.trace_id);
+		encoder_id(encoder, &link_span_id, id);
+		if (request.tracestate[0])
+			encoder_text(encoder, &link_trace_state, request.tracestate, strlen(request.tracestate));
+		encoder_end(encoder);
 	}
-	sink_text(run->sink, any ? "]" : "");
+	if (any)
+		encoder_list_end(encoder);
 }
 
 static void put_span(struct export_run *run, const epp_event *event)
 {
-	int64_t duration_ns = event->duration_ns > 0 ? event->duration_ns : 0;
-	struct sink *sink = run->sink;
+	uint64_t start = (uint64_t)run->info->epoch_unix_ns + (uint64_t)event->start_ns;
+	struct otlp *otlp = run->state;
+	struct encoder *encoder = &otlp->encoder;
 	struct span span;
 
 	set_span(run, event, &span);
-	sink_text(sink, "{");
-	put_member(sink, "\"traceId\":", span.trace_id);
-	put_member(sink, ",\"spanId\":", span.span_id);
-	put_member(sink, ",\"traceState\":", span.state);
-	put_member(sink, ",\"parentSpanId\":", span.parent_id);
-	sink_text(sink, ",\"flags\":");
-	sink_commit(sink, json_u64(sink_reserve(sink, JSON_NUMBER_BYTES), span.is_batch ? 1 : span.first.trace_flags));
-	sink_text(sink, ",\"name\":\"");
-	sink_json_text(sink, event->name, event->name_bytes);
-	sink_text(sink, "\",\"kind\":");
-	sink_commit(sink, json_u64(sink_reserve(sink, JSON_NUMBER_BYTES),
-	                           event->kind == EPP_EVENT_ASYNC ? SPAN_SERVER : SPAN_INTERNAL));
-	put_time(run, ",\"startTimeUnixNano\":\"", event->start_ns);
-	put_time(run, ",\"endTimeUnixNano\":\"", event->start_ns + duration_ns);
-	sink_text(sink, ",\"attributes\":[");
-	put_attributes(sink, event, &span);
-	sink_text(sink, "]");
+	encoder_item(encoder, NULL);
+	encoder_id(encoder, &span_trace_id, span.trace_id);
+	encoder_id(encoder, &span_id, span.span_id);
+	if (span.state[0])
+		encoder_text(encoder, &span_trace_state, span.state, strlen(span.state));
+	if (span.parent_id[0])
+		encoder_id(encoder, &span_parent_id, span.parent_id);
+	encoder_fixed32(encoder, &span_flags, span.is_batch ? 1 : span.first.trace_flags);
+	encoder_text(encoder, &span_name, event->name, event->name_bytes);
+	encoder_enum(encoder, &span_kind, event->kind == EPP_EVENT_ASYNC ? SPAN_SERVER : SPAN_INTERNAL);
+	encoder_fixed64(encoder, &span_start, start);
+	encoder_fixed64(encoder, &span_end, start + (event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0));
+	put_attributes(otlp, event, &span);
 	put_links(run, event, &span);
-	sink_text(sink, ",\"status\":{}}");
+	encoder_item(encoder, &span_status);
+	encoder_end(encoder);
+	encoder_end(encoder);
 }
 
 /* ---- the writer ---- */
 
-static epp_status *otlp_begin(struct export_run *run)
+static epp_status *begin_json(struct export_run *run)
 {
 	struct otlp *otlp = run->state;
 
+	otlp->encoder.sink = run->sink;
 	otlp->key = hash_bytes(run->info->file_id, strlen(run->info->file_id));
 	otlp->source = NO_SOURCE;
 	return NULL;
+}
+
+static epp_status *begin_protobuf(struct export_run *run)
+{
+	struct otlp *otlp = run->state;
+
+	otlp->encoder.is_protobuf = true;
+	return begin_json(run);
 }
 
 static epp_status *otlp_event(struct export_run *run, const epp_event *event)
@@ -364,15 +404,13 @@ static epp_status *otlp_event(struct export_run *run, const epp_event *event)
 	otlp->kernels += event->requests && is_kernel;
 	if (!event->requests || !lasts || is_kernel)
 		return NULL;
-	if (otlp->spans_count == LINE_SPANS_MAX || otlp->source != event->track->source ||
-	    (otlp->spans_count && position(run->sink) - otlp->line_from > LINE_BYTES))
-		end_line(run);
-	if (otlp->spans_count) {
-		sink_text(run->sink, ",");
-	} else {
-		otlp->line_from = position(run->sink);
-		EPP_TRY(begin_line(run, event->track->source, false));
+	if (otlp->spans_count && (otlp->spans_count == MESSAGE_SPANS_MAX || otlp->source != event->track->source ||
+	                          encoder_bytes(&otlp->encoder) > MESSAGE_BYTES)) {
+		end_message(&otlp->encoder);
+		otlp->spans_count = 0;
 	}
+	if (!otlp->spans_count)
+		EPP_TRY(begin_message(run, event->track->source, false));
 	otlp->source = event->track->source;
 	otlp->spans_count++;
 	put_span(run, event);
@@ -383,26 +421,40 @@ static epp_status *otlp_end(struct export_run *run)
 {
 	struct otlp *otlp = run->state;
 
-	end_line(run);
-	EPP_TRY(begin_line(run, 0, true));
-	sink_text(run->sink, LINE_END);
+	if (otlp->spans_count)
+		end_message(&otlp->encoder);
+	EPP_TRY(begin_message(run, 0, true));
+	end_message(&otlp->encoder);
 	export_receipt(run, otlp->alone, "%s event%s without a request left out");
 	export_receipt(run, run->filtered, "%s event%s left out by filters, whose spans may be missing as parents");
 	export_receipt(run, otlp->moments, "%s instant%s, counters and flows left out");
 	export_receipt(run, otlp->kernels, "%s device event%s left out; --kernels includes them");
+	export_receipt(run, otlp->repeated, "%s arg%s left out, whose key the span has twice");
 	return NULL;
 }
 
 static void otlp_deinit(struct export_run *run)
 {
-	(void)run;
+	struct otlp *otlp = run->state;
+
+	encoder_deinit(&otlp->encoder);
 }
 
 const struct export_writer export_otlp = {
 	.format = { "otlp", ".otlp.jsonl", "OpenTelemetry spans of requests (OTLP/JSON lines)" },
 	.state_bytes = sizeof(struct otlp),
 	.requests = true,
-	.begin = otlp_begin,
+	.begin = begin_json,
+	.event = otlp_event,
+	.end = otlp_end,
+	.deinit = otlp_deinit,
+};
+
+const struct export_writer export_otlp_proto = {
+	.format = { "otlp-proto", ".otlp.pb", "the same in protobuf (one TracesData message)" },
+	.state_bytes = sizeof(struct otlp),
+	.requests = true,
+	.begin = begin_protobuf,
 	.event = otlp_event,
 	.end = otlp_end,
 	.deinit = otlp_deinit,
