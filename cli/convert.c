@@ -5,8 +5,10 @@
 #include "cli/shared/conversion.h"
 #include "dataset.h"
 
+#define POST_LIMIT_NS INT64_C(30000000000)
+
 static const char help[] = "usage: epprof convert [OPTION]... -o FILE TRACE\n"
-			   "       epprof convert -t otlp --post URL [OPTION]... TRACE\n"
+			   "       epprof convert --post URL [OPTION]... TRACE\n"
 			   "       epprof convert -t parquet --run RUN [OPTION]... -o FOLDER TRACE...\n"
 			   "\n"
 			   "Converts a trace to another format.  FILE appears when it is complete.  What the format cannot represent\n"
@@ -24,8 +26,10 @@ static const char
 		  "                     many runs at once; several traces are merged first\n"
 		  "  --rank N           kineto: rank of this process in a distributed job\n"
 		  "  --world-size N     kineto: number of processes in the job\n"
-		  "  --kernels          otlp: write spans for device events, too\n"
-		  "  --post URL         otlp: send the spans to a collector, http://127.0.0.1:4318, instead of writing a file\n"
+		  "  --kernels          otlp, otlp-proto: write spans for device events, too\n"
+		  "  --post URL         otlp, otlp-proto (the default): send the spans to a collector,\n"
+		  "                     http://127.0.0.1:4318, instead of writing a file\n"
+		  "  --post-limit TIME  with --post: give up if one request takes longer than this; the default is 30s\n"
 		  "  --gpu-planes       xspace: name devices as GPUs, which more tools recognise\n"
 		  "  --gpu-stages       perfetto: write device events as stages of GPUs, for the viewer's views of GPUs\n"
 		  "  --part-bytes N     xspace: maximum size of a file; the rest goes into FILE_part2 and so on, which are\n"
@@ -39,7 +43,7 @@ static void print_formats(void)
 	const epp_export_format *format;
 
 	for (size_t i = 0; (format = epp_export_format_at(i)) != NULL; i++)
-		printf("  %-8s %s\n", format->name, format->description);
+		printf("  %-10s  %s\n", format->name, format->description);
 }
 
 /* Returns the format named by optarg; NULL: an error was reported. */
@@ -60,7 +64,7 @@ static int unknown_ending(const char *path)
 
 	fprintf(stderr, "epprof convert: no format has the ending of '%s'; -t FORMAT chooses one:\n", path);
 	for (size_t i = 0; (format = epp_export_format_at(i)) != NULL; i++)
-		fprintf(stderr, "  %-8s %s\n", format->name, format->extension);
+		fprintf(stderr, "  %-10s %s\n", format->name, format->extension);
 	return CLI_USAGE;
 }
 
@@ -87,6 +91,11 @@ static const char *format_of(const char *path)
 static int check_meant(const char *format, const char *option, const char *meant)
 {
 	return strcmp(format, meant) == 0 ? CLI_OK : cli_misuse(&cli_convert, "%s is for -t %s", option, meant);
+}
+
+static bool is_otlp(const char *format)
+{
+	return strcmp(format, "otlp") == 0 || strcmp(format, "otlp-proto") == 0;
 }
 
 /* Returns true if the path ends like a trace's: no format has this ending, and this command does not write traces. */
@@ -124,6 +133,7 @@ static int run(int argc, char **argv)
 		{ "lossless", no_argument, NULL, 'L' },
 		{ "kernels", no_argument, NULL, 'J' },
 		{ "post", required_argument, NULL, 'Y' },
+		{ "post-limit", required_argument, NULL, 'Z' },
 		{ "gpu-planes", no_argument, NULL, 'G' },
 		{ "gpu-stages", no_argument, NULL, 'A' },
 		{ "part-bytes", required_argument, NULL, 'B' },
@@ -133,9 +143,11 @@ static int run(int argc, char **argv)
 	struct conversion conversion;
 	long long rank = 0, world_size = 0, part_bytes = 0;
 	const char *run = NULL, *job = NULL, *planes = NULL;
+	bool is_limited = false;
 	int option;
 
 	conversion_init(&conversion, &cli_convert);
+	conversion.post_limit_ns = POST_LIMIT_NS;
 	while ((option = cli_options_next(&options)) != CLI_END) {
 		if (option == CLI_STOP)
 			return options.exit;
@@ -161,6 +173,9 @@ static int run(int argc, char **argv)
 		conversion.options.kernels |= option == 'J';
 		if (option == 'Y')
 			conversion.post = optarg;
+		if (option == 'Z' && !cli_time(&cli_convert, "--post-limit", &conversion.post_limit_ns))
+			return CLI_USAGE;
+		is_limited |= option == 'Z';
 	}
 	conversion.options.part_bytes = (uint32_t)part_bytes;
 	conversion.options.rank = (uint32_t)rank;
@@ -176,7 +191,7 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_convert, "--post and -o exclude each other");
 	if (conversion.post) {
 		conversion.output = "-";
-		conversion.format = conversion.format ? conversion.format : "otlp";
+		conversion.format = conversion.format ? conversion.format : "otlp-proto";
 	}
 	if (!conversion.output)
 		return cli_misuse(&cli_convert, "-o is missing: use -o FILE, or -o - for standard output");
@@ -194,9 +209,12 @@ static int run(int argc, char **argv)
 	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||
 	    (planes && check_meant(conversion.format, planes, "xspace") != CLI_OK) ||
 	    (conversion.options.gpu_stages && check_meant(conversion.format, "--gpu-stages", "perfetto") != CLI_OK) ||
-	    (conversion.options.kernels && check_meant(conversion.format, "--kernels", "otlp") != CLI_OK) ||
-	    (conversion.post && check_meant(conversion.format, "--post", "otlp") != CLI_OK))
+	    (!is_otlp(conversion.format) &&
+	     ((conversion.options.kernels && check_meant(conversion.format, "--kernels", "otlp") != CLI_OK) ||
+	      (conversion.post && check_meant(conversion.format, "--post", "otlp") != CLI_OK))))
 		return CLI_USAGE;
+	if (is_limited && !conversion.post)
+		return cli_misuse(&cli_convert, "--post-limit is for --post");
 	return conversion_check(&conversion) == CLI_OK ? conversion_run(&conversion) : CLI_USAGE;
 }
 

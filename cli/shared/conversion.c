@@ -103,7 +103,8 @@ static epp_status *post_export(const struct conversion *conversion, const epp_ex
                                bool *left_out)
 {
 	struct post *post;
-	epp_status *status = post_create(conversion->post, &post);
+	bool is_protobuf = strcmp(conversion->format, "otlp-proto") == 0;
+	epp_status *status = post_create(conversion->post, is_protobuf, conversion->post_limit_ns, &post);
 
 	if (status)
 		return status;

@@ -9,7 +9,8 @@
 struct conversion {
 	const struct cli_command *command;
 	const char *input, *output, *format;
-	const char *post; /* a URL to send the lines to, instead of `output`; NULL: none */
+	const char *post; /* a URL to send the messages to, instead of `output`; NULL: none */
+	int64_t post_limit_ns;
 	epp_timeline_options window;
 	epp_export_options options;
 	int64_t from_ns, to_ns;

@@ -1,4 +1,4 @@
-/* Implements post.h: HTTP/1.1 without TLS, one request a line, and of the response only its status. */
+/* Implements post.h: HTTP/1.1 without TLS, one request a message, and of the response only its status. */
 #include "post.h"
 
 #include <errno.h>
@@ -9,19 +9,23 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
-#define TIMEOUT_S 30
 #define HEAD_BYTES 1024u
+#define NS_PER_S INT64_C(1000000000)
 
 struct post {
 	char host[256], port[8], path[256];
-	char *line;
+	bool is_protobuf;
+	int64_t limit_ns;    /* of a request */
+	int64_t deadline_ns; /* of the current one */
+	char *buffer;        /* begins with a message */
 	size_t bytes, room;
 	epp_status *status;
 };
 
-epp_status *post_create(const char *url, struct post **post)
+epp_status *post_create(const char *url, bool is_protobuf, int64_t limit_ns, struct post **post)
 {
 	static const char scheme[] = "http://";
 	const char *host = url + sizeof scheme - 1;
@@ -44,6 +48,8 @@ epp_status *post_create(const char *url, struct post **post)
 	memcpy(made->host, host, host_bytes);
 	memcpy(made->port, port_bytes ? port : "4318", port_bytes ? port_bytes : 4);
 	snprintf(made->path, sizeof made->path, "%s", path[0] && path[1] ? path : "/v1/traces");
+	made->is_protobuf = is_protobuf;
+	made->limit_ns = limit_ns;
 	*post = made;
 	return NULL;
 }
@@ -52,7 +58,7 @@ void post_destroy(struct post *post)
 {
 	if (!post)
 		return;
-	free(post->line);
+	free(post->buffer);
 	epp_status_destroy(post->status);
 	free(post);
 }
@@ -76,10 +82,32 @@ static epp_status *failure_of(const struct post *post, int error)
 	return failure(post, strerror(error == EAGAIN || error == EINPROGRESS ? ETIMEDOUT : error));
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Limits the next call of a socket to what is left of the request's time. */
+static bool limit_call(const struct post *post, int fd)
+{
+	int64_t left_ns = post->deadline_ns - now_ns();
+	struct timeval left = { .tv_sec = left_ns / NS_PER_S, .tv_usec = left_ns % NS_PER_S / 1000 };
+
+	/* A time of zero would be no limit. */
+	if (left_ns < 1000) {
+		errno = ETIMEDOUT;
+		return false;
+	}
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof left) == 0 &&
+	       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof left) == 0;
+}
+
 static epp_status *connected(const struct post *post, int *fd)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
 	struct addrinfo *addresses;
 	int error = getaddrinfo(post->host, post->port, &hints, &addresses);
 
@@ -90,9 +118,7 @@ static epp_status *connected(const struct post *post, int *fd)
 		*fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (*fd < 0)
 			continue;
-		setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-		setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-		if (connect(*fd, at->ai_addr, at->ai_addrlen) == 0)
+		if (limit_call(post, *fd) && connect(*fd, at->ai_addr, at->ai_addrlen) == 0)
 			continue;
 		error = errno;
 		close(*fd);
@@ -103,10 +129,10 @@ static epp_status *connected(const struct post *post, int *fd)
 	return *fd < 0 ? failure_of(post, errno) : NULL;
 }
 
-static bool send_all(int fd, const char *bytes, size_t count)
+static bool send_all(const struct post *post, int fd, const char *bytes, size_t count)
 {
 	while (count) {
-		ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
+		ssize_t sent = limit_call(post, fd) ? send(fd, bytes, count, MSG_NOSIGNAL) : -1;
 		if (sent <= 0)
 			return false;
 		bytes += sent;
@@ -124,7 +150,7 @@ static epp_status *response(const struct post *post, int fd, int send_error)
 	ssize_t got = 1;
 
 	while (count < HEAD_BYTES && !memchr(head, '\n', count) && got > 0) {
-		got = recv(fd, head + count, HEAD_BYTES - count, 0);
+		got = limit_call(post, fd) ? recv(fd, head + count, HEAD_BYTES - count, 0) : -1;
 		count += got > 0 ? (size_t)got : 0;
 	}
 	head[count] = 0;
@@ -138,19 +164,21 @@ static epp_status *response(const struct post *post, int fd, int send_error)
 	return is_http ? NULL : failure(post, "the answer is no HTTP");
 }
 
-static epp_status *send_line(const struct post *post)
+static epp_status *send_message(struct post *post, size_t count)
 {
 	char head[HEAD_BYTES];
 	int fd;
 
 	int bytes = snprintf(head, sizeof head,
-	                     "POST %s HTTP/1.1\r\nHost: %s:%s\r\nContent-Type: application/json\r\n"
+	                     "POST %s HTTP/1.1\r\nHost: %s:%s\r\nContent-Type: application/%s\r\n"
 	                     "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-	                     post->path, post->host, post->port, post->bytes);
+	                     post->path, post->host, post->port, post->is_protobuf ? "x-protobuf" : "json", count);
+	if (__builtin_add_overflow(now_ns(), post->limit_ns, &post->deadline_ns))
+		post->deadline_ns = INT64_MAX;
 	epp_status *status = connected(post, &fd);
 	if (status)
 		return status;
-	bool is_sent = send_all(fd, head, (size_t)bytes) && send_all(fd, post->line, post->bytes);
+	bool is_sent = send_all(post, fd, head, (size_t)bytes) && send_all(post, fd, post->buffer, count);
 	status = response(post, fd, is_sent ? 0 : errno);
 	close(fd);
 	return status;
@@ -160,33 +188,48 @@ static bool keep(struct post *post, const char *bytes, size_t count)
 {
 	if (post->room - post->bytes < count) {
 		size_t room = (post->bytes + count) * 2;
-		char *line = realloc(post->line, room);
-		if (!line)
+		char *buffer = realloc(post->buffer, room);
+		if (!buffer)
 			return false;
-		post->line = line;
+		post->buffer = buffer;
 		post->room = room;
 	}
-	memcpy(post->line + post->bytes, bytes, count);
+	memcpy(post->buffer + post->bytes, bytes, count);
 	post->bytes += count;
 	return true;
+}
+
+/* Returns the size of the message in the buffer; 0: it is not complete.  In JSON it is a line, in protobuf a field: its tag of
+ * one byte, its length and so many bytes. */
+static size_t whole_message(const struct post *post)
+{
+	const char *newline = post->bytes ? memchr(post->buffer, '\n', post->bytes) : NULL;
+	size_t at = 1, length = 0;
+
+	if (!post->is_protobuf)
+		return newline ? (size_t)(newline - post->buffer) + 1 : 0;
+	for (unsigned shift = 0; at < post->bytes && shift < 63; shift += 7) {
+		unsigned char byte = (unsigned char)post->buffer[at++];
+		length |= (size_t)(byte & 0x7F) << shift;
+		if (byte < 0x80)
+			return length <= post->bytes - at ? at + length : 0;
+	}
+	return 0;
 }
 
 size_t post_write(const void *bytes, size_t count, void *of)
 {
 	struct post *post = of;
-	const char *at = bytes, *end = at + count;
+	size_t whole;
 
-	while (at < end && !post->status) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		if (!keep(post, at, (size_t)((newline ? newline : end) - at))) {
-			errno = ENOMEM;
-			return (size_t)(at - (const char *)bytes);
-		}
-		at = newline ? newline + 1 : end;
-		if (!newline)
-			break;
-		post->status = send_line(post);
-		post->bytes = 0;
+	if (!keep(post, bytes, count)) {
+		errno = ENOMEM;
+		return 0;
+	}
+	while (!post->status && (whole = whole_message(post)) != 0) {
+		post->status = send_message(post, post->is_protobuf ? whole : whole - 1);
+		post->bytes -= whole;
+		memmove(post->buffer, post->buffer + whole, post->bytes);
 	}
 	errno = post->status ? EIO : 0;
 	return post->status ? 0 : count;

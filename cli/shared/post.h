@@ -1,19 +1,23 @@
-/* Sends the lines of an export to an HTTP server. */
+/* Sends the messages of an export to an HTTP server. */
 #ifndef EPPROF_CLI_SHARED_POST_H
 #define EPPROF_CLI_SHARED_POST_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "epprof/status.h"
 
 struct post;
 
-/* `url` is http://HOST[:PORT][/PATH]; the port is 4318 and the path /v1/traces by default.
+/* `url` is http://HOST[:PORT][/PATH]; the port is 4318 and the path /v1/traces by default.  `is_protobuf`: a message is a
+ * field of protobuf, else a line of JSON.  `limit_ns`: what connecting, sending and the response may take in all, for each
+ * message; looking up the name of a host is not included.
  * Errors: EPP_INVALID_ARGUMENT (it is no such URL), EPP_OUT_OF_MEMORY.  Ownership: destroyed by the caller. */
-epp_status *post_create(const char *url, struct post **post) EPP_MUST_CHECK;
+epp_status *post_create(const char *url, bool is_protobuf, int64_t limit_ns, struct post **post) EPP_MUST_CHECK;
 void post_destroy(struct post *post);
 
-/* An epp_sink_fn: sends each complete line as JSON, in a connection of its own.  The first failure ends the export. */
+/* An epp_sink_fn: sends each complete message in a connection of its own.  The first failure ends the export. */
 size_t post_write(const void *bytes, size_t count, void *post);
 /* Returns why a write failed; NULL: none did.  Errors: EPP_IO. */
 epp_status *post_status(struct post *post) EPP_MUST_CHECK;

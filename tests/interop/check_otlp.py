@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""OTLP/JSON of requests, read with OpenTelemetry's own protobuf definitions."""
+"""OTLP of requests in JSON and in protobuf, read with OpenTelemetry's own protobuf definitions."""
 import base64
+import contextlib
 import ctypes
 import http.server
 import json
+import math
 import os
+import socketserver
 import subprocess
 import threading
 import unittest
@@ -16,12 +19,16 @@ viewers.in_environment("opentelemetry-proto")
 
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
 
 A = "0af7651916cd43dd8448eb211c80319c"
 B = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT_A, PARENT_B = "b7ad6b7169203331", "00f067aa0ba902b7"
 NAME = 'quote " and \\ and line\n'
+LARGE = 2**63 - 1
+# Keys and values of the node's args: some keys come twice, one is an attribute of epprof's.
+ARGS = (("rows", 1), ("epprof.category", b"mine"), ("text", 'a "quote" \0 \u00e4'.encode()), ("rows", 3), ("no UTF-8", b"\xff\xfe."),
+        ("least", -2**63), ("large", 2**64 - 1), ("ratio", 0.1), ("none", math.nan), ("empty", b""), ("rows", b"last"))
 
 
 class Options(ctypes.Structure):
@@ -32,6 +39,14 @@ class TrackOptions(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("group", ctypes.c_char_p),
                 ("ticks_per_second", ctypes.c_uint64), ("clock_kind", ctypes.c_uint32), ("clock_bits", ctypes.c_uint32),
                 ("device", ctypes.c_int32), ("clock_of", ctypes.c_uint32), ("stream", ctypes.c_int64)]
+
+
+class Value(ctypes.Union):
+    _fields_ = [("i64", ctypes.c_int64), ("u64", ctypes.c_uint64), ("f64", ctypes.c_double), ("text", ctypes.c_char_p)]
+
+
+class Arg(ctypes.Structure):
+    _fields_ = [("key", ctypes.c_uint32), ("type", ctypes.c_uint32), ("value", Value), ("text_bytes", ctypes.c_size_t)]
 
 
 class Recording:
@@ -63,8 +78,20 @@ class Recording:
                                              ctypes.c_uint64(now), ctypes.c_uint64(now + 1000), parent, None,
                                              ctypes.c_size_t(0))
 
-    def end(self, event):
-        self.library.epp_event_end(self.session, event, None, ctypes.c_size_t(0))
+    def end(self, event, *args):
+        """`args`: keys and values; an integer above those with a sign is one without."""
+        array = (Arg * len(args))()
+        for arg, (key, value) in zip(array, args):
+            arg.key = self.library.epp_name_intern(key.encode())
+            if isinstance(value, bytes):
+                arg.type, arg.value.text, arg.text_bytes = 3, value, len(value)
+            elif isinstance(value, float):
+                arg.type, arg.value.f64 = 2, value
+            elif value > LARGE:
+                arg.type, arg.value.u64 = 1, value
+            else:
+                arg.type, arg.value.i64 = 0, value
+        self.library.epp_event_end(self.session, event, array, ctypes.c_size_t(len(args)))
 
     def close(self):
         self.do("epp_session_end", self.session)
@@ -78,11 +105,11 @@ def record(path):
     recording.do("epp_context_set", recording.session, f"00-{A}-{PARENT_A}-01".encode(), b"vendor=1,other=2")
     node = recording.begin(NAME, 1)
     recording.kernel("gemm", node)
-    recording.end(node)
+    recording.end(node, *ARGS)
     recording.end(run)
     contexts = (ctypes.c_uint64 * 2)()
     for i, parent in enumerate((f"00-{A}-{PARENT_A}-01", f"00-{B}-{PARENT_B}-00")):
-        recording.do("epp_context_begin", recording.session, parent.encode(), None, ctypes.byref(contexts, 8 * i))
+        recording.do("epp_context_begin", recording.session, parent.encode(), (b"first=1", None)[i], ctypes.byref(contexts, 8 * i))
     step = recording.begin("step")
     recording.do("epp_context_attach", recording.session, contexts, ctypes.c_size_t(2))
     recording.end(recording.begin("step's node", 1))
@@ -111,8 +138,37 @@ def requests_of(path):
         yield json_format.ParseDict(as_protobuf_json(json.loads(line)), ExportTraceServiceRequest())
 
 
+def protobuf_of(path):
+    data = TracesData()
+    data.ParseFromString(path.read_bytes())
+    return data
+
+
+def as_one(messages):
+    """The messages of JSON as the one that protobuf has; equal floats that are no numbers have equal bytes."""
+    data = TracesData()
+    for message in messages:
+        data.resource_spans.extend(message.resource_spans)
+    return data.SerializeToString(deterministic=True)
+
+
 def attributes_of(holder):
-    return {item.key: getattr(item.value, item.value.WhichOneof("value")) for item in holder.attributes}
+    attributes = {item.key: getattr(item.value, item.value.WhichOneof("value")) for item in holder.attributes}
+    assert len(attributes) == len(holder.attributes), holder
+    return attributes
+
+
+@contextlib.contextmanager
+def serving(server_class, handler):
+    """A server on a free port; gives its URL."""
+    with server_class(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class Otlp(unittest.TestCase):
@@ -149,7 +205,30 @@ class Otlp(unittest.TestCase):
         self.assertEqual(node.trace_id.hex(), A)
         self.assertEqual(node.parent_span_id, run.span_id)
         self.assertEqual(len(run.links), 0)
-        self.assertEqual(attributes_of(node)["epprof.category"], "Node")
+        attributes = attributes_of(node)
+        self.assertEqual(attributes["epprof.category"], "Node")
+        self.assertTrue(math.isnan(attributes.pop("none")))
+        self.assertEqual({key: attributes[key] for key in attributes if "." not in key},
+                         {"rows": "last", "text": 'a "quote" \0 \u00e4', "no UTF-8": "\ufffd\ufffd.", "least": -2**63,
+                          "large": str(2**64 - 1), "ratio": 0.1, "empty": ""})
+
+    def test_keys_that_come_twice_are_reported(self):
+        for form in "otlp", "otlp-proto":
+            done = subprocess.run([viewers.EPPROF, "convert", "-t", form, "-o", "-", self.epp], capture_output=True, check=True)
+            self.assertIn(b"3 args left out, whose key the span has twice", done.stderr)
+
+    def test_protobuf_has_the_content_of_json(self):
+        for options in (), ("--kernels",), ("--trace-id", A), ("--trace-id", B, "--kernels"), ("--name", "without a request"):
+            messages = list(requests_of(viewers.convert(self.epp, "otlp", *options)))
+            data = protobuf_of(viewers.convert(self.epp, "otlp-proto", *options))
+            self.assertEqual(data.SerializeToString(deterministic=True), as_one(messages), options)
+            self.assertEqual(len(data.resource_spans), len(messages))
+
+    def test_the_ending_of_a_file_chooses_the_format(self):
+        for ending, form in (".otlp.pb", "otlp-proto"), (".otlp.jsonl", "otlp"):
+            path = interop.scratch() / f"by_ending{ending}"
+            subprocess.run([viewers.EPPROF, "convert", "--force", "-o", path, self.epp], check=True, stderr=subprocess.DEVNULL)
+            self.assertEqual(path.read_bytes(), viewers.convert(self.epp, form).read_bytes())
 
     def test_kernels_are_spans_on_demand(self):
         self.assertNotIn("gemm", self.spans)
@@ -170,6 +249,7 @@ class Otlp(unittest.TestCase):
         self.assertEqual(step.parent_span_id, b"")
         self.assertEqual([(link.trace_id, link.span_id) for link in step.links],
                          [(a.trace_id, a.span_id), (b.trace_id, b.span_id)])
+        self.assertEqual([link.trace_state for link in step.links], ["first=1", ""])
         self.assertEqual((node.trace_id, node.parent_span_id), (step.trace_id, step.span_id))
         self.assertEqual(len(node.links), 0)
         self.assertEqual((alone.trace_id, alone.parent_span_id), (b.trace_id, b.span_id))
@@ -203,40 +283,64 @@ class Otlp(unittest.TestCase):
 
         class Collector(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
-                bodies.append((self.path, self.headers["Content-Type"],
-                               self.rfile.read(int(self.headers["Content-Length"])).decode()))
+                bodies.append((self.path, self.headers["Content-Type"], self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(codes[0])
                 self.end_headers()
 
             def log_message(self, *_):
                 pass
 
-        with http.server.HTTPServer(("127.0.0.1", 0), Collector) as server:
-            thread = threading.Thread(target=server.serve_forever)
-            thread.start()
-            url = f"http://127.0.0.1:{server.server_port}"
-            try:
-                done = [self.post(url)]
-                codes[0] = 503
-                done.append(self.post(url + "/other/path"))
-            finally:
-                server.shutdown()
-                thread.join()
-        self.assertEqual((done[0].returncode, done[1].returncode), (0, 1), done)
-        self.assertIn("/other/path: 503", done[1].stderr)
-        self.assertEqual([path for path, _, _ in bodies], ["/v1/traces", "/v1/traces", "/other/path"])
-        self.assertEqual(bodies[0][1], "application/json")
-        self.assertEqual(bodies[0][2] + "\n" + bodies[1][2] + "\n", viewers.convert(self.epp, "otlp").read_text(encoding="utf-8"))
+        with serving(http.server.HTTPServer, Collector) as url:
+            done = [self.post(url, "-t", "otlp"), self.post(url)]
+            codes[0] = 503
+            done.append(self.post(url + "/other/path"))
+        self.assertEqual([one.returncode for one in done], [0, 0, 1], done)
+        self.assertIn("/other/path: 503", done[2].stderr)
+        self.assertEqual([(path, kind) for path, kind, _ in bodies],
+                         [("/v1/traces", "application/json")] * 2 + [("/v1/traces", "application/x-protobuf")] * 2 +
+                         [("/other/path", "application/x-protobuf")])
+        self.assertEqual(b"".join(body + b"\n" for _, _, body in bodies[:2]), viewers.convert(self.epp, "otlp").read_bytes())
+        self.assertEqual(b"".join(body for _, _, body in bodies[2:4]), viewers.convert(self.epp, "otlp-proto").read_bytes())
+        for (_, _, body), message in zip(bodies[2:4], self.messages):
+            request = ExportTraceServiceRequest.FromString(body)
+            self.assertEqual(request.SerializeToString(deterministic=True), message.SerializeToString(deterministic=True))
         refused = self.post(url)
         self.assertEqual(refused.returncode, 1)
         self.assertIn(url, refused.stderr)
         self.assertNotEqual(self.post("https://127.0.0.1").returncode, 0)
 
-    def post(self, url):
-        return subprocess.run([viewers.EPPROF, "convert", "-t", "otlp", "--post", url, self.epp], capture_output=True, text=True,
+    def test_a_slow_collector_does_not_hold_it(self):
+        """A server that neither ends its answer's first line nor closes: each byte is early enough, all together are not."""
+        ended = threading.Event()
+
+        class Slow(socketserver.BaseRequestHandler):
+            def handle(self):
+                while not ended.wait(0.05):
+                    try:
+                        self.request.sendall(b"H")
+                    except OSError:
+                        return
+
+        class Deaf(socketserver.BaseRequestHandler):
+            def handle(self):
+                ended.wait()
+
+        for handler in Slow, Deaf:
+            ended.clear()
+            with serving(socketserver.ThreadingTCPServer, handler) as url:
+                try:
+                    done = self.post(url, "--post-limit", "500ms")
+                finally:
+                    ended.set()
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(url + "/v1/traces: Connection timed out", done.stderr)
+        self.assertNotEqual(self.post("http://127.0.0.1", "--post-limit", "soon").returncode, 0)
+
+    def post(self, url, *options):
+        return subprocess.run([viewers.EPPROF, "convert", "--post", url, *options, self.epp], capture_output=True, text=True,
                               check=False)
 
-    def test_lines_are_short(self):
+    def test_messages_are_short(self):
         path = interop.scratch() / "many.epp"
         recording = Recording(path)
         run = recording.begin("run")
@@ -247,6 +351,27 @@ class Otlp(unittest.TestCase):
         recording.close()
         counts = [len(message.resource_spans[0].scope_spans[0].spans) for message in requests_of(viewers.convert(path, "otlp"))]
         self.assertEqual(counts, [512, 512, 512, 465, 0])
+        data = protobuf_of(viewers.convert(path, "otlp-proto"))
+        self.assertEqual([len(resource.scope_spans[0].spans) for resource in data.resource_spans], counts)
+
+    def test_messages_with_long_args_are_short(self):
+        """Both forms end a message by its bytes, at other spans."""
+        path = interop.scratch() / "long.epp"
+        recording = Recording(path)
+        run = recording.begin("run")
+        recording.do("epp_context_set", recording.session, f"00-{A}-{PARENT_A}-01".encode(), None)
+        for number in range(200):
+            recording.end(recording.begin("node", 1), ("text", b"\n" * 20000), ("number", number))
+        recording.end(run)
+        recording.close()
+        messages = list(requests_of(viewers.convert(path, "otlp")))
+        data = protobuf_of(viewers.convert(path, "otlp-proto"))
+        self.assertLess(max(message.ByteSize() for message in messages), 2**20)
+        self.assertLess(max(resource.ByteSize() for resource in data.resource_spans), 2**20)
+        self.assertGreater(len(data.resource_spans), 5)
+        spans = [span for resource in data.resource_spans for span in resource.scope_spans[0].spans]
+        self.assertEqual(spans, [span for message in messages for span in message.resource_spans[0].scope_spans[0].spans])
+        self.assertEqual(len(spans), 201)
 
 
 if __name__ == "__main__":
