@@ -7,10 +7,9 @@
 #define EPPROF_RUNTIME_BASE_OUTPUT_FILE_H
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/os/os.h"
@@ -39,22 +38,21 @@ static inline epp_status *output_file_is_link(const char *path)
 	return epp_status_create(EPP_IO, "%s: a symbolic link, which no output follows", path);
 }
 
-/* Opens a new file, or with `overwrite` also an existing one, which keeps its content and mode.  `flags`: O_WRONLY or
- * O_RDWR.  Errors: those of output_file_mode; EPP_IO if the path is a link, or a file with a second name (a hard link);
+/* Opens a new file for reading and writing, or with `overwrite` also an existing one, which keeps its content and mode.
+ * Errors: those of output_file_mode; EPP_IO if the path is a link, or a file with a second name (a hard link);
  * others as epp_status_errno, with the path. */
-static inline epp_status *output_file_open(const char *path, int flags, bool overwrite, int *fd)
+static inline epp_status *output_file_open(const char *path, bool overwrite, int *fd)
 {
-	struct stat st;
 	mode_t mode;
 
 	*fd = -1;
 	EPP_TRY(output_file_mode(&mode));
-	*fd = open(path, flags | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC | (overwrite ? 0 : O_EXCL), mode);
-	if (*fd < 0 && errno == ELOOP && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+	*fd = os_file_open_output(path, overwrite, mode);
+	if (*fd < 0 && errno == ELOOP && os_file_is_link(path))
 		return output_file_is_link(path);
 	if (*fd < 0)
 		return epp_status_errno(errno, "%s", path);
-	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink > 1) {
+	if (os_file_has_second_name(*fd)) {
 		close(*fd);
 		*fd = -1;
 		return epp_status_create(EPP_IO, "%s: has a second name (a hard link)", path);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/os/os.h"
+
 struct epp_status {
 	epp_code code;
 	char message[];
@@ -83,8 +85,7 @@ epp_status *epp_status_prefix(epp_status *status, const char *format, ...)
 epp_status *epp_status_errno(int error, const char *format, ...)
 {
 	char reason[128];
-	/* The GNU strerror_r may return a static text instead of filling the buffer. */
-	const char *text = strerror_r(error, reason, sizeof(reason));
+	const char *text = os_error_text(error, reason, sizeof(reason));
 	va_list arguments;
 	va_start(arguments, format);
 	epp_status *status = make(error == ENOENT ? EPP_NOT_FOUND : EPP_IO, text, format, arguments);

@@ -37,7 +37,7 @@ void thread_cond_init(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
 	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_condattr_setclock(&attributes, os_wait_clock());
 	pthread_cond_init(condition, &attributes);
 	pthread_condattr_destroy(&attributes);
 }
@@ -45,7 +45,7 @@ void thread_cond_init(pthread_cond_t *condition)
 struct timespec thread_deadline(uint64_t ns)
 {
 	struct timespec deadline;
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	clock_gettime(os_wait_clock(), &deadline);
 	uint64_t sum = (uint64_t)deadline.tv_nsec + ns % NS_PER_SECOND;
 	deadline.tv_sec += (time_t)(ns / NS_PER_SECOND + sum / NS_PER_SECOND);
 	deadline.tv_nsec = (long)(sum % NS_PER_SECOND);

@@ -142,7 +142,6 @@ void worker_release(struct worker *worker)
 
 bool worker_end(struct worker *worker)
 {
-	struct timespec deadline;
 	if (!worker)
 		return true;
 	pthread_mutex_lock(&lock);
@@ -155,9 +154,7 @@ bool worker_end(struct worker *worker)
 	worker_release(worker);
 	if (!joins)
 		return !has_thread;
-	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += (time_t)(worker_timeout_ns() / 1000000000) + 1;
-	if (pthread_timedjoin_np(thread, NULL, &deadline) == 0)
+	if (os_thread_join(thread, (worker_timeout_ns() / 1000000000 + 1) * 1000000000))
 		return true;
 	pthread_detach(thread);
 	return false;

@@ -6,7 +6,6 @@
 #include "ort_abi/ort_event.h"
 
 #include <inttypes.h>
-#include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/name.h"
+#include "base/os/os.h"
 #include "format/format.h"
 
 #define BLOCK_BYTES 1024
@@ -34,7 +34,6 @@ SLIST_HEAD(text_blocks, text_block);
 
 static pthread_key_t blocks_key;
 static bool blocks_key_made;
-static locale_t c_locale;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void blocks_empty(struct text_blocks *blocks)
@@ -55,7 +54,6 @@ static void blocks_free(void *blocks)
 static void set_up(void)
 {
 	blocks_key_made = pthread_key_create(&blocks_key, blocks_free) == 0;
-	c_locale = newlocale(LC_ALL_MASK, "C", NULL);
 }
 
 /* Allocates memory that the thread's next borrowed event reuses; NULL without memory. */
@@ -109,18 +107,6 @@ static const char *text_keep(OrtProfilingEvent *event, const char *text, size_t 
 	return copy;
 }
 
-/* Prints a number with the shorter of two precisions that reads back as the same number, with a point in any locale. */
-static size_t number_print(char *text, size_t room, double value)
-{
-	locale_t before = c_locale ? uselocale(c_locale) : (locale_t)0;
-	int bytes = snprintf(text, room, "%.15g", value);
-	if (strtod(text, NULL) != value)
-		bytes = snprintf(text, room, "%.17g", value);
-	if (before)
-		uselocale(before);
-	return (size_t)bytes;
-}
-
 static const char *arg_text(OrtProfilingEvent *event, const epp_arg *arg)
 {
 	char number[40];
@@ -136,7 +122,7 @@ static const char *arg_text(OrtProfilingEvent *event, const epp_arg *arg)
 		bytes = (size_t)snprintf(number, sizeof(number), "%" PRIu64, arg->value.u64);
 		break;
 	case EPP_ARG_F64:
-		bytes = number_print(number, sizeof(number), arg->value.f64);
+		bytes = os_number_print(number, sizeof(number), arg->value.f64);
 		break;
 	default:
 		return NULL;

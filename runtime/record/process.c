@@ -62,35 +62,44 @@ void process_describe(struct epf_header *header, const char *label)
 	strlcpy(source->label, label ? label : os_program(), sizeof(source->label));
 }
 
-char *process_expand_path(const char *path)
+/* Writes a path with its placeholders replaced, as snprintf does. *number is this session's, 0 until it is needed. */
+static size_t expand(const char *path, uint32_t *number, char *to, size_t room)
 {
 	static uint32_t sessions_count;
-	char *expanded = NULL;
-	size_t bytes;
-	uint32_t number = 0; /* of this session */
-	FILE *out = open_memstream(&expanded, &bytes);
-	if (!out)
-		return NULL;
-	while (*path) {
+	size_t bytes = 0;
+	for (size_t skipped; *path; path += skipped) {
+		char own[16] = { *path };
+		const char *text = own;
+		skipped = 1;
 		if (!strncmp(path, "%pid%", 5)) {
-			fprintf(out, "%d", (int)getpid());
-			path += 5;
+			snprintf(own, sizeof(own), "%d", (int)getpid());
+			skipped = 5;
 		} else if (!strncmp(path, "%hostname%", 10)) {
-			fputs(hostname, out);
-			path += 10;
+			text = hostname;
+			skipped = 10;
 		} else if (!strncmp(path, "%session%", 9)) {
-			if (!number)
-				number = __atomic_add_fetch(&sessions_count, 1, __ATOMIC_RELAXED);
-			fprintf(out, "%u", number);
-			path += 9;
+			if (!*number)
+				*number = __atomic_add_fetch(&sessions_count, 1, __ATOMIC_RELAXED);
+			snprintf(own, sizeof(own), "%u", *number);
+			skipped = 9;
 		} else if (!strncmp(path, "%%", 2)) {
-			fputc('%', out);
-			path += 2;
-		} else {
-			fputc(*path++, out);
+			skipped = 2;
 		}
+		if (bytes < room)
+			strlcpy(to + bytes, text, room - bytes);
+		bytes += strlen(text);
 	}
-	return fclose(out) ? NULL : expanded;
+	return bytes;
+}
+
+char *process_expand_path(const char *path)
+{
+	uint32_t number = 0;
+	size_t room = expand(path, &number, NULL, 0) + 1;
+	char *expanded = calloc(1, room);
+	if (expanded)
+		expand(path, &number, expanded, room);
+	return expanded;
 }
 
 /* ---- load, fork, exit ---- */

@@ -56,12 +56,6 @@ static void leave(struct sync *sync)
 		destroy(sync);
 }
 
-static struct timespec time_after(struct timespec time, uint32_t ms)
-{
-	uint64_t ns = (uint64_t)time.tv_nsec + (uint64_t)ms * 1000000;
-	return (struct timespec){ .tv_sec = time.tv_sec + (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
-}
-
 /* Syncs all files. Returns the first errno. */
 static int pass(struct sync *sync)
 {
@@ -80,17 +74,15 @@ static int pass(struct sync *sync)
 static void *loop(void *argument)
 {
 	struct sync *sync = argument;
-	struct timespec started;
+	struct timespec due = thread_deadline(sync->interval_ms * UINT64_C(1000000));
 	bool last = false;
-	clock_gettime(CLOCK_MONOTONIC, &started);
 	pthread_mutex_lock(&sync->lock);
 	while (!last) {
-		struct timespec due = time_after(started, sync->interval_ms);
 		while (!sync->ended && pthread_cond_timedwait(&sync->changed, &sync->lock, &due) != ETIMEDOUT)
 			;
 		last = sync->ended;
 		pthread_mutex_unlock(&sync->lock);
-		clock_gettime(CLOCK_MONOTONIC, &started);
+		due = thread_deadline(sync->interval_ms * UINT64_C(1000000));
 		int error = pass(sync);
 		pthread_mutex_lock(&sync->lock);
 		if (error && !sync->error)

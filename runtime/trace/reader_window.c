@@ -9,11 +9,11 @@
  * only looks for definitions.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "containers/array.h"
 #include "format/format_slot.h"
 #include "trace/reader_private.h"
@@ -32,16 +32,8 @@ struct elsewhere {
 
 static size_t read_window(int fd, uint64_t offset, uint8_t *to, size_t bytes)
 {
-	size_t done = 0;
-	while (done < bytes) {
-		ssize_t part = pread(fd, to + done, bytes - done, (off_t)(offset + done));
-		if (part < 0 && errno == EINTR)
-			continue;
-		if (part <= 0)
-			break;
-		done += (size_t)part;
-	}
-	return done;
+	int64_t got = os_file_read_at(fd, to, bytes, offset);
+	return got < 0 ? 0 : (size_t)got;
 }
 
 static size_t read_either(void *user, uint64_t offset, void *buffer, size_t bytes)
@@ -79,7 +71,7 @@ bool reader_external_window(struct reader_impl *impl)
 {
 	const struct epf_header *header = &impl->reader.header;
 	struct epf_header theirs;
-	int fd = open(header->window_path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = os_file_open(header->window_path, false);
 	if (fd < 0) {
 		reader_find(impl, EPP_ERROR, UINT64_MAX, "the window is in the file %s: %s", header->window_path,
 		            strerror(errno));

@@ -2,14 +2,13 @@
 #include "epprof/trace_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/os/os.h"
 #include "trace/reader.h"
 #include "trace/reader_private.h"
 
@@ -97,22 +96,12 @@ void epp_trace_get_clock(const epp_trace *trace, epp_trace_clock *clock)
 
 size_t reader_read_file(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
-	int fd = *(int *)user;
-	size_t done = 0;
-
-	while (done < bytes) {
-		if (offset + done > INT64_MAX)
-			break;
-		ssize_t got = pread(fd, (uint8_t *)buffer + done, bytes - done, (off_t)(offset + done));
-		if (got < 0 && errno == EINTR) {
-			errno = 0;
-			continue;
-		}
-		if (got <= 0)
-			break;
-		done += (size_t)got;
-	}
-	return done;
+	if (offset > INT64_MAX)
+		return 0;
+	if (bytes > INT64_MAX - offset)
+		bytes = INT64_MAX - offset;
+	int64_t got = os_file_read_at(*(int *)user, buffer, bytes, offset);
+	return got < 0 ? 0 : (size_t)got;
 }
 
 static void file_close(void *user)
@@ -144,26 +133,22 @@ static epp_status *open_source(const struct reader_source *source, const char *p
 
 epp_status *epp_trace_open(const char *path, epp_trace **trace)
 {
-	struct stat about;
-
 	if (!trace)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "trace is NULL");
 	*trace = NULL;
 	if (!path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "path is NULL");
-	/* O_NONBLOCK: opening a pipe without a writer must not block. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = os_file_open(path, true);
 	if (fd < 0)
 		return epp_status_create(errno == ENOENT ? EPP_NOT_FOUND : EPP_IO, "%s: %s",
 		                         *path ? path : "an empty path", strerror(errno));
-	int error = fstat(fd, &about) ? errno : S_ISDIR(about.st_mode) ? EISDIR : 0;
-	int *user = error || !S_ISREG(about.st_mode) ? NULL : malloc(sizeof(*user));
+	bool is_regular = os_file_is_regular(fd), is_folder = os_file_is_folder(fd);
+	int *user = is_regular ? malloc(sizeof(*user)) : NULL;
 	if (!user) {
 		close(fd);
-		if (error)
-			return epp_status_create(EPP_IO, "%s: %s", path, strerror(error));
-		return S_ISREG(about.st_mode) ? epp_status_no_memory()
-		                              : epp_status_create(EPP_IO, "%s: not a regular file", path);
+		if (is_folder)
+			return epp_status_create(EPP_IO, "%s: %s", path, strerror(EISDIR));
+		return is_regular ? epp_status_no_memory() : epp_status_create(EPP_IO, "%s: not a regular file", path);
 	}
 	*user = fd;
 	return open_source(&(struct reader_source){ reader_read_file, file_close, user }, path, trace);

@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <linux/magic.h>
 #include <linux/membarrier.h>
+#include <locale.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+#define NS_PER_SECOND 1000000000u
 #define SLICE_NS 100000 /* the shortest that the kernel accepts */
 #define NICE (-10)
 #define ZEROS_BYTES ((size_t)64 << 10)
@@ -174,6 +176,21 @@ void os_thread_be_prompt(void)
 	syscall(SYS_sched_setattr, 0, &how, 0);
 }
 
+clockid_t os_wait_clock(void)
+{
+	return CLOCK_MONOTONIC;
+}
+
+bool os_thread_join(pthread_t thread, uint64_t ns)
+{
+	struct timespec deadline;
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	ns += (uint64_t)deadline.tv_nsec;
+	deadline.tv_sec += (time_t)(ns / NS_PER_SECOND);
+	deadline.tv_nsec = (long)(ns % NS_PER_SECOND);
+	return pthread_timedjoin_np(thread, NULL, &deadline) == 0;
+}
+
 void os_thread_pause(uint32_t ns)
 {
 	/* The C library's wrapper is a cancellation point. */
@@ -243,7 +260,7 @@ void os_size_limit_let_go(const struct os_signals *before, int error)
 
 int os_file_open(const char *path, bool follows)
 {
-	return open(path, O_RDONLY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW | O_NONBLOCK));
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follows ? 0 : O_NOFOLLOW));
 }
 
 int os_file_open_again(int fd)
@@ -264,6 +281,17 @@ int os_file_open_folder_of(const char *path)
 int os_file_create(const char *path)
 {
 	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+int os_file_open_output(const char *path, bool overwrite, mode_t mode)
+{
+	return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC | (overwrite ? 0 : O_EXCL), mode);
+}
+
+bool os_file_is_link(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
 int os_file_lock(int fd)
@@ -331,6 +359,24 @@ bool os_file_size(int fd, uint64_t *bytes)
 		return false;
 	*bytes = (uint64_t)st.st_size;
 	return true;
+}
+
+bool os_file_is_regular(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool os_file_is_folder(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool os_file_has_second_name(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink > 1;
 }
 
 int os_file_set_size(int fd, uint64_t bytes)
@@ -407,6 +453,16 @@ bool os_file_maps_badly(int fd)
 	return badly;
 }
 
+bool os_path_is_absolute(const char *path)
+{
+	return path[0] == '/';
+}
+
+const char *os_folder_in_memory(void)
+{
+	return "/dev/shm";
+}
+
 /* ---- memory ---- */
 
 void *os_memory_map(size_t bytes)
@@ -444,6 +500,32 @@ int os_memory_populate(void *at, size_t bytes)
 
 /* ---- the process ---- */
 
+const char *os_error_text(int error, char *buffer, size_t bytes)
+{
+	/* The GNU strerror_r may return a static text instead of filling the buffer. */
+	return strerror_r(error, buffer, bytes);
+}
+
+static locale_t c_locale;
+
+static void make_c_locale(void)
+{
+	c_locale = newlocale(LC_ALL_MASK, "C", NULL);
+}
+
+size_t os_number_print(char *text, size_t bytes, double value)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, make_c_locale);
+	locale_t before = c_locale ? uselocale(c_locale) : (locale_t)0;
+	int length = snprintf(text, bytes, "%.15g", value);
+	if (strtod(text, NULL) != value)
+		length = snprintf(text, bytes, "%.17g", value);
+	if (before)
+		uselocale(before);
+	return (size_t)length;
+}
+
 bool os_random(uint8_t number[16])
 {
 	return getrandom(number, 16, GRND_NONBLOCK) == 16;
@@ -469,6 +551,33 @@ void os_boot_id(uint8_t id[16])
 		if (at)
 			id[digits / 2] |= (uint8_t)((unsigned)(at - "0123456789abcdef") << (digits % 2 ? 0 : 4)), digits++;
 	}
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+bool os_process_start(uint32_t pid, uint64_t *unix_ns)
+{
+	char path[64], text[1024], state;
+	unsigned long long start;
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	if (!read_text(path, text, sizeof(text)))
+		return false;
+	/* "pid (program) state ppid ...": the program may contain any characters, so the fields are counted from the
+	 * last parenthesis. The 3rd field is the state, the 22nd the start in clock ticks since the boot. */
+	const char *fields = strrchr(text, ')');
+	if (!fields || sscanf(fields + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+	                      &state, &start) != 2)
+		return false;
+	if (state == 'Z' || state == 'X')
+		return false;
+	*unix_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) +
+	           start * NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+	return true;
 }
 
 const char *os_program(void)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 /* ---- threads ---- */
 
@@ -47,6 +49,11 @@ void os_thread_avoid_none(void);
  * creates are not affected. */
 void os_thread_be_prompt(void);
 
+/* The clock of timed waits on a condition. */
+clockid_t os_wait_clock(void);
+/* Waits for the end of a joinable thread, and joins it. False: it has not ended within `ns`. */
+bool os_thread_join(pthread_t thread, uint64_t ns);
+
 /* Waits without being a cancellation point. */
 void os_thread_pause(uint32_t ns);
 
@@ -77,7 +84,7 @@ void os_size_limit_let_go(const struct os_signals *before, int error);
 
 /* ---- files ---- */
 
-/* Opens a file for reading; with `follows` false not through a link, and without waiting for the other end of a pipe.
+/* Opens a file for reading, without waiting for the other end of a pipe; with `follows` false not through a link.
  * Returns -1 and sets errno on failure, as the next three. */
 int os_file_open(const char *path, bool follows);
 /* Opens the file of another descriptor again, without its lock. */
@@ -86,6 +93,11 @@ int os_file_open_again(int fd);
 int os_file_open_folder_of(const char *path);
 /* Creates a file that does not exist, for reading and writing by its user alone. */
 int os_file_create(const char *path);
+
+/* Opens an output for reading and writing: a new one of this mode, or with `overwrite` also an existing one. ELOOP: the
+ * path is a link. */
+int os_file_open_output(const char *path, bool overwrite, mode_t mode);
+bool os_file_is_link(const char *path);
 
 /* Locks a file against other writers; EWOULDBLOCK: another descriptor has the lock. Closing the file unlocks it. */
 int os_file_lock(int fd);
@@ -97,6 +109,11 @@ int os_file_write_at(int fd, const void *from, size_t bytes, uint64_t at);
 int os_file_write_zeros(int fd, size_t bytes, uint64_t at);
 /* The size of a file; false: unknown. */
 bool os_file_size(int fd, uint64_t *bytes);
+/* False for devices, pipes and folders. */
+bool os_file_is_regular(int fd);
+bool os_file_is_folder(int fd);
+/* True if a regular file has more than one name (hard links). */
+bool os_file_has_second_name(int fd);
 int os_file_set_size(int fd, uint64_t bytes);
 /* Writes the contents and the size of a file to the disk. Returns -1 and sets errno on failure. */
 int os_file_sync(int fd);
@@ -118,6 +135,11 @@ bool os_file_is_on_disk(int fd);
 /* True for file systems on which a store into a mapping is not safe: it may wait, or end the process. */
 bool os_file_maps_badly(int fd);
 
+/* True if a path does not depend on the working folder. */
+bool os_path_is_absolute(const char *path);
+/* A folder in memory, whose files survive the process; NULL: the system has none. */
+const char *os_folder_in_memory(void);
+
 /* ---- memory ---- */
 
 /* Maps memory that is zero, of which pages take room when they are used. NULL: there is none. */
@@ -133,12 +155,21 @@ int os_memory_populate(void *at, size_t bytes);
 
 /* ---- the process ---- */
 
+/* The text of an errno, which may be in `buffer`. */
+const char *os_error_text(int error, char *buffer, size_t bytes);
+
+/* Prints a number with the shorter of two precisions (15 and 17 digits) that reads back as the same number, with a point
+ * in any locale. Returns the number of bytes without the NUL. */
+size_t os_number_print(char *text, size_t bytes, double value);
+
 /* A random number of 16 bytes; false: the system has none yet. */
 bool os_random(uint8_t number[16]);
 /* The name of the machine, shortened if necessary. False: unknown. */
 bool os_host_name(char *name, size_t bytes);
 /* A number that differs between the starts of the machine; unchanged if unknown. */
 void os_boot_id(uint8_t id[16]);
+/* The time since 1970 at which a process was started. False: it does not run, or its start is unknown. */
+bool os_process_start(uint32_t pid, uint64_t *unix_ns);
 /* The name of the process's program, without its folder. */
 const char *os_program(void);
 /* A variable of the environment; NULL: not set, or the program has more rights than its user. */

@@ -4,12 +4,10 @@
 
 #include <bsd/string.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/os/os.h"
@@ -18,7 +16,6 @@
 #include "storage/window/window_room.h"
 
 #define POOL_MAX 16
-#define SHARED_MEMORY "/dev/shm"
 #define READY_SLOTS_END ((size_t)EPF_SLOTS_OFFSET + (size_t)WINDOW_READY_SLOTS * EPF_SLOT_BYTES)
 
 static const struct window none = { .fd = -1, .mapped_fd = -1 };
@@ -122,7 +119,7 @@ static int make_room(const struct window *window, int fd)
 
 static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 {
-	EPP_TRY(output_file_open(path, O_RDWR, overwrite, fd));
+	EPP_TRY(output_file_open(path, overwrite, fd));
 	int error = os_file_lock(*fd);
 	if (error) {
 		close(*fd);
@@ -132,11 +129,15 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 	}
 	struct epf_header old;
 	bool was_trace = read_header(*fd, &old);
-	struct stat st;
+	uint64_t bytes;
 	/* Truncates to 1 byte: after a truncation to 0, ext4 writes the whole file to the disk at close, and a release
 	 * would wait for that. */
-	if (fstat(*fd, &st) || ((st.st_size > 1 || !S_ISREG(st.st_mode)) && ftruncate(*fd, 1))) {
-		epp_status *status = epp_status_errno(errno, "%s", path);
+	if (!os_file_size(*fd, &bytes))
+		error = errno;
+	else if (bytes > 1 || !os_file_is_regular(*fd))
+		error = os_file_set_size(*fd, 1);
+	if (error) {
+		epp_status *status = epp_status_errno(error, "%s", path);
 		close(*fd);
 		return status;
 	}
@@ -172,7 +173,7 @@ static epp_status *map_external(const char *directory, const struct epf_header *
 	char id[2 * sizeof(header->file_id) + 1];
 	for (size_t i = 0; i < sizeof(header->file_id); i++)
 		snprintf(id + 2 * i, 3, "%02x", header->file_id[i]);
-	if (directory[0] != '/')
+	if (!os_path_is_absolute(directory))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: '%s' is not an absolute path",
 		                         directory);
 	if (asprintf(&window->external_path, "%s/%s.epw", directory, id) < 0) {
@@ -214,8 +215,8 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 		                        (error == EFBIG ? window->bytes : chunks_end(window->chunks_first)) >> 20);
 	if (window->base)
 		window->mapped_fd = window->fd;
-	else
-		epp_status_destroy(map_external(SHARED_MEMORY, header, window));
+	else if (os_folder_in_memory())
+		epp_status_destroy(map_external(os_folder_in_memory(), header, window));
 	if (window->base)
 		return NULL;
 	free(window->external_path);
