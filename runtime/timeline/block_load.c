@@ -1,10 +1,9 @@
-/* Turns blocks into runs: reads and decodes a block, places its records on the host's clock, joins them with
- * separately recorded ends, and sorts them by start.  Records that are not shown (clock pairs, track switches, ends)
- * are left out.
+/* Turns blocks into runs: reads and decodes a block, places its records on the host's clock, adds ends that were
+ * recorded in a separate record, and sorts them by start.  Records that are no events (clock pairs, track switches,
+ * ends) make no items.
  *
- * Kinds other than EPF_COMPLETE are in host ticks on every track.  An end above 2^64 is cut to 2^64 - 1; a negative
- * length becomes 0.
- */
+ * Records of kinds other than EPF_COMPLETE have host ticks on every track.  An end above 2^64 - 1 is cut to this value;
+ * a negative length becomes 0. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +67,7 @@ static void join_end(struct item *item, const struct end *end)
 	}
 }
 
-/* Fills the merge item of an asynchronous event from its begin record, and the rest from its end record. */
+/* Fills the merge item of an asynchronous event: the start from its begin record, the end from its end record. */
 static void load_async(const struct epp_timeline *timeline, const struct reader_block *block, struct item *item)
 {
 	const struct end *end = ends_find(&timeline->ends, block->source, item->id);
@@ -110,21 +109,21 @@ static void load_complete(struct epp_timeline *timeline, struct line *line, cons
 	extra->end_error_ns = placed.end_error_ns;
 }
 
-/* State of loading a block: items in the order of their records. */
+/* State of loading one block.  The items are made in the order of the block's records. */
 struct loading {
 	struct epp_timeline *timeline;
 	struct decoded decoded;
-	struct run *run;         /* timeline->unordered */
-	uint32_t line, own_line; /* indexes of lines: of the current record, of the block's track */
-	uint32_t key;            /* of `line` */
+	struct run *run;         /* is timeline->unordered */
+	uint32_t line, own_line; /* line of the current record, line of the block's track */
+	uint32_t key;            /* key of the line with index `line` */
 	uint32_t count;
-	uint16_t bits; /* bits of the last record; `is` is the class for these bits */
+	uint16_t bits; /* bits of the last record; `is` is the class that these bits encode */
 	struct item_class is;
-	size_t start_hint, end_hint; /* of the host clock */
+	size_t start_hint, end_hint; /* last segments of the host clock, for host_clock_ns */
 };
 
-/* Fills an item except for its host times.  Caches the class, because most records have the same bits as the
- * previous one. */
+/* Fills an item except for its host times.  The class is computed only if the bits differ from those of the previous
+ * record, which is rare. */
 static inline void fill_item(struct loading *loading, const struct codec_record *record, uint64_t rank, uint32_t index,
                              uint64_t end_ticks, struct item *item)
 {
@@ -231,14 +230,15 @@ static inline bool begins_before(const void *of, uint32_t a, uint32_t b)
 	return records[a].id < records[b].id;
 }
 
-/* State that the items of such a block share; a local copy without aliases, so that it stays in registers. */
+/* State that all items of a block of thread events share.  The caller has a local copy, to which no pointer leads, so
+ * the compiler keeps it in registers. */
 struct plain {
 	uint64_t rank;
 	uint32_t source, key;
-	uint16_t bits; /* bits of the last record; `is` is the class for these bits */
+	uint16_t bits; /* bits of the last record; `is` is the class that these bits encode */
 	struct item_class is;
 	struct host_clock host;
-	struct host_segment near; /* segment of the host clock that contained the last time */
+	struct host_segment near; /* segment of the host clock for the last time */
 };
 
 static inline int64_t plain_ns(struct plain *plain, uint64_t ticks)
@@ -282,8 +282,9 @@ static inline int64_t load_plain_item(struct epp_timeline *timeline, struct plai
 	return start_ns;
 }
 
-/* Fast path for nearly all blocks: one line and host ticks, so the records are sorted first and each item is made
- * once.  `*done` stays false if the records turn out not to be one thread's. */
+/* Fast path for blocks with events of one thread in host ticks, which nearly all blocks are.  The records are sorted
+ * before items are made from them, so each item is written once.  `*done` stays false if the records cannot be those of
+ * one thread. */
 static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run *run, bool *done)
 {
 	struct epp_timeline *timeline = loading->timeline;
@@ -291,7 +292,7 @@ static epp_status *load_plain(struct loading *loading, uint32_t rank, struct run
 	uint32_t source = loading->decoded.block->source;
 
 	EPP_TRY(run_order_begin(&timeline->order, loading->decoded.count));
-	struct start_order order = timeline->order; /* a local copy, so that it stays in registers */
+	struct start_order order = timeline->order; /* a local copy, which the compiler can keep in registers */
 	for (uint32_t i = 0; i < loading->decoded.count; i++) {
 		unsigned kind = EPF_BITS_KIND(records[i].bits);
 		if (!(PLAIN_KINDS >> kind & 1)) {

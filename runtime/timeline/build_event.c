@@ -1,4 +1,4 @@
-/* Turns items into events: names, args, depth and lane on the track, parent. */
+/* Turns items into events: adds names, args, the depth and lane on the track, and the parent. */
 #include <stddef.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void set_args(struct epp_timeline *timeline, const struct run *run, const
 		event->args_count = 0; /* corrupt: the block's source differs from that of its track */
 }
 
-/* Prefetch distance for extras: they are read sequentially, and the merge prefetches only items. */
+/* Number of extras to prefetch ahead: a run's extras are read in sequence, and the merge prefetches only items. */
 #define EXTRAS_AHEAD 8
 
 static void set_extra(const struct item_extra *extra, epp_event *event)
@@ -56,7 +56,7 @@ static void set_extra(const struct item_extra *extra, epp_event *event)
 	event->parent = extra->parent;
 }
 
-/* Only called if host clock samples contradict each other. */
+/* Adds the error of the host clock.  Only called if host clock samples contradict each other. */
 __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timeline, const struct item *item,
                                                 epp_event *event)
 {
@@ -72,7 +72,7 @@ __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timel
 _Static_assert(offsetof(struct item_class, placement) == offsetof(epp_event, placement) - offsetof(epp_event, kind),
                "kind, category and placement are copied as one");
 
-/* Fills the fields that a thread's event without args has, except depth, lane and parent, which nesting sets. */
+/* Sets all fields of a thread's event without args except depth, lane and parent, which the nesting sets later. */
 static inline void fill(const struct epp_timeline *timeline, const struct line *line, const struct item *item,
                         epp_event *event)
 {
@@ -91,7 +91,7 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->launch_ns = INT64_MIN;
 	event->queue_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
-	memcpy(&event->kind, &item->is, sizeof(item->is)); /* copies category and placement too */
+	memcpy(&event->kind, &item->is, sizeof(item->is)); /* item_class also contains category and placement */
 	event->flags = item->is.flags;
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
 	event->args = NULL;
@@ -101,13 +101,14 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 
 /* ---- nesting ---- */
 
-/* Positions are ticks on threads and nanoseconds elsewhere, mapped to unsigned with the same order. */
+/* Returns a position for nesting: ticks on threads, nanoseconds on other tracks, mapped to unsigned numbers of the same
+ * order. */
 static inline uint64_t position_of(const struct line *line, uint64_t ticks, int64_t ns)
 {
 	return line->is_thread ? ticks : (uint64_t)ns ^ 1ull << 63;
 }
 
-/* Sets the flags of an event that other events reference, and notes its times. */
+/* Flags an event that other events reference, and stores its times in timeline->references. */
 static epp_status *mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
 	struct references *references = &timeline->references;
@@ -151,7 +152,7 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 	return NULL;
 }
 
-/* `ns` before a time; INT64_MIN: out of range. */
+/* Returns the time `ns` before at_ns; INT64_MIN if out of range. */
 static int64_t before(int64_t at_ns, uint64_t ns)
 {
 	int64_t result;
@@ -159,7 +160,7 @@ static int64_t before(int64_t at_ns, uint64_t ns)
 	return __builtin_sub_overflow(at_ns, ns, &result) ? INT64_MIN : result;
 }
 
-/* Sets the times of a device event's submission, which are its first args. */
+/* Sets the submission times of a device event.  They are recorded as the first args of the event. */
 static void set_submission(struct epp_timeline *timeline, const struct line *line, epp_event *event)
 {
 	const struct event_args *args = event->args;
@@ -218,14 +219,14 @@ static void nest_moment_in(struct line *line, const struct item *item, epp_event
 
 /* ---- events ---- */
 
-/* Called last, because events of one source are compared with each other without this error. */
+/* Called last: comparisons of events of one source must not include this error, which is common to all of them. */
 static void add_source_error(epp_event *event, int64_t error_ns)
 {
 	event->start_error_ns += error_ns;
 	event->end_error_ns += error_ns;
 }
 
-/* Builds events that no thread's stack contains: device events, async events, instants, counters. */
+/* Builds an event that is on no thread's stack: a device event, an async event, an instant, a counter. */
 __attribute__((noinline)) static epp_status *emit_other(struct epp_timeline *timeline, struct line *line,
                                                         const struct item *item, epp_event *event)
 {

@@ -1,5 +1,6 @@
 /* The clock samples that a timeline uses, for exporters: first those of the host clock against CLOCK_MONOTONIC and
- * CLOCK_REALTIME, then those of each device clock against the host clock that its fit keeps. */
+ * CLOCK_REALTIME, then, for each device clock, the samples against the host clock that are starts of segments of its
+ * fit. */
 #ifndef EPPROF_RUNTIME_TIMELINE_CLOCK_SAMPLES_H
 #define EPPROF_RUNTIME_TIMELINE_CLOCK_SAMPLES_H
 
@@ -10,14 +11,15 @@
 struct timeline_pair {
 	bool is_device;
 	uint32_t source;
-	uint32_t clock;  /* a device's clock number, or its track if it has no number; 0: the host's clock */
-	uint64_t ticks;  /* of that clock */
+	uint32_t clock;  /* the device's clock number, or its track if it has no number; 0: host clock */
+	uint64_t ticks;  /* of the clock `clock` */
 	int64_t time_ns; /* on the timeline */
 	int64_t half_width_ns;
-	int64_t monotonic_ns, realtime_ns; /* only of the host's clock */
+	int64_t monotonic_ns, realtime_ns; /* only for the host clock */
 };
 
-/* Returns false past the last sample.  Samples are in file order; a call with the next index is cheap. */
+/* Gets a sample by its index, in file order; false: there is no such sample.  A call with the index after the previous
+ * one is cheap. */
 bool timeline_pair_at(const epp_timeline *timeline, size_t index, struct timeline_pair *pair);
 
 #endif

@@ -1,40 +1,42 @@
 /* Finds the parent of a device event: the host event that caused it.
  *
- * The parent is the event whose id the record names; otherwise, if the track names the launching thread, the
- * innermost event of that thread around the device event's start (inferred); otherwise there is none.  A record may
- * also state that several events could be the parent.
+ * The parent is the event whose id the record names; otherwise, if the track names the launching thread, the innermost
+ * event of that thread around the device event's start (inferred); otherwise there is none.  A record may also state
+ * that several events could be the parent.
  *
- * A device event begins no earlier than the host event that caused it, and ends no later than a host event that
- * waited for it.  A flow from a device event, or from the event that caused it, to a host event of category API
- * means that this host event waited.  Events stay where their clock places them.  If that place is possible, the
- * error bound is cut to the possible time; if it is impossible by more than the bound, the event is flagged.
- * Without a wait, the end is compared with the outermost event around the parent; this does not change the bound,
- * because work may still run after that event.
+ * A device event begins no earlier than the host event that caused it, and ends no later than a host event that waited
+ * for it.  A flow from a device event, or from the event that caused it, to a host event of category API means that
+ * this host event waited.  Events keep the times that their clock gives.  If these times are possible, the error bound
+ * is narrowed to the possible times; if they are impossible by more than the bound, the event is flagged.  Without a
+ * wait, the event's end is compared with the end of the outermost event around the parent.  This comparison does not
+ * change the bound, because work may run longer than that event.
  *
  * A wait covers the work that was launched before the wait began.  Launches have no time of their own, but a waiting
- * thread launches nothing, so an event that began before a wait ended was launched before that wait began.
- */
+ * thread launches nothing, so an event that began before a wait ended was launched before that wait began. */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "timeline/timeline.h"
 
-/* Returns the end of the outermost event around a parent; INT64_MIN: not known yet. */
+/* Returns the end of the outermost host event around a parent; INT64_MIN: not known yet. */
 static int64_t outer_end(const struct epp_timeline *timeline, const struct referenced_event *parent)
 {
 	int64_t end_ns = parent->outer_end_ns;
-	/* The clock's error placed the parent after its kernel: events now open on its thread may enclose it. */
+	/* The clock's error has moved the device event before its parent.  Events that are open on the parent's thread
+	 * may then enclose the parent. */
 	if (end_ns == INT64_MIN)
 		end_ns = nest_outer_end(&lines_of_key(&timeline->lines, parent->line)->nest, parent->start_ns,
 		                        parent->end_ns);
-	/* A call that launches work returns before the work ends: only an event around the call can have waited. */
+	/* A call that launches work returns before the work ends.  If no other event encloses the call, no event can
+	 * have waited. */
 	return parent->is_call && end_ns == parent->end_ns ? INT64_MIN : end_ns;
 }
 
-/* How far past an event's end, in addition to its error, the look-ahead searches for the referenced event. */
+/* The look-ahead searches for a referenced event up to this long after the event's end and its error bound. */
 #define AHEAD_NS 1000000
 
-/* Returns a copy, because the next lookup may replace the table's entry. */
+/* Copies a referenced event from the table, because the next lookup may replace the entry.  *is_known is false if it
+ * was not noted. */
 static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct referenced_event *known, bool *is_known)
 {
 	struct referenced_event *event;
@@ -73,7 +75,7 @@ static int compare_ends(const void *a, const void *b)
 	return (first->end_ns > second->end_ns) - (first->end_ns < second->end_ns);
 }
 
-/* Returns the waits of a launch, sorted by end; `event` is the event for which they are looked up. */
+/* Gets the waits that flows join to a launch, sorted by end.  `event` is the current event of the timeline. */
 static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *event,
                             const struct referenced_event *launch, const struct wait **waits, uint32_t *count)
 {
@@ -113,9 +115,9 @@ static uint32_t ended_before(const struct wait *waits, uint32_t count, int64_t n
 	return low;
 }
 
-/* Returns the end of the wait, among those under its parent, that covers an event: the first wait that certainly
- * ended after the event began.  If the clock's error leaves this open, the last wait is used, unless it is
- * impossible or the event is placed after it.  INT64_MAX: no wait covers it. */
+/* Returns the end of the wait that covers an event: the first wait of its parent that certainly ended after the event
+ * began.  If the clock's error leaves this open, the last wait is used, unless the event cannot have ended by then or
+ * its claimed start is later.  INT64_MAX: no wait covers the event. */
 static int64_t covering_end(const struct wait *waits, uint32_t count, const epp_event *event)
 {
 	int64_t latest_start_ns;
@@ -133,8 +135,9 @@ static int64_t covering_end(const struct wait *waits, uint32_t count, const epp_
 	return possible ? end_ns : INT64_MAX;
 }
 
-/* Computes the earliest end among the waits that certainly covered an event or what `parent` had launched by then;
- * INT64_MAX: none did.  An event after a wait under its parent was launched no earlier than that wait's end. */
+/* Computes the earliest end of a wait that certainly covered the event; INT64_MAX: there is none.  A wait covers an
+ * event if a flow joins the wait to the event itself, or to its parent after the launch.  If the event began after a
+ * wait of its parent, it was launched after the end of this wait. */
 static epp_status *wait_end(struct epp_timeline *timeline, struct line *line, epp_event *event,
                             const struct referenced_event *parent, int64_t *end_ns)
 {
@@ -172,7 +175,7 @@ epp_status *parent_wait_end(struct epp_timeline *timeline, struct line *line, ui
 	bool is_known = false;
 
 	*end_ns = INT64_MAX;
-	/* After a wait that ended before its launching event did, more work may have been launched. */
+	/* A launching event that ended after the last of its waits may have launched more work after the wait. */
 	EPP_TRY(waits_of(timeline, &none, parent, &waits, &count));
 	if (count && waits[count - 1].end_ns >= parent->end_ns)
 		*end_ns = waits[count - 1].end_ns;
@@ -191,8 +194,8 @@ epp_status *parent_wait_end(struct epp_timeline *timeline, struct line *line, ui
 	return NULL;
 }
 
-/* Narrows the error bound of a time that is known to be in [from, to].  The bound is at most the larger distance to
- * the limits, plus 1 ns because the times are rounded down. */
+/* Narrows the error bound of a time that must be in [from, to].  The result is at most the distance to the farther
+ * limit, plus 1 ns because the times are rounded down. */
 static int64_t narrowed(int64_t at_ns, int64_t error_ns, int64_t from_ns, int64_t to_ns)
 {
 	int64_t before_ns, behind_ns;
@@ -213,7 +216,7 @@ static void narrow(epp_event *event, int64_t wait_end_ns)
 	                               event->parent_start_ns, wait_end_ns);
 }
 
-/* `waited`: outer_end_ns is the end of a wait. */
+/* Flags an event that ends after outer_end_ns by more than its bound.  `waited`: outer_end_ns is the end of a wait. */
 static void check_outside(struct epp_timeline *timeline, epp_event *event, int64_t outer_end_ns, bool waited)
 {
 	if (event->placement == EPP_PLACED_DURATION || event->placement == EPP_PLACED_CLAMPED)
@@ -258,7 +261,7 @@ static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, 
 	if (number == REFERENCES_NONE)
 		return NULL;
 	epp_status *status = join_to(timeline, line, event, number, joined);
-	/* The scan pass counted this reference. */
+	/* The scan pass counted this record's reference, which is processed now. */
 	references_done(references, number);
 	return status;
 }
@@ -290,7 +293,7 @@ static bool join_by_thread(struct epp_timeline *timeline, const struct line *lin
 
 epp_status *parent_set(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
-	/* Events on the host's own call tracks need no cause, but may have one. */
+	/* Calls of the host that a device's profiler recorded need no parent, but may name one. */
 	bool is_call = line->track->kind == EPP_TRACK_CALLS, joined;
 
 	EPP_TRY(join_by_id(timeline, line, event, &joined));

@@ -1,6 +1,5 @@
-/* Parents that were recorded separately from their events, because they were found later: 24 bytes each.
- *
- * Usage: parents_add while blocks are scanned, then parents_seal once, then parents_find. */
+/* Parents that a separate record adds to an event, because they were found after the event was recorded: 24 bytes each.
+ * Call parents_add during the scan of the blocks, then parents_seal once, then parents_find. */
 #ifndef EPPROF_RUNTIME_TIMELINE_LATE_PARENTS_H
 #define EPPROF_RUNTIME_TIMELINE_LATE_PARENTS_H
 
@@ -11,7 +10,7 @@
 
 struct parent_apart {
 	uint64_t id, parent;
-	uint32_t source; /* both ids are unique within this source */
+	uint32_t source; /* the source of both ids */
 };
 
 /* Zero-initialised by the caller. */

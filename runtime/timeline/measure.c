@@ -1,12 +1,11 @@
 /* Measures device clocks that were compared with the host clock only once: see causal_clock.h.
  *
- * First, a second timeline merges the host's events without device events.  For each event that is named as a parent
- * it notes the end of the outermost session event around it.  Then the blocks with events of such clocks are
- * decoded, and each event with a recorded parent adds its limits to the clock.  For a clock without such events,
- * run_coverage (causal_clock.h) only checks whether the clock can be right.
- * Memory: a second timeline, which is released afterwards, and the points of the clocks, which are bounded.
- * A trace whose clocks all have several clock samples skips this step.
- */
+ * First, a second timeline merges the host's events without device events.  For each event that is a parent, it notes
+ * the end of the outermost session event around this parent.  Then the blocks with events of such clocks are decoded,
+ * and each event with a recorded parent adds its limits to the clock.  For a clock of which no event has a recorded
+ * parent, run_coverage (causal_clock.h) only checks whether the clock can be right.  Memory: a second timeline, which
+ * is released afterwards, and the points of the clocks, which are bounded.  A trace whose clocks all have several clock
+ * samples skips this step. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -14,7 +13,7 @@
 
 /* ---- which clocks ---- */
 
-/* Sets the clock's single comparison and the length of its tick. */
+/* Sets the only sample of a clock, and the length of its tick. */
 static void set_sample(const struct epp_timeline *timeline, const struct line *line, struct causal_clock *clock)
 {
 	struct device_time time = { .ns = line->run_start_ns, .error_ns = line->offset_error_ns };
@@ -86,8 +85,8 @@ static epp_status *find_clocks(struct epp_timeline *timeline)
 
 /* ---- the events of the host ---- */
 
-/* A session event, such as a run of a model, ends after its device events; other events may only launch them.
- * Events come in order of their start, so the sessions around an event have been seen before it. */
+/* A session event, such as a run of a model, ends after its device events; other events may only launch them.  Events
+ * come in order of their start, so the session events around an event come before it. */
 static epp_status *note_session(struct epp_timeline *host, struct host_runs *runs, const epp_event *event)
 {
 	bool is_session = event->category == EPP_SESSION, is_parent = event->flags & EPP_FLAG_REFERENCED;
@@ -121,7 +120,7 @@ static epp_status *note_host_events(const struct epp_timeline *timeline, struct 
 	options.from_ns = options.to_ns = 0;
 	options.run = 0;
 	options.clamp_to_parent = 0;
-	/* All host events limit the clocks, whatever is selected. */
+	/* All host events limit the clocks, whatever events the options select. */
 	options.requests = 0;
 	options.trace_id = NULL;
 	EPP_TRY(timeline_create_measuring(timeline, &options, made));

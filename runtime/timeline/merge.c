@@ -1,6 +1,6 @@
-/* Implements merge.h.  An exhausted run keeps its memory until its last batch has been consumed, because items and
- * args are returned in place.  Sorted runs of the spill come in chunks: a time range never extends past a chunk that
- * has a successor. */
+/* Implements merge.h.  An exhausted run keeps its memory until its last batch has been consumed, because merge_next
+ * returns pointers into the run.  Runs of the spill are read in chunks.  A time range never extends past the end of a
+ * chunk, unless it is the last one of its run. */
 #include "timeline/merge.h"
 
 #include <bsd/sys/tree.h>
@@ -15,7 +15,7 @@
 
 /* Target number of events in a batch: it then fits in the L1 cache. */
 #define BATCH_ITEMS 512u
-/* Minimum target per source, so that the cost of visiting every source is small. */
+/* Minimum of the target for each source: visiting a source then costs little per event. */
 #define BATCH_ITEMS_A_SOURCE 16u
 
 void merge_init(struct merge *merge)
@@ -40,7 +40,7 @@ void merge_deinit(struct merge *merge)
 	*merge = (struct merge){ 0 };
 }
 
-/* Returns a run for the caller to fill, reused if possible.  NULL: no memory. */
+/* Returns a run for the caller to fill, an unused one if there is any.  NULL: no memory. */
 static struct run *merge_run_take(struct merge *merge)
 {
 	struct run *run = SLIST_FIRST(&merge->pool);
@@ -91,14 +91,14 @@ static epp_status *merge_add(struct merge *merge, struct run *run)
 /* Schedules when blocks are decoded: each block is activated when the merge front reaches its earliest start.
  *
  * Blocks of one thread follow each other in time, so about one block per thread is in memory at once.  Blocks of
- * devices may come in any order and span any time.  Where the active blocks would exceed
- * timeline->active_bytes_most, the blocks that stay active longest are sorted through a temporary file (spill.h)
- * instead.  Blocks whose events must be placed exactly once (placement.c) take the same way.
- */
+ * devices may be in any order and be of any length in time.  If the active blocks would need more than
+ * timeline->active_bytes_most, those that would stay active longest are sorted in a temporary file (spill.h) instead.
+ * So are blocks whose events must be placed exactly once (placement.c). */
 
 /* ---- the order in which blocks were recorded ---- */
 
-/* Orders blocks of one thread by their latest end: no event of a later block ended before it. */
+/* Orders blocks by their latest end.  This is the recording order of the blocks of one thread, because no event of a
+ * later block ended before the block. */
 static int by_last_ticks(const void *a, const void *b, void *user)
 {
 	const struct reader_block *blocks = user;
@@ -158,7 +158,7 @@ static int by_from(const void *a, const void *b)
 	return left->block < right->block ? -1 : left->block > right->block;
 }
 
-/* Returns the memory that a block needs while it is active, and the time range in which it is active. */
+/* Returns the memory that an active block needs, and the time range in which it is active. */
 static struct active activity_of(const struct epp_timeline *timeline, uint32_t index, size_t *hint)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
@@ -175,7 +175,7 @@ static struct active activity_of(const struct epp_timeline *timeline, uint32_t i
 	return active;
 }
 
-/* Walks the blocks in order of their start; where the active blocks exceed the limit, the one that ends last is
+/* Goes through the blocks in order of their start.  While the active blocks exceed the limit, the one that ends last is
  * spilled. */
 static void spill_excess(struct epp_timeline *timeline, struct active *blocks, size_t count)
 {
@@ -242,7 +242,8 @@ static epp_status *spill_blocks(struct epp_timeline *timeline)
 
 /* ---- blocks that wait for the merge front ---- */
 
-/* A block's header does not include ends that are recorded in other blocks. */
+/* Returns true if an event of the block may end later than the block's header states, because its end is recorded in
+ * another block. */
 static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
@@ -306,7 +307,7 @@ static epp_status *add_open(struct epp_timeline *timeline)
 
 	if (run_number && run_number != timeline->reader->live.run)
 		return NULL;
-	/* Only a trace of a single process has open events. */
+	/* Open events are only in traces of one process, whose source is 0. */
 	if (timeline->options.sources && !(timeline->options.sources_count && timeline->options.sources[0]))
 		return NULL;
 	for (size_t from = 0, step; from < count; from += step) {
@@ -339,10 +340,11 @@ epp_status *plan_merge(struct epp_timeline *timeline)
 
 /* ---- block activation ---- */
 
-/* Turns blocks into sources of the merge when its front reaches them: a block as a whole, or first the items that
- * were open when it began and later its body. */
+/* Turns a block into a source of the merge when the merge front reaches its start.  A divided block becomes a source
+ * twice: first with the items that were open when the block began, later with its body. */
 
-/* A block is divided only if more than this many other blocks, plus the number of sources, come before its body. */
+/* A block is divided only if, before its body starts, more than NEAR_BLOCKS other blocks, plus one for each source, are
+ * to be activated. */
 #define NEAR_BLOCKS 64u
 
 /* Returns the number of a thread's items that were open when the block began. */
@@ -362,7 +364,7 @@ static epp_status *check_begin(const struct run *run, const struct epp_timeline 
 	                         (unsigned long long)timeline->reader->blocks[block].offset);
 }
 
-/* Copies the first items of a run into a run of their own. */
+/* Copies the first items of a run into a separate run. */
 static epp_status *add_open_before(struct merge *merge, const struct run *run, uint32_t count)
 {
 	struct run *made = merge_run_take(merge);
@@ -385,7 +387,7 @@ static epp_status *add_open_before(struct merge *merge, const struct run *run, u
 	return merge_add(merge, made);
 }
 
-/* Returns true if the body of a thread's block is to wait, until `*own_ns`. */
+/* Returns true if a thread's block is to be divided.  *own_ns is then the time at which its body must be active. */
 static bool is_divided(const struct epp_timeline *timeline, const struct reader_block *block, int64_t *own_ns)
 {
 	const struct merge *merge = &timeline->merge;
@@ -404,7 +406,7 @@ static epp_status *load(struct epp_timeline *timeline, uint32_t block, int64_t n
 	return check_begin(run, timeline, block, ns);
 }
 
-/* Activates the run of a block, or only the items that were open when the block began. */
+/* Activates a block, or only the items that were open when the block began. */
 static epp_status *activate_block(struct epp_timeline *timeline, const struct merge_waiting *waiting)
 {
 	struct merge *merge = &timeline->merge;
@@ -460,8 +462,8 @@ static epp_status *activate_spilled(struct epp_timeline *timeline, size_t index)
 	return status;
 }
 
-/* Returns the time at which the next block must be active, INT64_MAX if there is none.  `*body` is the index of the
- * body to activate, SIZE_MAX if the next one is no body; pass it to merge_activate. */
+/* Returns the time at which the next block or body must be active; INT64_MAX: there is none.  If a body is next, *body
+ * is its index, otherwise SIZE_MAX; the caller passes *body to merge_activate. */
 static int64_t merge_next_activation(const struct merge *merge, size_t *body)
 {
 	int64_t ns = merge->waiting_at < merge->waiting_count ? merge->waiting[merge->waiting_at].ns : INT64_MAX;
@@ -493,7 +495,7 @@ static epp_status *merge_activate(struct epp_timeline *timeline, size_t body)
 
 /* ---- one time range ---- */
 
-/* Refills the runs that the last batch exhausted from the spill, or removes them. */
+/* Removes the runs that the last batch exhausted.  Runs of the spill get their next chunk instead. */
 static epp_status *drop_used(struct epp_timeline *timeline)
 {
 	struct merge *merge = &timeline->merge;
@@ -527,8 +529,8 @@ static int64_t first_start(const struct merge *merge, uint32_t from, int64_t fir
 	return first_ns;
 }
 
-/* Limits the range [from_ns, *to_ns) for chunks of the spill that have a successor: it must end before the chunk's
- * last item starts.  If that would leave an empty range, the successor becomes active too. */
+/* Limits *to_ns because of chunks that have a successor: the range must end before the last item of such a chunk
+ * starts.  If the range would then be empty, the successor is read too. */
 static epp_status *bound_by_chunks(struct epp_timeline *timeline, int64_t from_ns, int64_t *to_ns)
 {
 	struct merge *merge = &timeline->merge;
@@ -597,8 +599,8 @@ static int compare(const void *a, const void *b)
 	return item_before(left->item, right->item) ? -1 : left != right;
 }
 
-/* Sorts entries with equal starts, which the radix sort leaves in order of their sources; `index` is the first one
- * that is out of order.  Returns the index after the group. */
+/* Sorts a group of entries with equal starts, which the radix sort leaves in the order of their sources.  `index` is
+ * the first entry that is out of order.  Returns the index after the group. */
 __attribute__((noinline)) static uint32_t sort_equal(struct merge *merge, uint32_t index)
 {
 	uint32_t offset_ns = merge->batch[index].offset_ns, first = index, end = index + 1;
@@ -625,7 +627,7 @@ static inline uint8_t digit_of(const struct merge_entry *entry, unsigned byte)
 	return ((const uint8_t *)&entry->offset_ns)[byte];
 }
 
-/* One pass of the radix sort: sorts by one byte of the offsets. */
+/* One pass of the radix sort, by one byte of the offsets. */
 static void sort_by_digit(struct merge_entry *restrict to, const struct merge_entry *restrict from, uint32_t count,
                           unsigned byte)
 {

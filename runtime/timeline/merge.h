@@ -1,14 +1,13 @@
 /* Merges sorted runs by start, one time range at a time.
  *
  * The items of all active runs that start in the next time range are gathered and radix-sorted.  Per event, this costs
- * a third of a tournament over the heads of 64 runs.  A range is as long as some hundred events take.  The runs
- * together exceed the processor's caches, so gathering reads only the separate array of starts and no items.
- * Blocks wait, sorted by their earliest start, until the merge front reaches them; only then are they decoded, and
- * no time range extends past the next waiting block.  If the first records of a block were open long before the
+ * a third of a tournament tree over the heads of 64 runs.  The length of a range is chosen so that it has some hundred
+ * events.  The runs together exceed the processor's caches, so the step that gathers items only reads the array of
+ * starts.  Blocks wait, sorted by their earliest start, until the merge front reaches them; only then are they decoded,
+ * and no time range extends past the next waiting block.  If the first records of a block were open long before the
  * block began, the block is divided: those records, 64 at most, become a small run, and the rest, its body, keeps
  * waiting.
- * Called by timeline.c; block_load.c and spill.c make the runs.
- */
+ * Called by timeline.c; block_load.c and spill.c make the runs. */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGE_H
 #define EPPROF_RUNTIME_TIMELINE_MERGE_H
 
@@ -16,10 +15,10 @@
 
 struct epp_timeline;
 
-/* The unconsumed rest of an active run. */
+/* A run that is being merged: its items that are not consumed yet. */
 struct merge_source {
 	const struct item *head, *end;
-	const int64_t *starts;    /* of the items from head on */
+	const int64_t *starts;    /* starts of the items from `head` on */
 	const struct item *items; /* the run's items, for the index into extras */
 	const struct item_extra *extras;
 	struct run *run;
@@ -31,27 +30,28 @@ struct merge_waiting {
 };
 
 struct merge_entry {
-	uint32_t offset_ns; /* since the beginning of the time range */
+	uint32_t offset_ns; /* start, since the beginning of the time range */
 	uint32_t source;
 	const struct item *item;
 };
 
-/* Prefetch distance in the batch: a batch has as many empty entries after its last one. */
+/* Number of items to prefetch ahead in the batch.  A batch has this many empty entries at its end. */
 #define MERGE_AHEAD 4u
-/* Prefetch distance in a run, for the next time range.  One prefetch per event, because a processor can have a dozen
- * outstanding. */
+/* Number of bytes to prefetch ahead in a run, for the next time range.  There is one prefetch per event, because a
+ * processor handles only a dozen at a time. */
 #define MERGE_NEXT_STRETCH_BYTES (8 * sizeof(struct item))
 
 struct merge {
-	struct merge_entry *batch, *spare; /* the sorted range, and scratch memory for the sort */
+	struct merge_entry *batch, *spare; /* the items of the time range, sorted; scratch memory of the sort */
 	uint32_t batch_at, batch_count;
-	uint32_t time_range_ns;       /* length of the next range, if no activation comes first */
-	struct merge_source *sources; /* indexes stay valid while a batch is consumed */
+	uint32_t time_range_ns;       /* length of the next time range, unless the activation of a block makes it
+                                       * shorter */
+	struct merge_source *sources; /* the index of a source stays valid while a batch is consumed */
 	uint32_t sources_count;
-	uint32_t active_most;          /* maximum number of simultaneous sources so far */
+	uint32_t active_most;          /* largest number of sources at one time so far */
 	struct merge_waiting *waiting; /* sorted */
 	size_t waiting_count, waiting_at;
-	struct merge_waiting *bodies; /* of divided blocks, unsorted */
+	struct merge_waiting *bodies; /* the bodies of divided blocks, unsorted */
 	size_t bodies_count;
 	size_t batch_room, sources_room, bodies_room;
 	SLIST_HEAD(, run) pool;
@@ -60,10 +60,11 @@ struct merge {
 void merge_init(struct merge *merge);
 void merge_deinit(struct merge *merge);
 
-/* Fills the batch with the next time range; the batch is empty at the end of the timeline. */
+/* Fills the batch with the items of the next time range.  The batch is empty at the end of the timeline. */
 epp_status *merge_refill(struct epp_timeline *timeline) EPP_MUST_CHECK;
 
-/* Returns the next item in order of start and its source, valid until the next call; `*item` is NULL at the end. */
+/* Gets the next item in order of start, and its source.  Both are valid until the next call.  *item is NULL at the
+ * end. */
 static inline epp_status *merge_next(struct epp_timeline *timeline, struct merge *merge, const struct item **item,
                                      const struct merge_source **source)
 {

@@ -1,14 +1,12 @@
 /* Computes the host time of complete events, and its error bound, depending on the clock of their track.
  *
- * A duration-only event has no time of its own: it begins where its parent begins or where the parent's previous
- * duration-only event ended; without a parent, at the start of the run.  The only certainty is that it is inside
- * that parent or run, and this gives its error bound.
- * If a clock was compared with the host clock once and causes give more information, they correct the place and set
- * the bound.
- * On request, device events are moved into their parent, and shortened if they are longer.
- * Duration-only and moved events need the parent, so blocks with such events are loaded before the merge, once, in
- * file order.
- */
+ * A duration-only event has no recorded time.  It is placed at the start of its parent, or after the parent's previous
+ * duration-only event; without a parent, at the start of the run.  It is only certain that the event is inside the
+ * parent or the run, which gives the error bound.
+ * If a clock was compared with the host clock only once, limits by causes (clock/causal_clock.h) may correct the time
+ * and set the bound.
+ * On request, device events are moved into their parent, and shortened if they are longer.  Duration-only and moved
+ * events need the parent, so blocks with such events are loaded before the merge, once, in file order. */
 #include "timeline/timeline.h"
 
 static int64_t clip(int64_t ns)
@@ -16,7 +14,7 @@ static int64_t clip(int64_t ns)
 	return ns > ITEM_NS_MAX ? ITEM_NS_MAX : ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns;
 }
 
-/* Keeps the first failure in timeline->status until merge.c checks it. */
+/* Stores the first error in timeline->status, which merge.c checks later.  Returns true if there is none. */
 static bool succeeded(struct epp_timeline *timeline, epp_status *status)
 {
 	if (!status)
@@ -74,15 +72,15 @@ static void by_pairs(struct epp_timeline *timeline, struct line *line, const str
 		                   .placement = start.fitted && end.fitted ? EPP_PLACED_FITTED : EPP_PLACED_FORMULA };
 }
 
-/* Returns the assumed drift at `at_ns` of a clock that was compared with the host clock only once, at the start of
- * the run. */
+/* Returns the drift that is assumed for a clock that was compared with the host clock only once, at the start of the
+ * run. */
 static int64_t drift_of(const struct line *line, int64_t at_ns)
 {
 	int64_t distance_ns = at_ns > line->run_start_ns ? at_ns - line->run_start_ns : line->run_start_ns - at_ns;
 	return distance_ns / (1000000 / CLOCK_FIT_ASSUMED_PPM) + 1;
 }
 
-/* The microseconds may be negative: the event began before the run's start. */
+/* The microseconds are negative if the event began before the run's start. */
 static void by_offset(const struct line *line, const struct codec_record *record, struct placed *placed)
 {
 	int64_t start_us = (int64_t)record->start_ticks, most_us = ITEM_NS_MAX / 4000;
@@ -117,7 +115,7 @@ static void by_duration(struct epp_timeline *timeline, const struct line *line, 
 	placed->placement = EPP_PLACED_DURATION;
 }
 
-/* Moves an event into its parent. */
+/* Moves an event into the time of its parent, and shortens it if needed. */
 static void clamp(const struct referenced_event *parent, struct placed *placed)
 {
 	int64_t start_ns = placed->start_ns, end_ns = placed->end_ns, duration_ns = end_ns - start_ns;
@@ -135,7 +133,7 @@ static void clamp(const struct referenced_event *parent, struct placed *placed)
 	placed->placement = EPP_PLACED_CLAMPED;
 }
 
-/* If a limit is missing, the event is still inside its run, because the run was over when the event was submitted. */
+/* Limits a time to the event's run, if no other limit is known: the run was over when the event was submitted. */
 static int64_t within_run(const struct epp_timeline *timeline, const struct line *line, int64_t at_ns, int64_t error_ns)
 {
 	int64_t end_ns = line->run_end_ns == INT64_MAX ? timeline->last_ns : line->run_end_ns;
@@ -145,8 +143,8 @@ static int64_t within_run(const struct epp_timeline *timeline, const struct line
 	return error_ns >= CAUSAL_NS_MAX / 2 && most_ns >= 0 && most_ns < error_ns ? most_ns : error_ns;
 }
 
-/* Corrects the place by the causal limits of a clock that was compared once.  A duration is kept as claimed where
- * the clock's possible rate explains the change. */
+/* Corrects the times by the limits that causes set for the clock.  The claimed duration is kept if the possible error
+ * of the clock's rate explains the difference. */
 static void by_causes(const struct epp_timeline *timeline, const struct line *line,
                       const struct referenced_event *parent, struct placed *placed)
 {
@@ -168,7 +166,7 @@ static void by_causes(const struct epp_timeline *timeline, const struct line *li
 	}
 }
 
-/* For a clock that is proven wrong: the only certainty is that the event is inside its run. */
+/* Places an event of a clock that is proven wrong.  It is only certain that the event is inside its run. */
 static void by_run(const struct epp_timeline *timeline, const struct line *line, struct placed *placed)
 {
 	placed->start_error_ns = within_run(timeline, line, placed->start_ns, CAUSAL_NS_MAX);
@@ -206,7 +204,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 		by_causes(timeline, line, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
 	if (line->causal && line->causal->is_adrift)
 		by_run(timeline, line, placed);
-	/* The record's placement bits contain how its parent was found. */
+	/* The bits of the record state how the recorder found the parent. */
 	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&
 	    placed->placement != EPP_PLACED_DURATION)
 		placed->placement = parent_id ? EPP_PLACED_INFERRED : EPP_PLACED_AMBIGUOUS;

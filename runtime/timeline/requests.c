@@ -38,7 +38,7 @@ epp_status *requests_of(const struct requests *requests, struct open_grants *ope
 	uint32_t source = event->track->source;
 	const struct granted_event *found = NULL;
 
-	/* A flow has the id of the event at its end. */
+	/* The id of a flow is that of the event at its end, so it is not looked up as the event's own. */
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
 		found = granted_find(&requests->lasting, source, event->id);
 	if (!found)
@@ -95,9 +95,9 @@ struct pass {
 	struct requests *requests;
 	const struct epp_timeline *timeline;
 	const struct open_grants *open;
-	uint32_t *set; /* numbers of the requests of one instant */
+	uint32_t *set; /* numbers of the requests that one instant names */
 	size_t set_count, set_room;
-	char *text; /* a traceparent and its tracestate, with NULs */
+	char *text; /* a traceparent and its tracestate, each with a NUL */
 	size_t text_bytes, text_room;
 };
 
@@ -111,8 +111,8 @@ static bool is_key(const epp_trace_arg *arg, const char *key, unsigned type)
 	return arg->type == type && strcmp(arg->key, key) == 0;
 }
 
-/* Reads a traceparent at the cursor, and the tracestate that may follow it.  pass->text_bytes stays 0 if it is
- * invalid. */
+/* Reads a traceparent at the cursor, and the tracestate that may follow.  If the traceparent is invalid,
+ * pass->text_bytes is 0. */
 static epp_status *take_text(struct pass *pass, const epp_event *event, size_t *cursor, const epp_trace_arg *parent)
 {
 	size_t bytes = parent->text_bytes, next = *cursor;
@@ -153,7 +153,7 @@ static epp_status *add_request(struct pass *pass, const struct request *request,
 	           : epp_status_no_memory();
 }
 
-/* Finds or adds the request without an event that has pass->text. */
+/* Finds or adds the request that has no event and the text pass->text. */
 static epp_status *request_of_text(struct pass *pass, uint32_t source, uint32_t *number)
 {
 	struct requests *requests = pass->requests;
@@ -187,7 +187,8 @@ static epp_status *add_to_set(struct pass *pass, uint32_t number)
 	return NULL;
 }
 
-/* Gives the event `id` to the requests in pass->set. */
+/* Gives the event `id` to the requests in pass->set.  If it was given to others before, those of pass->set are
+ * collected in grant->more. */
 static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
 {
 	struct requests *requests = pass->requests;
@@ -221,7 +222,8 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Adds to the set of a grant what later instants gave it: once for all of them, because each set is stored. */
+/* Adds the requests in grant->more to the set of the grant.  This is done once, at the end, because the string table
+ * would keep each intermediate set. */
 static epp_status *settle_grant(struct requests *requests, struct grant *grant)
 {
 	size_t bytes, count = 0;
@@ -252,7 +254,7 @@ static epp_status *settle_grants(struct requests *requests)
 	return NULL;
 }
 
-/* The event `id` has the grant of another one, unless it has one of its own. */
+/* Gives the event `id` the grant of the event `of`, unless it has one. */
 static epp_status *inherit(struct pass *pass, uint32_t source, uint64_t id, uint64_t of)
 {
 	const struct granted_event *found = find(pass->requests, pass->open, source, of);
@@ -263,7 +265,7 @@ static epp_status *inherit(struct pass *pass, uint32_t source, uint64_t id, uint
 	                   &(struct granted_event){ .id = id, .source = source, .grant = found->grant, .u.of = of });
 }
 
-/* An event is given to requests. */
+/* Reads an instant that gives an event to requests. */
 static epp_status *read_set(struct pass *pass, const epp_event *event)
 {
 	struct requests *requests = pass->requests;
@@ -304,7 +306,7 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 	return of ? inherit(pass, source, id, of) : NULL;
 }
 
-/* A request begins: the first arg is the id of its event. */
+/* Reads an instant that begins a request.  Its first arg is the id of the request's event. */
 static epp_status *read_begin(struct pass *pass, const epp_event *event)
 {
 	struct requests *requests = pass->requests;

@@ -1,16 +1,15 @@
 /* Finds the place and time of all events that other events name as their parent.
  *
- * An event of a thread is noted when the merge emits it, which is before the device events that it caused, so most
- * traces need nothing from this file.  Because of its clock's error, a device event may begin before its parent: a
- * look-ahead in the merge finds that parent.  A parent may also be lost or outside the requested range, and events
- * that are placed inside their parent cannot be placed without it.  In these cases one pass over all blocks is made:
- * before the merge if placement needs it, otherwise when the first parent is not found.  With an index, the pass
- * skips the blocks that contain none of the missing ids.
- */
+ * An event of a thread is noted when the merge emits it.  This is usually before the device events that it caused, so
+ * for most traces nothing in this file is needed.  Because of its clock's error, a device event may begin before its
+ * parent: a look-ahead in the merge finds that parent.  A parent may also be lost or outside the requested range, or
+ * the place of an event may depend on its parent.  In these cases one pass over all blocks is made: before the merge if
+ * places depend on parents, otherwise when the first parent is not found.  With an index, the pass skips the blocks
+ * that contain none of the missing ids. */
 #include "base/status.h"
 #include "timeline/timeline.h"
 
-/* Finds the entry of an event that is still referenced, or NULL. */
+/* Finds the entry for an event.  *entry is NULL if no unprocessed record references the event. */
 static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id, struct referenced_event **entry)
 {
 	uint32_t number = references_find(&timeline->references, &line->own_lookup, line->source, id);
@@ -98,7 +97,7 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 	return NULL;
 }
 
-/* Adds the smallest id interval that covers all ids of a page whose event has not been noted yet. */
+/* Adds an interval that covers the ids of a page whose events have not been noted yet. */
 static epp_status *find_missing_of(struct epp_timeline *timeline, size_t index, struct time_range *missing)
 {
 	const struct references_page *page = &timeline->references.pages[index];
@@ -165,7 +164,7 @@ static epp_status *note_item(struct epp_timeline *timeline, const struct item *i
 	return NULL;
 }
 
-/* Notes the items that start in (from_ns, until_ns]; items are sorted by start. */
+/* Notes the referenced events among the items that start in (from_ns, until_ns].  The items are sorted by start. */
 static epp_status *note_items(struct epp_timeline *timeline, const struct merge_source *source, int64_t from_ns,
                               int64_t until_ns)
 {

@@ -1,15 +1,14 @@
-/* The first pass over the blocks: collects the data that the merge needs in advance and that block headers do not
+/* The first pass over the blocks.  It collects the data that the merge needs in advance and that block headers do not
  * contain.
  *
- * Each block that holds more than a thread's own events is decoded once to collect clock samples, referenced ids,
- * ends that were recorded separately from their events, and the span in ticks of each line's complete events (the
- * header covers only host kinds).  Then the clocks are fitted and the spans are placed on the host's clock.  A span
- * that cannot be right (because ticks wrap) is placed event by event.  Blocks of plain host events are not decoded
+ * Each block that holds more than a thread's own events is decoded once to collect clock samples, referenced ids, ends
+ * that were recorded separately from their events, and the span in ticks of each line's complete events (the header
+ * covers only host kinds).  Then the clocks are fitted and the spans are placed on the host's clock.  If a span is
+ * impossible because ticks wrap, the block's events are placed one by one.  Blocks of plain host events are not decoded
  * here.
  *
- * For a time range of a file that was opened with an index, the spans come from the index; of the other blocks, only
- * those are decoded that are in the range or that reference events in it.
- */
+ * For a time range of a file with an index, the spans come from the index.  Then only the blocks are decoded that are
+ * in the range or reference events in it. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -22,7 +21,7 @@
 	(KIND(EPF_EVENT) | KIND(EPF_INSTANT) | KIND(EPF_COUNTER) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | \
 	 KIND(EPF_ASYNC_BEGIN))
 
-/* Complete events of one line in one block, as positions on the line's clock. */
+/* The time span of the complete events of one line in one block, as positions on the line's clock. */
 struct scan_pass_span {
 	uint32_t block, line;
 	int64_t first, last, end; /* the earliest and the latest start, the latest end */
@@ -31,7 +30,7 @@ struct scan_pass_span {
 struct surveying {
 	struct scan_pass_span *spans;
 	size_t spans_count, spans_room;
-	uint32_t *put_off; /* blocks whose spans came from the index and that have not been read yet */
+	uint32_t *put_off; /* blocks whose spans came from the index and that are not decoded yet */
 	size_t put_off_count, put_off_room;
 };
 
@@ -50,7 +49,7 @@ static void widen(struct scan_pass_block *surveyed, int64_t start_ns, int64_t en
 	surveyed->end_ns = end_ns > surveyed->end_ns ? end_ns : surveyed->end_ns;
 }
 
-/* Maps ticks to signed positions that have the order of their times on the line's clock. */
+/* Maps the ticks of a line to signed numbers whose order is the order of time. */
 static int64_t position_of(const struct line *line, uint64_t ticks)
 {
 	switch (line->track->clock_kind) {
@@ -142,7 +141,7 @@ static epp_status *scan_pass_flow(struct epp_timeline *timeline, const struct sc
 	return references_add(&timeline->references, flow->source, flow->from, REFERENCES_BY_FLOW);
 }
 
-/* A flow that names a parent instead of drawing an arrow. */
+/* Adds a parent from a flow record that names a parent and is no arrow. */
 static epp_status *scan_pass_parent(struct epp_timeline *timeline, const struct scan_pass_flow *flow)
 {
 	if (!flow->from)
@@ -158,7 +157,8 @@ static int compare_from(const void *a, const void *b)
 	return (first->from > second->from) - (first->from < second->from);
 }
 
-/* Replaces ids by numbers and sorts the flows by origin; drops flows whose origin or target is not referenced. */
+/* Replaces the ids of flows by their numbers in references and sorts the flows by origin.  Drops flows whose origin or
+ * target is not referenced. */
 static void number_flows(struct epp_timeline *timeline)
 {
 	struct references_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
@@ -175,7 +175,7 @@ static void number_flows(struct epp_timeline *timeline)
 	qsort(timeline->flows, count, sizeof(*timeline->flows), compare_from);
 }
 
-/* Groups the flows by origin into the origin event's waits. */
+/* Turns flows into waits: the flows with the same origin become the waits of this event. */
 static epp_status *link_flows(struct epp_timeline *timeline)
 {
 	struct wait *first = NULL;
@@ -239,9 +239,9 @@ static epp_status *scan_pass_block(struct epp_timeline *timeline, struct surveyi
 	return NULL;
 }
 
-/* ---- a time range ---- */
+/* ---- selecting blocks for a time range ---- */
 
-/* Returns true if the block must be read regardless of the time range, because its content affects all events. */
+/* Returns true if the block must be decoded for any time range, because its records affect all events. */
 static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
 {
 	const struct reader *reader = timeline->reader;
@@ -251,7 +251,7 @@ static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
 	       (reader->summaries[index].flags & EPF_INDEX_WIDE);
 }
 
-/* Takes a block's spans from the index.  `*fits` is false if their values are impossible; then none is taken. */
+/* Takes a block's spans from the index.  If their values are impossible, none is taken and `*fits` is false. */
 static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool *fits)
 {
 	const struct reader_summary *summary = &timeline->reader->summaries[index];
@@ -286,7 +286,8 @@ static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *s
 	return NULL;
 }
 
-/* Collects the ids of events with a separate end: the headers of their blocks do not include that end. */
+/* Collects the ids of events with a separate end, because the headers of these events' blocks do not include the
+ * end. */
 static epp_status *note_ended(struct epp_timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->ends.count && timeline->reader->summaries; i++) {
@@ -326,7 +327,7 @@ static epp_status *scan_pass_put_off(struct epp_timeline *timeline, struct surve
 		if (timeline->placement_needs_parents || !plan_leaves_out(timeline, index) ||
 		    refers_to(summary, reader->blocks[index].source, &inside))
 			status = scan_pass_block(timeline, surveying, index, false);
-		surveying->spans_count = spans_count; /* they have been placed already */
+		surveying->spans_count = spans_count; /* the spans before this index have been placed already */
 	}
 	time_range_deinit(&inside);
 	return status;
@@ -341,7 +342,7 @@ static void widen_by_event(struct epp_timeline *timeline, uint32_t block, const 
 		timeline->last_ns = placed->end_ns;
 }
 
-/* Places every event of a line in a block individually. */
+/* Places the events of a line in a block one by one. */
 static epp_status *place_events(struct epp_timeline *timeline, const struct scan_pass_span *span)
 {
 	struct decoded decoded;

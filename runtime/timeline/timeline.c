@@ -1,5 +1,5 @@
-/* The functions of epprof/timeline.h except epp_timeline_next, which is in build_event.c.  timeline/timeline.h
- * describes the parts of a timeline. */
+/* The functions of epprof/timeline.h except epp_timeline_next, which is in build_event.c.  The parts of a timeline are
+ * described in timeline/timeline.h. */
 #include "timeline/timeline.h"
 
 #include <stdlib.h>
@@ -159,7 +159,7 @@ int epp_timeline_request_at(const epp_timeline *timeline, const epp_event *event
 	return 0;
 }
 
-/* Reads the args that were recorded with an end in another block. */
+/* Reads the args of an event whose end, with the args, is in another block. */
 static bool fetch_args(struct epp_timeline *timeline)
 {
 	struct event_args *args = &timeline->args;
@@ -183,8 +183,8 @@ static bool fetch_args(struct epp_timeline *timeline)
 	return true;
 }
 
-/* The cursor holds the number of args returned so far in the high half and the position of the next arg in the low
- * half. */
+/* The upper half of the cursor is the number of args returned so far, the lower half is the position of the next
+ * arg. */
 int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg)
 {
 	const struct event_args *args = event->args;
@@ -194,7 +194,7 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 	*arg = (epp_trace_arg){ 0 };
 	if (!args || count >= event->args_count)
 		return 0;
-	/* The cast is safe: epp_timeline_create makes every timeline, and none is a const object. */
+	/* The cast is safe, because epp_timeline_create allocates every timeline, so none is a const object. */
 	if (!args->payload && !fetch_args((struct epp_timeline *)timeline))
 		return 0;
 	position = codec_arg(args->payload, args->payload_bytes, count ? position : args->offset, &decoded);

@@ -39,23 +39,23 @@ struct scan_pass_block {
 };
 
 struct scan_pass_flow {
-	uint64_t from, to; /* ids; numbers in `references` once it is sealed */
+	uint64_t from, to; /* ids of the two events; once `references` is sealed, their numbers in it */
 	uint32_t source;
 };
 
 /* The target event of a flow.  The waits of one launch are adjacent in the array. */
 struct wait {
 	int64_t end_ns;         /* valid once sorted; INT64_MIN: not of category API, or not in the trace */
-	uint32_t to;            /* its number in `references` */
-	uint32_t count : 31;    /* set in the first wait of a launch: the number of its waits */
-	uint32_t is_sorted : 1; /* set in the first wait of a launch: its waits are sorted by end_ns */
+	uint32_t to;            /* number of this event in `references` */
+	uint32_t count : 31;    /* in the first wait of a launch: how many waits it has */
+	uint32_t is_sorted : 1; /* in the first wait of a launch: its waits have end_ns and are sorted by it */
 };
 
-/* Target of epp_event.args. */
+/* The object to which epp_event.args points. */
 struct event_args {
-	const uint8_t *payload; /* NULL: in `block`, which is read on demand */
+	const uint8_t *payload; /* NULL: the args are in the block `block`, which is read when they are wanted */
 	uint32_t payload_bytes;
-	uint32_t offset; /* of the first arg */
+	uint32_t offset; /* offset of the first arg */
 	uint32_t block;
 };
 
@@ -63,61 +63,61 @@ struct event_args {
 
 struct epp_timeline {
 	struct reader *reader;
-	epp_timeline_options options; /* from_ns and to_ns are always valid */
+	epp_timeline_options options; /* from_ns and to_ns are set also if the caller gave no range */
 	struct host_clock host;
-	size_t submit_hint; /* of `host`, for times of submissions */
+	size_t submit_hint; /* hint for `host`, for submission times */
 	struct device_clocks clocks;
 	struct lines lines;
-	struct causal_clock **causal; /* of the lines whose clock has a single comparison with the host clock */
+	struct causal_clock **causal; /* clocks with a single comparison with the host clock */
 	size_t causal_count;
-	bool is_measuring; /* created by measure_clocks: device events are left out */
+	bool is_measuring; /* this is the timeline of measure_clocks, which leaves out device events */
 	struct references references;
-	struct scan_pass_flow *flows; /* until link_flows has made `waits` from them */
+	struct scan_pass_flow *flows; /* collected by the scan pass; link_flows turns them into `waits` */
 	size_t flows_count, flows_room;
 	struct wait *waits; /* one for each flow */
 	struct parents parents_apart;
 	struct ends ends;
-	/* ids of the events in `ends`; filled only if the file has an index, which maps ids to blocks */
+	/* ids of the events that have an end in `ends`; only if the file has an index, which maps ids to blocks */
 	struct time_range ended_on_other_thread;
-	bool parents;              /* some record names a parent, so `references` has a table */
+	bool parents;              /* some record names a parent, so `references` stores events */
 	bool resolved;             /* resolve_parents has run */
-	int64_t resolved_until_ns; /* resolve_ahead has covered all starts up to this time */
+	int64_t resolved_until_ns; /* resolve_ahead has noted all events that start up to this time */
 	bool placement_needs_parents;
-	uint64_t last_ticks; /* the latest host time in the trace */
-	int64_t last_ns;     /* the latest time of any clock */
+	uint64_t last_ticks; /* the latest host time in the trace, in ticks */
+	int64_t last_ns;     /* the latest time in the trace, by any clock */
 
-	struct scan_pass_block *surveyed; /* indexed like reader->blocks; NULL once the merge is planned */
-	uint32_t *rank_of_block;          /* index: block; ranks follow the order in which blocks were recorded */
+	struct scan_pass_block *surveyed; /* by the index of the block; NULL once the merge is scheduled */
+	uint32_t *rank_of_block;          /* rank in recording order, by the index of the block */
 	uint32_t *block_of_rank;
-	uint32_t only_run;            /* the run of all blocks; 0: there are several */
-	struct codec_record *records; /* of the block being decoded */
+	uint32_t only_run;            /* the run of all blocks; 0: they are from several runs */
+	struct codec_record *records; /* decoded records of the current block */
 	size_t records_room;
 	struct run unordered; /* the items made from `records`, in the same order */
 	struct start_order order;
-	uint8_t *buffer; /* for blocks that are only scanned */
+	uint8_t *buffer; /* buffer for blocks of which no run is made */
 	size_t buffer_bytes;
 
-	size_t active_bytes_most; /* limit for the blocks in memory at once */
+	size_t active_bytes_most; /* most bytes of active blocks */
 	struct merge merge;
 	struct spill spill;
-	uint8_t *ends_buffer; /* the block from which the args of a separate end were read last */
+	uint8_t *ends_buffer; /* the block that fetch_args has read last */
 	size_t ends_buffer_bytes;
-	const uint8_t *ends_payload; /* points into ends_buffer */
+	const uint8_t *ends_payload; /* its payload, in ends_buffer */
 	uint32_t ends_payload_bytes;
-	uint32_t ends_block; /* the block in ends_buffer; BLOCK_NONE: none */
+	uint32_t ends_block; /* index of this block; BLOCK_NONE: none */
 
-	const struct requests *requests; /* NULL: not wanted, or there are none */
+	const struct requests *requests; /* NULL: the options do not ask for requests, or the trace has none */
 	struct requests *own_requests;   /* to be destroyed with the timeline */
 	struct open_grants open_grants;
-	const struct weights *weights; /* NULL: there are none */
+	const struct weights *weights; /* NULL: the trace has no weights */
 	struct weights *own_weights;   /* to be destroyed with the timeline */
 	struct open_grants open_weights;
-	uint8_t *selected; /* by grant: 1: its events are wanted; NULL: all events are */
+	uint8_t *selected; /* by the number of a grant: 1 if its events are wanted; NULL: all events are wanted */
 
 	epp_event event;
 	struct event_args args;
 	epp_timeline_counts counts;
-	epp_status *status; /* why the timeline ended early */
+	epp_status *status; /* the error that ended the timeline early */
 	bool ended;
 };
 
@@ -129,27 +129,28 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* As epp_timeline_create, but all events have the weight 1, until timeline_use_weights. */
+/* As epp_timeline_create, but does not read the weights of the trace: all events have the weight 1, unless
+ * timeline_use_weights gives the timeline weights. */
 epp_status *timeline_create_unweighted(struct reader *reader, const epp_timeline_options *options,
                                        struct epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* As timeline_use_requests, for the weights. */
+/* As timeline_use_requests, for weights. */
 void timeline_use_weights(struct epp_timeline *timeline, const struct weights *weights);
 
-/* Gives a new timeline the requests of its trace, which several timelines may share. NULL: there are none.
- * Ownership: borrowed until the timeline is destroyed. */
+/* Sets the requests of a new timeline.  Several timelines of a trace may share them.  NULL: there are none.  Ownership:
+ * borrowed until the timeline is destroyed. */
 void timeline_use_requests(struct epp_timeline *timeline, const struct requests *requests);
 
-/* As epp_timeline_next, with the event in the caller's memory. */
+/* As epp_timeline_next, but stores the event in the caller's memory. */
 bool timeline_next(struct epp_timeline *timeline, epp_event *event);
 
 /* ---- block_load.c ---- */
 
 struct decoded {
 	const struct reader_block *block;
-	const uint8_t *payload; /* base of the records' args_offset */
+	const uint8_t *payload; /* the args_offset of a record counts from here */
 	uint32_t payload_bytes;
-	uint32_t count; /* number of valid timeline->records */
+	uint32_t count; /* number of records in timeline->records */
 };
 
 /* Reads and decodes a block; its bytes are in *buffer. */
@@ -159,10 +160,10 @@ epp_status *block_decode(struct epp_timeline *timeline, uint32_t block, uint8_t 
 /* Makes a run of a block, sorted by start. */
 epp_status *block_load(struct epp_timeline *timeline, uint32_t block, struct run *run) EPP_MUST_CHECK;
 
-/* Makes a run of `count` of the events that were open when the trace was read, beginning with event `from`. */
+/* Makes a run of events that were open when the trace was read: `count` of them, beginning with the event `from`. */
 epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t count, struct run *run) EPP_MUST_CHECK;
 
-/* Returns the parent that a record names in its first arg, 0 if none; `*after` is set to the position of the next
+/* Returns the parent that is the first arg of a record; 0: there is none.  *after is set to the position of the next
  * arg. */
 uint64_t block_parent(const struct decoded *decoded, const struct codec_record *record, uint32_t *after);
 
@@ -187,7 +188,7 @@ static inline uint8_t block_flags(uint16_t bits)
 	                 (flags & EPF_FLAG_CUT ? EPP_FLAG_ARGS_CUT : 0));
 }
 
-/* Returns the end of a thread's event.  `*end` is set to the separately recorded end, if there is one, else to NULL. */
+/* Returns the end of a thread's event.  *end is set to the separately recorded end, or NULL if the event has none. */
 static inline uint64_t block_event_end(const struct epp_timeline *timeline, uint32_t source,
                                        const struct codec_record *record, const struct end **end)
 {
@@ -208,13 +209,13 @@ struct placed {
 	epp_placement placement;
 };
 
-/* Places a complete event.  Returns false if its place depends on a parent that is not known yet.
- * A duration-only event reserves time inside its parent, so it must be placed only once, with `take` set. */
+/* Places a complete event.  Returns false if its place depends on a parent that is not known yet.  `take`: a
+ * duration-only event takes time of its parent.  This must be done once for each event. */
 bool place_complete(struct epp_timeline *timeline, struct line *line, const struct codec_record *record,
                     uint64_t parent, bool take, struct placed *placed);
 
-/* Returns true if the place of the line's events depends on more than the record.  Blocks with such events are
- * loaded once, before the merge. */
+/* Returns true if the place of a line's events depends on other events.  Blocks with such events are loaded once,
+ * before the merge. */
 bool place_depends(const struct epp_timeline *timeline, const struct line *line);
 
 /* ---- scan_pass.c, resolve.c, merge.c ---- */
@@ -223,24 +224,24 @@ epp_status *scan_pass_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Finds the line of the records that follow a track switch. */
 epp_status *scan_pass_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
                                   const struct codec_record *record, uint32_t *line) EPP_MUST_CHECK;
-/* Only the first call has an effect. */
+/* Notes all referenced events in a pass over the blocks.  Only the first call has an effect. */
 epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
-/* Notes the referenced events that the merge has not reached yet and that begin at or before until_ns. */
+/* Notes the referenced events that begin at or before until_ns and that the merge has not reached yet. */
 epp_status *resolve_ahead(struct epp_timeline *timeline, int64_t until_ns) EPP_MUST_CHECK;
 epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
-/* Returns true if the options leave out a scanned block completely. */
+/* Returns true if the options leave out all events of a block. */
 bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
 
 /* ---- measure.c ---- */
 
-/* Called between the fit of the clocks and the first placement.  Does nothing if no clock has a single comparison
- * only. */
+/* Measures the clocks by causes.  Must be called after the fit of the clocks and before the first placement.  Does
+ * nothing if each clock was compared several times. */
 epp_status *measure_clocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 
 /* ---- find_parent.c ---- */
 
-/* Computes the end of a wait that certainly covered the event `id`, wherever its clock places the event;
- * INT64_MAX: none did.  Requires that all host events have been noted. */
+/* Computes the earliest end of a wait that covers the event `id`, whatever time its clock claims; INT64_MAX: there is
+ * none.  All host events must have been noted. */
 epp_status *parent_wait_end(struct epp_timeline *timeline, struct line *line, uint64_t id,
                             const struct referenced_event *parent, int64_t *end_ns) EPP_MUST_CHECK;
 

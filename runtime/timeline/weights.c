@@ -19,10 +19,11 @@ epp_status *weights_of(const struct weights *weights, struct open_grants *open, 
 	uint32_t source = event->track->source;
 	const struct granted_event *found = NULL;
 
-	/* What epprof notes about an event stands for nothing else. */
+	/* An instant that epprof adds to an event (epprof.*) represents no events of the program, so its weight is not
+	 * set. */
 	if (event->kind == EPP_EVENT_INSTANT && event->name_bytes > 7 && memcmp(event->name, "epprof.", 7) == 0)
 		return NULL;
-	/* A flow has the id of the event at its end. */
+	/* The id of a flow is that of the event at its end, so it is not looked up as the event's own. */
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
 		found = granted_find(&weights->lasting, source, event->id);
 	if (!found && event->parent)

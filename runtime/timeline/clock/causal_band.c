@@ -1,10 +1,10 @@
 /* Implements causal_band.h.
  *
- * A sweep visits the points in order of their causes and keeps the range of offsets that the limits so far allow:
- * each step widens the range by rate_room, and each limit cuts it.  If the range becomes empty, a new piece begins.
- * The jump may have been before the limit that proves it, so the same sweep backwards finds the points that also fit
- * the next piece; these belong to neither piece.  In each piece the points are then sorted by claimed time, and a
- * sweep in both directions turns them into the band. */
+ * A sweep visits the points in order of their causes and keeps the range of offsets that the limits so far allow: each
+ * step widens the range by rate_room, and each limit narrows it.  If the range becomes empty, a new piece begins.  The
+ * jump may have been earlier than the limit that proves the jump.  A sweep backwards therefore finds the last points of
+ * a piece that also fit the next piece; such points are used for neither piece.  In each piece the points are then
+ * sorted by claimed time, and a sweep in both directions turns them into the band. */
 #include "timeline/clock/causal_band.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 /* ---- points ---- */
 
-/* Collects the limits that causes set for a clock's offset, in bounded memory: see causal_band.h. */
+/* Collects in bounded memory the limits of a clock's offset: see causal_band.h. */
 
 #define WEIGHT_MAX ((1u << 30) - 1)
 
@@ -27,7 +27,7 @@ static int causal_by_cause(const void *a, const void *b)
 	return (left->sequence > right->sequence) - (left->sequence < right->sequence);
 }
 
-/* Thinning keeps half of a group of 2 * KINDS_COUNT points: the strongest lower limit, and the strongest upper limit
+/* Thinning halves a group of 2 * KINDS_COUNT points.  It keeps the strongest lower limit, and the strongest upper limit
  * of each level. */
 #define KINDS_COUNT ((size_t)CAUSAL_LEVELS + 1)
 
@@ -38,7 +38,8 @@ static bool is_stronger(const struct causal_point *point, const struct causal_po
 	return point->level == kind && point->high_ns < (other ? other->high_ns : CAUSAL_NS_MAX);
 }
 
-/* Moves the strongest points of [first, end) to `kept` and gives them the weight of all; returns their number. */
+/* Moves the strongest points of [first, end) to `kept`, gives them the total weight of all, and returns their
+ * number. */
 static size_t keep_strongest(const struct causal_point *first, const struct causal_point *end, struct causal_point *kept)
 {
 	const struct causal_point *best[KINDS_COUNT] = { NULL };
@@ -66,8 +67,7 @@ static size_t keep_strongest(const struct causal_point *first, const struct caus
 	return count;
 }
 
-/* Thins the points by groups of equal total weight, so that the loss is even over time, however often this is
- * repeated. */
+/* Thins groups of equal total weight.  Without weights, repeated thinning would remove most of the oldest points. */
 static void thin(struct causal_points *points)
 {
 	struct causal_point *all = points->points;
@@ -121,13 +121,13 @@ void causal_points_deinit(struct causal_points *points)
  * block represents it. */
 #define RATE_POINTS 16u
 #define RATE_BLOCKS 64u
-/* With more pieces than this and fewer points per piece than below, all pieces are rejected. */
+/* All pieces are rejected if there are more than PIECES_DOUBTED of them, with fewer than POINTS_A_PIECE points each. */
 #define PIECES_DOUBTED 8u
 #define POINTS_PER_PIECE 4u
 #define PIECES_MAX 4096u
-/* With fewer points than this, the rate may be anything between the nominal rate and twice the estimated deviation. */
+/* With fewer points than this, the rate may be anything from the nominal rate to twice the estimated deviation. */
 #define POINTS_OF_RATE 16u
-/* Upper limit of the deviation of any clock's rate. */
+/* Upper limit of the deviation of any clock's rate, as a fraction. */
 #define RATE_MOST 0.05
 
 static int64_t clip(double ns)
@@ -135,7 +135,7 @@ static int64_t clip(double ns)
 	return ns >= (double)CAUSAL_NS_MAX ? CAUSAL_NS_MAX : ns <= -(double)CAUSAL_NS_MAX ? -CAUSAL_NS_MAX : llrint(ns);
 }
 
-/* a + b, except that an absent limit stays absent. */
+/* Adds by_ns to a limit.  A limit of +-CAUSAL_NS_MAX means that there is none, and is returned unchanged. */
 static int64_t shifted(int64_t limit_ns, double by_ns)
 {
 	return limit_ns >= CAUSAL_NS_MAX || limit_ns <= -CAUSAL_NS_MAX ? limit_ns : clip((double)limit_ns + by_ns);
@@ -165,8 +165,8 @@ struct sweep {
 	bool is_open;
 };
 
-/* Advances the sweep to a point.  Returns false if the range so far contradicts the point's limits; the sweep is
- * then unchanged. */
+/* Advances the sweep to a point.  Returns false, and leaves the sweep unchanged, if the sweep's range contradicts the
+ * point's limits. */
 static bool sweep_to(struct sweep *sweep, const struct causal_point *point)
 {
 	double distance = (double)point->at_ns - (double)sweep->at_ns;
@@ -185,7 +185,7 @@ static bool sweep_to(struct sweep *sweep, const struct causal_point *point)
 	return true;
 }
 
-/* Counts the pieces at a common rate. */
+/* Counts the pieces into which a common rate divides the points. */
 static size_t count_pieces(const struct causal_point *points, size_t count, double rate, double room)
 {
 	struct sweep sweep = { .rate = rate, .room = room };
@@ -239,8 +239,8 @@ static double median_slope(const struct causal_point *points, size_t count, bool
 	return slopes[slopes_count / 2];
 }
 
-/* If the first and the last point contradict each other at the nominal rate, returns the rate that reconciles them:
- * the case of one sample and the end of a run. */
+/* If the first and the last point contradict each other at the nominal rate, returns the rate at which they do not.
+ * This finds the rate of a clock with one limit from its sample and one from the end of a run. */
 static double spanning_slope(const struct causal_point *points, size_t count)
 {
 	int64_t distance_ns, low_ns = -CAUSAL_NS_MAX, high_ns = CAUSAL_NS_MAX;
@@ -255,8 +255,8 @@ static double spanning_slope(const struct causal_point *points, size_t count)
 	return rise / (double)distance_ns;
 }
 
-/* Chooses the candidate rate with the fewest contradictions, if the clock's rate may differ by `room` from it; the
- * nominal rate is kept unless another one has fewer. */
+/* Chooses the candidate rate with the fewest pieces, if the clock's rate may differ by `room` from the candidate.  The
+ * nominal rate wins unless another candidate has fewer pieces. */
 static size_t choose_rate_within(struct causal_band *band, size_t count, double room)
 {
 	const struct causal_point *points = band->points;
@@ -278,13 +278,13 @@ static size_t choose_rate_within(struct causal_band *band, size_t count, double 
 	return fewest;
 }
 
-/* A real jump remains at any rate; if instead the rate itself varies, a wider range of rates leaves far fewer
- * contradictions. */
+/* Chooses the common rate and its tolerance.  A real jump divides the points at any tolerance.  If instead the clock's
+ * rate varies, a larger tolerance leaves far fewer pieces. */
 static void choose_rate(struct causal_band *band, size_t count)
 {
 	struct causal_band best = *band;
 
-	/* NOLINTNEXTLINE(cert-flp30-c): a factor, of which no exact number of steps is expected */
+	/* NOLINTNEXTLINE(cert-flp30-c): the factor is multiplied, so the number of steps need not be exact */
 	for (double room = CAUSAL_PPM / 1e6; room < RATE_MOST; room *= 4) {
 		size_t pieces = choose_rate_within(band, count, room);
 		if (!best.pieces_count || pieces < best.pieces_count / 2) {
@@ -316,7 +316,7 @@ static void lay_pieces(struct causal_band *band, size_t count)
 	}
 }
 
-/* Removes from a piece the points that fit the next one as well. */
+/* Removes the last points of a piece that also fit the next piece. */
 static void leave_doubtful(struct causal_band *band, struct causal_piece *piece, const struct causal_piece *next)
 {
 	struct sweep sweep = { .rate = band->rate, .room = band->rate_room };
@@ -330,7 +330,8 @@ static void leave_doubtful(struct causal_band *band, struct causal_piece *piece,
 		piece->count--;
 }
 
-/* Turns the points of a piece into the band: each point gets the range that all points of the piece allow there. */
+/* Turns the points of a piece into the band: each point gets the range of offsets that all points of the piece allow at
+ * its time. */
 static void make_band(const struct causal_band *band, struct causal_piece *piece)
 {
 	struct causal_point *points = &band->points[piece->first];
@@ -355,7 +356,7 @@ static void make_band(const struct causal_band *band, struct causal_piece *piece
 	}
 }
 
-/* Rejects all pieces: the band becomes the range of all offsets that any limit requires. */
+/* Rejects all pieces.  The band becomes the smallest range that contains the offset of each limit. */
 static void reject_all(struct causal_band *band, size_t count)
 {
 	band->is_beyond_repair = true;
@@ -452,13 +453,13 @@ static void add_piece(const struct causal_band *band, const struct causal_piece 
 	double moved = band->rate * ((double)at_ns - (double)band->origin_ns);
 	low = shifted(low, moved);
 	high = shifted(high, moved);
-	/* low may exceed high if the limits contradict each other: take both as the range. */
+	/* low exceeds high if limits contradict each other.  The range then reaches from high to low. */
 	*low_ns = smaller(*low_ns, smaller(low, high));
 	*high_ns = larger(*high_ns, larger(low, high));
 }
 
-/* Returns true if an event may belong to a piece by its cause, which must be after the last cause of the previous
- * piece and before the first cause of the next one. */
+/* Returns false if the time of an event's cause excludes that the event belongs to a piece: the cause is not after the
+ * last cause of the previous piece, or not before the first cause of the next one. */
 static bool may_hold_cause(const struct causal_band *band, size_t piece, int64_t cause_ns)
 {
 	bool behind = piece && cause_ns < band->pieces[piece].first_cause_ns &&
@@ -468,13 +469,14 @@ static bool may_hold_cause(const struct causal_band *band, size_t piece, int64_t
 	return !behind && !before;
 }
 
-/* The same test by claimed time; causal_band_at uses all pieces if none matches. */
+/* Returns false if the claimed time of an event is too far from a piece. causal_band_at uses all pieces if none is
+ * left. */
 static bool may_hold_time(const struct causal_band *band, const struct causal_piece *piece, int64_t at_ns)
 {
 	const struct causal_point *points = &band->points[piece->first];
 	double reach = 0;
 
-	/* A piece may extend as far as to its neighbours. */
+	/* The distance may be as large as the gap to the previous or next piece. */
 	if (piece > band->pieces)
 		reach = fabs((double)points[0].at_ns - (double)band->points[piece[-1].first + piece[-1].count - 1].at_ns);
 	if (piece + 1 < band->pieces + band->pieces_count)

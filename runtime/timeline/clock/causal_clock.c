@@ -11,8 +11,8 @@
 /* A histogram of possible event times, compared with the runs. */
 
 #define BINS 262144
-/* A clock is contradicted if more than one in CONTRADICTS_ONE_IN events is outside all runs, or runs are without
- * events, or if CONTRADICTS_IN_A_ROW consecutive runs have no event. */
+/* A clock is contradicted if more than one in CONTRADICTS_ONE_IN events is outside all runs, if more than one in
+ * CONTRADICTS_ONE_IN runs has no event, or if CONTRADICTS_IN_A_ROW consecutive runs have no event. */
 #define CONTRADICTS_ONE_IN 1000u
 #define CONTRADICTS_IN_A_ROW 16u
 
@@ -40,7 +40,8 @@ void host_runs_settle(struct host_runs *runs)
 	uint32_t name = 0;
 	size_t lead = 0, kept = 0;
 
-	/* Majority vote (Boyer-Moore): if more than half of the runs have one name, it remains. */
+	/* Majority vote (Boyer-Moore): if more than half of the runs have the same name, `name` is this name
+	 * afterwards. */
 	for (size_t i = 0; i < runs->count; i++) {
 		if (!lead)
 			name = runs->runs[i].name;
@@ -100,7 +101,7 @@ void run_coverage_add(struct run_coverage *coverage, int64_t from_ns, int64_t to
 	coverage->bins[bin_of(coverage, to_ns) + 1]--;
 }
 
-/* Replaces each bin by the number of bins up to it that contain an event. */
+/* Turns differences into sums: each bin becomes the number of events that may be in the bins up to it. */
 static void add_up(int32_t *bins)
 {
 	int32_t open = 0, covered = 0;
@@ -129,7 +130,7 @@ bool run_coverage_contradicts(struct run_coverage *coverage, const struct host_r
 		if (in_a_row >= CONTRADICTS_IN_A_ROW)
 			return true;
 	}
-	/* A single run may have used the device not at all. */
+	/* One run without events is no contradiction, because a run need not use the device. */
 	return without > 1 && without * CONTRADICTS_ONE_IN > coverage->end - coverage->first;
 }
 
@@ -141,7 +142,8 @@ void run_coverage_deinit(struct run_coverage *coverage)
 
 /* ---- the clock ---- */
 
-/* If more than one of this many events outlasts a host event, the host is assumed not to wait for its device events. */
+/* If more than one in OUTLASTING_ONE_IN events ends after its host event, the host is assumed not to wait for its
+ * device events. */
 #define OUTLASTING_ONE_IN 1000u
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -160,7 +162,7 @@ static epp_status *add_end(struct causal_clock *clock, const struct causal_event
 	if (end_ns >= CAUSAL_NS_MAX)
 		return NULL;
 	clock->has_end |= level != CAUSAL_PARENT;
-	/* The host's end may be rounded too, if it is in ONNX Runtime's microseconds. */
+	/* The end of the host's event may have been rounded too, if it was recorded in ONNX Runtime's microseconds. */
 	return causal_points_add(
 	    &clock->points,
 	    &(struct causal_point){ .cause_ns = causal_clip(event->cause_ns),
@@ -170,7 +172,7 @@ static epp_status *add_end(struct causal_clock *clock, const struct causal_event
 	                            .level = level });
 }
 
-/* Returns true if an event cannot have ended by end_ns for any start and any plausible rate of the clock. */
+/* Returns true if an event is too long to have ended by end_ns, whatever its start and the rate of the clock. */
 static bool outlasts(const struct causal_clock *clock, const struct causal_event *event, int64_t end_ns)
 {
 	int64_t duration_ns = causal_clip(event->end_ns) - causal_clip(event->start_ns),
@@ -204,7 +206,7 @@ static bool is_often(const struct causal_clock *clock, uint64_t count)
 	return count * OUTLASTING_ONE_IN > clock->events_count;
 }
 
-/* Returns true if a band proves that some of the clock's own times are wrong. */
+/* Returns true if a band excludes a time that the clock claimed. */
 static bool excludes_claims(const struct causal_band *band)
 {
 	if (band->is_beyond_repair)
@@ -232,10 +234,10 @@ epp_status *causal_clock_build(struct causal_clock *clock)
 	clock->is_built = true;
 	if (!waits_only && !is_often(clock, clock->outlasting_parent_count)) {
 		EPP_TRY(causal_band_build(&clock->place, &clock->points, CAUSAL_PARENT, &clock->sample));
-		/* Without certain ends only backward jumps are detected, so forward jumps are allowed for in
-		 * addition. */
+		/* Without certain limits for ends, a band only detects backward jumps.  As many forward jumps are
+		 * assumed in addition. */
 		size_t jumps = clock->bound.pieces_count * (clock->has_end ? 1 : 2);
-		/* Some events may outlast their cause for other reasons. */
+		/* Some events may end after their cause for other reasons. */
 		size_t pieces_most = jumps + clock->events_count / OUTLASTING_ONE_IN;
 		bool is_possible = !clock->place.is_beyond_repair && !clock->bound.is_beyond_repair;
 		clock->has_place = is_possible && clock->place.pieces_count <= pieces_most;
@@ -256,7 +258,7 @@ void causal_clock_deinit(struct causal_clock *clock)
 	causal_band_deinit(&clock->place);
 }
 
-/* The middle of two limits; if there is only one, that one. */
+/* Returns the middle of two limits, or the only limit that exists. */
 static int64_t middle_of(int64_t low_ns, int64_t high_ns)
 {
 	if (high_ns >= CAUSAL_NS_MAX)
@@ -264,8 +266,8 @@ static int64_t middle_of(int64_t low_ns, int64_t high_ns)
 	return low_ns > -CAUSAL_NS_MAX ? low_ns + (high_ns - low_ns) / 2 : high_ns;
 }
 
-/* Returns the offset for an event: 0 or the smallest possible correction if the clock may be right, else the middle
- * of the range that the bands allow. */
+/* Returns the offset of an event.  If the clock may be right, this is 0 or the smallest possible correction, otherwise
+ * the middle of the range that the bands allow. */
 static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_t cause_ns, int64_t low_ns, int64_t high_ns)
 {
 	int64_t from_ns, to_ns;
@@ -276,8 +278,8 @@ static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_
 		bool agrees = from_ns <= high_ns && to_ns >= low_ns;
 		if (agrees)
 			return middle_of(larger(from_ns, low_ns), smaller(to_ns, high_ns));
-		/* The clock has jumped; `bound` sees only some of its jumps, so its line across an undetected one is
-		 * no evidence. */
+		/* The clock has jumped, and `bound` detects only some jumps.  Its line across an undetected jump is
+		 * therefore no evidence. */
 		if (clock->is_wide && clock->bound.pieces_count > 1)
 			return middle_of(from_ns, to_ns);
 	}

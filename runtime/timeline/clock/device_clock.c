@@ -1,6 +1,6 @@
-/* Implements device_clock.h.  A place is the fit's host tick, mapped by the host clock, which rounds down by less
- * than a nanosecond.  Its error bound is that of the fit, converted with the host's nominal rate and rounded up.  A
- * clock is identified by its number, or by its track if it has no number. */
+/* Implements device_clock.h.  The fit converts device ticks to host ticks, and the host clock converts these to
+ * nanoseconds, rounded down.  Its error bound is that of the fit, converted with the host's nominal rate and rounded
+ * up.  A clock is identified by its number, or by its track if it has no number. */
 #include "timeline/clock/device_clock.h"
 
 #include <stdlib.h>
@@ -87,7 +87,7 @@ struct device_time device_clock_place(struct device_clock *clock, const struct h
 	} else {
 		place = clock_fit_map(&clock->fit, ticks, &clock->hint);
 	}
-	/* Host ticks below zero: an imported clock may begin there. */
+	/* A host tick below zero, as a negative number in two's complement: an imported clock may begin there. */
 	bool before_zero = place.host > UINT64_MAX / 2;
 	int64_t ns = before_zero ? host_clock_ns(host, host_hint, 0) - host_clock_span_ns(host, -place.host)
 	                         : host_clock_ns(host, host_hint, place.host);

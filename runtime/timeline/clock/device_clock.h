@@ -1,4 +1,4 @@
-/* Device clocks: their clock samples, and the conversion of device ticks to nanoseconds by the fit over them
+/* Device clocks: their clock samples, and the conversion of device ticks to nanoseconds by a fit of the samples
  * (ep_kit/clock_fit.h). */
 #ifndef EPPROF_RUNTIME_TIMELINE_CLOCK_DEVICE_CLOCK_H
 #define EPPROF_RUNTIME_TIMELINE_CLOCK_DEVICE_CLOCK_H
@@ -6,8 +6,8 @@
 #include "ep_kit/clock_fit.h"
 #include "timeline/clock/host_clock.h"
 
-/* One per clock number, shared by its tracks.  First samples are added, then the fit is built, then times are
- * queried. */
+/* A clock.  All tracks with the same clock number share one.  Samples are added first, then the fit is built, then
+ * times are queried. */
 struct device_clock {
 	uint32_t source;
 	uint32_t number; /* clock number; 0: the clock belongs to `track` only */
@@ -19,12 +19,13 @@ struct device_clock {
 	struct clock_segment *segments;
 	struct clock_fit fit;
 	size_t hint;    /* segment of the last query */
-	uint64_t bound; /* cached by device_clock_near: a segment's bound, and the same in ns */
+	uint64_t bound; /* cache of device_clock_near: the error bound of a segment in ticks, and the same in
+                         * nanoseconds */
 	int64_t bound_ns;
 	uint64_t origin; /* an arbitrary tick value of this clock, as the reference for signed differences */
 	bool has_origin;
-	/* The same ticks may correspond to several times, because the counter has fewer than 64 bits, stopped, or
-	 * went backwards.  The result of a query then depends on the previous query. */
+	/* The same ticks may correspond to several times, because the counter has fewer than 64 bits, stopped, or went
+	 * backwards.  The result of a query then depends on the previous query. */
 	bool ambiguous;
 };
 
@@ -48,7 +49,7 @@ epp_status *device_clocks_fit(struct device_clocks *clocks, const struct host_cl
 struct device_time {
 	int64_t ns;
 	int64_t error_ns; /* the true time is within ns +- this */
-	bool fitted;      /* false: by the one-sample formula */
+	bool fitted;      /* false: by the formula for a single sample */
 };
 
 /* Fast path for a query in the same segments of the device clock and the host clock as the previous one, which is
@@ -78,8 +79,8 @@ static inline bool device_clock_near(struct device_clock *clock, const struct ho
 	return true;
 }
 
-/* Requires at least one sample.  `near_ns`: start of the event's cause, near which ambiguous ticks are resolved;
- * INT64_MIN: near the previous query. */
+/* Requires at least one sample.  `near_ns`: ambiguous ticks are resolved to the time that is closest to this one, the
+ * start of the event's cause; INT64_MIN: closest to the result of the previous query. */
 struct device_time device_clock_place(struct device_clock *clock, const struct host_clock *host, size_t *host_hint,
                                       uint64_t ticks, int64_t near_ns);
 

@@ -10,10 +10,11 @@
 /* Two samples determine a slope if their half-widths together are at most this fraction of their distance. */
 #define UNCERTAINTY_PART 10000u
 
-/* Tolerance for readings in addition to their half-widths: the kernel adjusts CLOCK_MONOTONIC, and times are
- * rounded. */
+/* Two readings contradict each other only if they differ by more than this and their half-widths: the kernel adjusts
+ * CLOCK_MONOTONIC, and times are rounded. */
 #define DISAGREEMENT_NS 1000
-/* A segment whose rate differs from the nominal one by more contains a suspend or a clock jump. */
+/* The machine was suspended or a clock jumped in a segment whose rate differs from the nominal one by more than
+ * this. */
 #define BROKEN_PPM 1000
 
 static uint64_t multiplier_of(const struct host_clock *clock, uint64_t ns, uint64_t ticks)
@@ -49,7 +50,7 @@ static size_t choose_pairs(const struct host_clock *clock, struct epf_host_pair 
 	return kept;
 }
 
-/* Returns the length of the last segment: limited by ITEM_NS_MAX and by the free bits for the shift. */
+/* Returns the length of the last segment in ticks.  ITEM_NS_MAX and the bits that the shift needs limit it. */
 static uint64_t span_of_last(const struct host_clock *clock, const struct host_segment *segment)
 {
 	unsigned __int128 room = (unsigned __int128)(ITEM_NS_MAX - segment->ns) << 64;
@@ -102,14 +103,14 @@ static int64_t half_width_ns(const struct host_clock *clock, const struct epf_ho
 	return ns < ITEM_NS_MAX / 8 ? ns : ITEM_NS_MAX / 8;
 }
 
-/* Returns the difference between samples a and b that is not a contradiction. */
+/* Returns the largest difference between the samples a and b that is no contradiction. */
 static int64_t slack_of(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
 {
 	return half_width_ns(clock, a) + half_width_ns(clock, b) + DISAGREEMENT_NS;
 }
 
-/* A segment with a suspend or a jump: the lost time may be anywhere inside, so times may be wrong by all of it, but
- * not by more than the segment's length. */
+/* Sets the doubt of a segment in which a suspend or a jump occurred.  The time that was lost there may be at any place
+ * in the segment.  So a time in it may be wrong by all of the lost time, but not by more than the segment's length. */
 static bool doubt_if_broken(struct host_clock *clock, size_t i, const struct epf_host_pair *pairs)
 {
 	int64_t length_ns = distance_of(pairs[i + 1].monotonic_ns, pairs[i].monotonic_ns);
@@ -121,7 +122,7 @@ static bool doubt_if_broken(struct host_clock *clock, size_t i, const struct epf
 	return true;
 }
 
-/* Compares a used sample with the line between its neighbours. */
+/* Compares a sample that the map uses with the line between its neighbours. */
 static void doubt_between(struct host_clock *clock, size_t i, const struct epf_host_pair *pairs)
 {
 	const struct epf_host_pair *left = &pairs[i - 1], *right = &pairs[i + 1];
@@ -137,7 +138,7 @@ static void doubt_between(struct host_clock *clock, size_t i, const struct epf_h
 	doubt(clock, i, by_ns);
 }
 
-/* Compares an unused sample with the map. */
+/* Compares a sample that the map does not use with the map. */
 static void doubt_beside(struct host_clock *clock, const struct epf_host_pair *pair, int64_t zero_ns)
 {
 	size_t hint = 0;
@@ -182,7 +183,7 @@ epp_status *host_clock_build(struct host_clock *clock, const struct epf_host_pai
 		count = 1;
 	}
 	*clock = (struct host_clock){ .ticks_per_second = ticks_per_second ? ticks_per_second : 1000000000 };
-	/* Chosen so that a slope of 16 times the nominal one is still a fraction. */
+	/* The shift is chosen so that 16 times the nominal slope is still a fraction below 1. */
 	uint64_t ns_a_tick = 1000000000 / clock->ticks_per_second + 1;
 	clock->shift = 64 - (uint32_t)__builtin_clzll(ns_a_tick) + 4;
 	clock->nominal = multiplier_of(clock, 1000000000, clock->ticks_per_second);

@@ -41,7 +41,7 @@ void granted_deinit(struct granted *granted)
 	hash_index_deinit(&granted->index);
 }
 
-/* Removes the events that ended before a time. */
+/* Removes the events that ended before now_ns. */
 static epp_status *granted_sweep(struct granted *granted, int64_t now_ns)
 {
 	size_t count = granted->count;

@@ -1,5 +1,5 @@
-/* What events have by themselves, by id: numbers that other events inherit from their parents (timeline/requests.c,
- * timeline/weights.c). */
+/* A table of events by id, each with a number (its grant), which other events inherit from their parents.
+ * timeline/requests.c grants sets of requests, timeline/weights.c grants weights. */
 #ifndef EPPROF_RUNTIME_TIMELINE_EVENTS_GRANTED_H
 #define EPPROF_RUNTIME_TIMELINE_EVENTS_GRANTED_H
 
@@ -12,8 +12,9 @@ struct granted {
 		uint64_t id;
 		uint32_t source, grant;
 		union {
-			int64_t end_ns; /* of an open event */
-			uint64_t of; /* of a lasting one: the event that it has its requests from; 0: by itself, or its parent */
+			int64_t end_ns; /* in open_grants */
+			uint64_t of; /* in requests.lasting: the event from which this one has its requests; 0: from an
+                                      * instant or from its parent */
 		} u;
 	} * events;
 	size_t count, room;
@@ -23,17 +24,17 @@ struct granted {
 /* The grants of host events that are open at the current position of a timeline. */
 struct open_grants {
 	struct granted open;
-	size_t sweep_at; /* the count at which ended ones are removed */
+	size_t sweep_at; /* number of events at which those that have ended are removed */
 };
 
-/* NULL: the event has none. */
+/* Returns NULL if the event has no grant. */
 struct granted_event *granted_find(const struct granted *granted, uint32_t source, uint64_t id);
 
-/* Adds an event, or replaces its grant. */
+/* Adds an event, or replaces the grant of an event that is in the table. */
 epp_status *granted_put(struct granted *granted, const struct granted_event *event) EPP_MUST_CHECK;
 void granted_deinit(struct granted *granted);
 
-/* Adds an event of a host, in order of start. */
+/* Adds a host event.  Events must come in order of start. */
 epp_status *open_grants_add(struct open_grants *open, const epp_event *event, uint32_t grant) EPP_MUST_CHECK;
 void open_grants_deinit(struct open_grants *open);
 

@@ -1,5 +1,5 @@
-/* Implements nesting.h. Each lane is a stack of open events: none ends after the one below it. Events that have ended
- * are therefore at the top, and what is left when they are removed encloses a new event. Nearly every track has one
+/* Implements nesting.h.  Each lane is a stack of open events: none ends after the one below it.  Events that have ended
+ * are therefore at the top.  After their removal, the remaining events enclose a new event.  Nearly every track has one
  * lane; the others are visited only while they hold open events. */
 #include "timeline/events/nesting.h"
 
@@ -41,7 +41,7 @@ static inline bool push(struct nest_lane *lane, const struct nest_open *event)
 	return true;
 }
 
-/* Closes the ended events of all lanes, and drops the trailing empty lanes. */
+/* Removes the ended events from all lanes, and removes empty lanes at the end of the list. */
 static void close_all(struct nest *nest, uint64_t start, uint64_t sequence)
 {
 	uint32_t used = 0;
@@ -83,7 +83,7 @@ static bool add_lane(struct nest *nest)
 	return true;
 }
 
-/* The general case: several lanes, or an event that does not nest in the first lane. */
+/* The general case: there are several lanes, or the event does not nest in the first one. */
 __attribute__((noinline)) static bool slice_among_lanes(struct nest *nest, const struct nest_open *event,
                                                         struct nest_place *place)
 {

@@ -14,7 +14,7 @@
 
 struct nest_open {
 	uint64_t end; /* position; UINT64_MAX: it has not ended */
-	/* an event that begins at this event's end is inside it if its sequence is smaller; 0: never inside */
+	/* an event with a smaller sequence that begins at this event's end is inside it; 0: none is */
 	uint64_t sequence;
 	uint64_t id;
 	int64_t start_ns;
@@ -27,14 +27,14 @@ struct nest_lane {
 	uint32_t depth;
 };
 
-/* If overlaps need more lanes, the last lane is shared. */
+/* If overlapping events need more lanes than this, they share the last lane. */
 #define NEST_LANES_MAX 1024u
 
 struct nest {
 	struct nest_lane first;
 	struct nest_lane *more;
 	size_t more_room;
-	uint32_t more_count; /* up to the last lane that may hold an open event */
+	uint32_t more_count; /* number of lanes after the first, up to the last one that may have an open event */
 };
 
 struct nest_place {
@@ -45,7 +45,8 @@ struct nest_place {
 
 void nest_deinit(struct nest *nest);
 
-/* Places and opens an event that begins at `start`.  Returns false if memory is out. */
+/* Computes the place of an event that begins at `start`, and adds it to the open events.  Returns false if there is no
+ * memory. */
 bool nest_slice_any(struct nest *nest, uint64_t start, const struct nest_open *event, struct nest_place *place);
 
 /* Fast path of nest_slice_any: there is one lane, and the event nests in it. */
@@ -63,7 +64,8 @@ static inline bool nest_slice(struct nest *nest, uint64_t start, const struct ne
 	if (__builtin_expect(depth == lane->room || nest->more_count ||
 	                         (depth && (start == top[-1].end || event->end > top[-1].end)),
 	                     0)) {
-		/* Copies, so that in the usual case the event and its place stay in registers. */
+		/* Local copies: the address of `event` and `place` is not passed on, so the caller's objects can be in
+		 * registers. */
 		struct nest_open opened = *event;
 		struct nest_place found = { 0 };
 		bool memory = nest_slice_any(nest, start, &opened, &found);
@@ -86,11 +88,11 @@ static inline bool nest_slice(struct nest *nest, uint64_t start, const struct ne
  * first lane. */
 const struct nest_open *nest_moment(struct nest *nest, uint64_t position, uint64_t sequence, uint32_t *depth);
 
-/* Returns the innermost event that contains `ns`, which must not be before the last start; closes nothing.  NULL:
- * none. */
+/* Returns the innermost event that contains ns; NULL: none.  `ns` must not be before the start of the last event.
+ * Changes nothing. */
 const struct nest_open *nest_containing(const struct nest *nest, int64_t ns);
 
-/* Returns the end of the outermost open event that contains [start_ns, end_ns]; INT64_MIN: there is none. */
+/* Returns the end of the outermost open event that contains [start_ns, end_ns]; INT64_MIN: no event contains it. */
 int64_t nest_outer_end(const struct nest *nest, int64_t start_ns, int64_t end_ns);
 
 #endif

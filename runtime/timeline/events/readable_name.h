@@ -7,7 +7,7 @@
 
 #include "epprof/session.h"
 
-/* Returns the number of bytes of a name to show. */
+/* Returns how many bytes of a name are shown. */
 static inline size_t readable_name_bytes(const char *name, size_t bytes, unsigned category)
 {
 	static const char suffix[] = "_kernel_time";

@@ -12,10 +12,10 @@
 
 /* ---- events ---- */
 
-/* Stores the events of a set of references: see references.h.  The events of a page are one allocation, followed by
- * the used durations.
- * If the limit is exceeded, a clock hand walks the resident pages and evicts the first one that was not used since
- * its last pass. */
+/* Stores the events of a set of references: see references.h.  The events of a page are one allocation, followed by the
+ * used durations.
+ * If the limit is exceeded, pages are evicted by the clock algorithm: a hand visits the pages in memory in turn and
+ * evicts the first one that was not used since its last visit. */
 
 static unsigned ids_in(const struct references_page *page)
 {
@@ -90,7 +90,7 @@ static epp_status *make_room(struct references *references, size_t bytes)
 	return NULL;
 }
 
-/* Loads the events of a page from the file, or creates them as not found. */
+/* Loads the events of a page from the file.  If the page was never in the file, its events are marked as not found. */
 static epp_status *come(struct references *references, struct references_page *page)
 {
 	unsigned count = ids_in(page);
@@ -180,7 +180,7 @@ void references_deinit(struct references *references)
 	*references = (struct references){ 0 };
 }
 
-/* Counts the set bits.  __builtin_popcountll is a library call where the target may lack the instruction. */
+/* Counts the set bits.  Without a popcount instruction in the target, __builtin_popcountll would be a library call. */
 static inline uint32_t count_bits(uint64_t word)
 {
 	word -= word >> 1 & 0x5555555555555555;

@@ -51,7 +51,7 @@ bool time_range_meets(const struct time_range *time_range, uint32_t source, uint
 {
 	size_t low = 0, high = time_range->count;
 
-	/* Find the first interval that ends at or after `first`. */
+	/* Binary search for the first interval that ends at or after `first`. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct time_range_ids *ids = &time_range->ids[middle];

@@ -1,10 +1,8 @@
-/* Sets of id intervals, used to read a time range out of a file with an index: they determine which blocks must be
- * read.
+/* Sets of id intervals.  They determine which blocks must be read for a time range of a file with an index.
  *
- * A reference from an event outside the time range matters only if its target is inside, because an event is flagged
- * if another event names it as parent.  A parent outside the range matters only if an event inside names it.  The
- * index has for each block the intervals of its own ids and of the ids that it references.  A set holds intervals of
- * ids of one source each, sorted and disjoint. */
+ * An event outside the range matters in two cases: it names an event inside as its parent, which is then flagged, or an
+ * event inside names it as the parent.  For each block, the index has the intervals of its events' ids and of the ids
+ * that they reference.  The intervals of a set are sorted and disjoint; each is of ids of one source. */
 #ifndef EPPROF_RUNTIME_TIMELINE_EVENTS_TIME_RANGE_H
 #define EPPROF_RUNTIME_TIMELINE_EVENTS_TIME_RANGE_H
 
@@ -31,7 +29,7 @@ epp_status *time_range_add(struct time_range *time_range, uint32_t source, uint6
 /* Adds all ids of a block's events. */
 epp_status *time_range_add_block(struct time_range *time_range, uint32_t source, const struct reader_summary *block)
     EPP_MUST_CHECK;
-/* Must be called after the last add and before the first time_range_meets. */
+/* Call after the last add and before the first time_range_meets. */
 void time_range_sort(struct time_range *time_range);
 /* Returns true if the set contains any id of [first, last]. */
 bool time_range_meets(const struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last);

@@ -20,7 +20,7 @@ static const struct {
 	{ "memcpy", WORK_COPY },       { "transfer", WORK_COPY },
 };
 
-/* A copy whose direction is in the event's name. */
+/* Internal value: the work is a copy, whose direction is in the event's name. */
 #define WORK_NAMED_COPY ((enum work)(WORK_NONE + 1))
 
 /* Values of the args `kind` and `cat`. */
@@ -33,7 +33,7 @@ static const struct {
 	{ "memset", WORK_FILL },      { "gpu_memset", WORK_FILL },     { "driver", WORK_DRIVER },
 };
 
-/* Independent of the locale. */
+/* Converts to lower case, whatever the locale. */
 static char plain(char letter)
 {
 	if (letter >= 'A' && letter <= 'Z')
@@ -46,7 +46,8 @@ static uint64_t letter_bit(char letter)
 	return UINT64_C(1) << (letter & 63);
 }
 
-/* Rejects most words at their first or second letter. */
+/* Returns false if the text lacks the first or the second letter of a word, so the slower search is needed only for few
+ * words. */
 static bool has_letters(uint64_t letters, const char *word)
 {
 	while (*word && (letters & letter_bit(*word)))
@@ -58,7 +59,7 @@ enum work work_of_name(const char *name, size_t bytes)
 {
 	char text[NAME_BYTES + 1];
 	size_t length = 0;
-	uint64_t letters = 0; /* of the text; some digits and letters share a bit */
+	uint64_t letters = 0; /* set of the characters of the text, a bit each; some digits and letters share a bit */
 
 	for (size_t i = 0; i < bytes && length < NAME_BYTES; i++) {
 		text[length] = plain(name[i]);
@@ -78,7 +79,7 @@ static bool is_text(const char *text, size_t bytes, const char *word)
 	return bytes == strlen(word) && memcmp(text, word, bytes) == 0;
 }
 
-/* WORK_NONE: the arg does not state the kind of work. */
+/* Returns the work that an arg states; WORK_NONE: it states none. */
 static enum work stated_by(const epp_trace_arg *arg)
 {
 	static const char driver[] = "_driver";

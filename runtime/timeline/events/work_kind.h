@@ -1,10 +1,9 @@
-/* Classifies an event of a device or a call: a kernel, a copy and its direction, a fill; a call into the runtime or
- * the driver.
+/* Classifies an event of a device as a kernel, a copy and its direction, or a fill, and an event of the host as a call
+ * into the runtime or the driver.
  *
  * A profiler states the class in the arg `kind` ("kernel", "memcpy", "memset", "driver"; epprof/abi/pu1.h), with the
  * direction of a copy if it knows it ("memcpy_htod", "memcpy_dtoh", "memcpy_dtod"; epprof/ep.h), a PyTorch trace in the
- * arg `cat` ("kernel", "gpu_memcpy", "gpu_memset", "cuda_driver").  Without either arg, the name
- * decides:
+ * arg `cat` ("kernel", "gpu_memcpy", "gpu_memset", "cuda_driver").  Without either arg, the name decides:
  *
  *   copy in    the name contains "h2d", "htod", "host to device", "copy in" or "upload"
  *   copy out   the name contains "d2h", "dtoh", "device to host", "copy out" or "download"
@@ -33,7 +32,7 @@ enum work {
 	WORK_NONE = WORK_COUNT
 };
 
-/* "kernel", "copy in", ... */
+/* the texts "kernel", "copy in", ..., by enum work */
 extern const char *const work_names[WORK_COUNT];
 
 /* Returns true for copies and fills. */
@@ -42,7 +41,8 @@ static inline bool work_is_copy(enum work work)
 	return work >= WORK_COPY_IN && work <= WORK_FILL;
 }
 
-/* Returns false for host events that are not calls (category EPP_API), and for events without a duration. */
+/* Returns false for events that have no class: host events whose category is not EPP_API, and events without a
+ * duration. */
 static inline bool work_is_classified(const epp_event *event)
 {
 	bool is_slice = event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC;
@@ -51,8 +51,8 @@ static inline bool work_is_classified(const epp_event *event)
 	                    event->category == EPP_API);
 }
 
-/* Returns WORK_NONE if work_is_classified is false.  `timeline` is the event's timeline; NULL: event->args is an array,
- * as exporters receive it. */
+/* Returns WORK_NONE if work_is_classified is false.  `timeline` is the timeline of the event; NULL: event->args is an
+ * array, which exporters get. */
 enum work work_of(const epp_timeline *timeline, const epp_event *event);
 
 /* Classifies a device event by its name alone: WORK_KERNEL, or a copy or fill. */
@@ -65,8 +65,8 @@ bool work_correlation(const epp_timeline *timeline, const epp_event *event, uint
 /* Adds the number of bytes that an event copied or filled: the arg `bytes`.  Returns false if there is none. */
 bool work_add_bytes(const epp_timeline *timeline, const epp_event *event, uint64_t *bytes);
 
-/* Gets the next arg of an event; `timeline` as for work_of; `*cursor` is 0 at first.  Returns false after the last
- * arg. */
+/* Gets the next arg of an event; false: there are no more.  `timeline` is as for work_of.  `*cursor` must be 0 before
+ * the first call. */
 static inline bool work_next_arg(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg)
 {
 	if (timeline)

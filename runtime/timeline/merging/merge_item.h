@@ -12,18 +12,19 @@
 struct item {
 	int64_t start_ns;
 	int64_t end_ns;
-	uint64_t start_ticks; /* as recorded, of the track's clock */
+	uint64_t start_ticks; /* as recorded, by the clock of the track */
 	uint64_t end_ticks;
 	uint64_t id;
 	uint64_t sequence; /* recording order and number of args: ITEM_SEQUENCE */
 	uint32_t name;
-	uint32_t args_offset; /* offset in the run's payload; ITEM_ARGS_SEPARATE: with the end's record */
-	uint32_t line;        /* the line's key: its index and LINE_OTHER */
+	uint32_t args_offset; /* offset in the run's payload; ITEM_ARGS_SEPARATE: the args are in the separate record of
+                               * the end */
+	uint32_t line;        /* key of the line (tracks/track_state.h): index | LINE_OTHER */
 	struct item_class {
 		uint8_t kind;      /* epp_event_kind */
 		uint8_t category;  /* epp_category */
 		uint8_t placement; /* epp_placement */
-		uint8_t flags;     /* epp_event_flags that are recorded */
+		uint8_t flags;     /* those of epp_event_flags that are recorded */
 	} is;
 };
 
@@ -37,22 +38,25 @@ struct item_extra {
 
 #define ITEM_ARGS_SEPARATE UINT32_MAX
 
-/* The block's rank in recording order, then the record's index.  Identifies a record; of two records of one thread,
- * the one recorded first has the smaller number. */
+/* Identifies a record by the rank of its block in recording order and its index in the block.  Of two records of one
+ * thread, the one recorded first has the smaller sequence. */
 #define ITEM_SEQUENCE(rank, index, args_count) ((uint64_t)(rank) << 24 | (uint64_t)(index) << 8 | (args_count))
 #define ITEM_RANK(sequence) ((sequence) >> 24)
 #define ITEM_ARGS_COUNT(sequence) ((uint8_t)(sequence))
-#define ITEM_RANK_OPEN 0xffffffffffu /* not recorded: the event was open when the trace was read */
+#define ITEM_RANK_OPEN \
+	0xffffffffffu /* rank of an event that has no record because it was open when the trace was
+                                      * read */
 
-/* Keys of lines that are not threads sort after those of threads, so that at equal starts a parent comes before its
- * kernels. */
+/* Flag in the key of a line that is no thread.  Such keys sort after those of threads, so at equal starts a host event
+ * comes before the kernels that it caused. */
 #define LINE_OTHER 0x80000000u
 
 /* Limit of valid times: +-146 years. */
 #define ITEM_NS_MAX ((int64_t)1 << 62)
 
-/* The order of items with equal starts, independent of the division into blocks.  A thread assigns increasing ids,
- * so the smaller id began first and is the outer event; on other lines the longer event is the outer one. */
+/* Compares two items with equal starts, so that the order does not depend on the division into blocks.  The ids of a
+ * thread increase, so the event with the smaller id began first and is the outer one.  On other lines the longer event
+ * is the outer one. */
 static inline bool item_before_equal_start(const struct item *a, const struct item *b)
 {
 	if (a->line != b->line)

@@ -1,7 +1,6 @@
-/* Ends that were recorded separately from their event, by id: orphan ends (by another thread) and ends of
- * asynchronous events.
- * 32 bytes per end plus an index, filled before the merge; if an id ended twice, the earlier end is kept.
- */
+/* Ends that were recorded separately from their event, by id: ends that another thread recorded, and ends of
+ * asynchronous events.  They take 32 bytes each, plus an index, and are collected before the merge.  If an id ended
+ * twice, the earlier end is kept. */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_SEPARATE_ENDS_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_SEPARATE_ENDS_H
 
@@ -14,13 +13,13 @@
 struct end {
 	uint64_t id;
 	uint64_t ticks;
-	uint32_t block;       /* the block that contains its args */
-	uint32_t args_offset; /* in the block's payload */
-	uint32_t name;        /* 0: not given at the end */
+	uint32_t block;       /* the block that contains the args */
+	uint32_t args_offset; /* offset of the args in the block's payload */
+	uint32_t name;        /* name that was given at the end; 0: none */
 	uint16_t source;
 	uint8_t args_count;
 	uint8_t category : 4;
-	uint8_t flags : 4; /* EPP_FLAG_* of the end's record: below 16 */
+	uint8_t flags : 4; /* EPP_FLAG_* of the record, all below 16 */
 };
 
 _Static_assert(sizeof(struct end) == 32, "end");

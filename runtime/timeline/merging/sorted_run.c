@@ -116,7 +116,7 @@ epp_status *run_order_begin(struct start_order *order, uint32_t count)
 	return NULL;
 }
 
-/* Exchanges everything except `bytes`. */
+/* Swaps the content of two runs, except their `bytes`. */
 static void exchange_items(struct run *run, struct run *other)
 {
 	struct run before = *run;

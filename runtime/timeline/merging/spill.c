@@ -1,5 +1,5 @@
-/* Implements spill.h.  In the file, a run is a sequence of chunks: struct chunk_header, items, extras, args.  The
- * merge holds one chunk of a run in memory at a time. */
+/* Implements spill.h.  In the file, a run is a sequence of chunks: struct chunk_header, items, extras, args.  Of each
+ * run, one chunk is in memory during the merge. */
 #include "timeline/merging/spill.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define CHUNK_ARGS_BYTES (256u << 10)
 
 struct spill_entry {
-	struct item item; /* args_offset: offset in spill->entries */
+	struct item item; /* its args_offset is the offset in spill->entries */
 	struct item_extra extra;
 	uint32_t args_bytes;
 	uint32_t unused;
@@ -59,7 +59,7 @@ static epp_status *file_write(struct spill *spill, const void *data, size_t byte
 
 /* ---- chunks ---- */
 
-/* Fills a run with the next sorted entries.  Without copy_args, the args stay in spill->entries. */
+/* Fills a run with the next sorted entries.  If copy_args is false, the payload of the run is spill->entries itself. */
 static epp_status *chunk_of_entries(struct spill *spill, size_t *at, size_t end, bool copy_args, struct run *run)
 {
 	uint32_t count = 0;

@@ -1,22 +1,21 @@
 /* Sorts unordered items by start in bounded memory.
  *
- * Items are collected in at most `bytes_most`.  When that is full, they are sorted and written to an unlinked
- * temporary file in TMPDIR as one run, which the merge later reads chunk by chunk.  If the limit is never reached,
- * the items stay in memory.
- */
+ * Items are collected in a buffer of at most `bytes_most`.  When the buffer is full, they are sorted and written to an
+ * unlinked temporary file in TMPDIR as one run, which the merge later reads chunk by chunk.  If the limit is never
+ * reached, the items stay in memory. */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_SPILL_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_SPILL_H
 
 #include "timeline/merging/sorted_run.h"
 
-/* Must be below 4 GiB: `sorted` has 32-bit offsets. */
+/* Size limit of the collected items.  Must be below 4 GiB, because `sorted` has 32-bit offsets. */
 #define SPILL_BYTES_MOST (64u << 20)
 
 /* Sorted items, in the file or in memory. */
 struct spill_run {
 	int64_t first_ns;
 	bool in_file;
-	uint64_t at, end; /* offsets in the file, or positions in spill->sorted */
+	uint64_t at, end; /* the part that is not read yet: offsets in the file, or indexes of spill->sorted */
 };
 
 /* Returns true if the run has items that have not been read yet. */
@@ -27,11 +26,11 @@ static inline bool spill_has_more(const struct spill_run *run)
 
 struct spill {
 	size_t bytes_most;
-	uint8_t *entries; /* struct spill_entry, each followed by its args */
+	uint8_t *entries; /* a sequence of struct spill_entry, each followed by its args */
 	size_t entries_bytes, entries_room;
-	uint32_t *sorted; /* offsets of the entries */
+	uint32_t *sorted; /* offsets in `entries` */
 	size_t sorted_count, sorted_room;
-	int file; /* -1: none yet */
+	int file; /* descriptor of the file; -1: not opened yet */
 	uint64_t file_bytes;
 	struct spill_run *runs;
 	uint32_t runs_count;
@@ -41,14 +40,14 @@ struct spill {
 void spill_init(struct spill *spill);
 void spill_deinit(struct spill *spill);
 
-/* Takes copies of a run's items, from run->at on.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
+/* Adds copies of the items of a run, beginning with run->at.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
 epp_status *spill_add(struct spill *spill, const struct run *run) EPP_MUST_CHECK;
-/* Called after the last spill_add; afterwards spill->runs are the runs to merge. */
+/* Called once, after the last spill_add.  The runs to merge are then in spill->runs. */
 epp_status *spill_finish(struct spill *spill) EPP_MUST_CHECK;
 
 /* Fills `run` with the first chunk of a spilled run. */
 epp_status *spill_begin(struct spill *spill, size_t index, struct run *run) EPP_MUST_CHECK;
-/* Fills `run` with the next chunk of run->spill; run->at == run->end at the end. */
+/* Fills `run` with the next chunk of run->spill.  At the end, run->at == run->end. */
 epp_status *spill_refill(struct spill *spill, struct run *run) EPP_MUST_CHECK;
 
 #endif

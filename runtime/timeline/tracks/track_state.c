@@ -23,8 +23,7 @@ static void set_up(struct line *line, uint32_t index, const epp_trace_track *tra
 		line->key |= LINE_OTHER;
 }
 
-/* Returns the clock error of a source.  A source that could not be aligned has an unknown error; its events then
- * include none. */
+/* Returns the clock error of a source; 0 if the source could not be aligned, because its error is then not known. */
 static int64_t source_error_ns(const struct reader *reader, uint32_t source)
 {
 	uint64_t error_ns = source < reader->sources_count ? reader->sources[source].clock_error_ns : 0;
@@ -42,7 +41,7 @@ static int by_thread(const void *a, const void *b, void *user)
 	return (left->kind != EPP_TRACK_THREAD) - (right->kind != EPP_TRACK_THREAD);
 }
 
-/* Gives each device line that names a host thread the chain of that thread's lines. */
+/* For each device line that names a launching thread, finds the list of the lines of that thread. */
 static epp_status *join_threads(struct lines *lines)
 {
 	uint32_t *order = reallocarray(NULL, lines->count + 1, sizeof(*order));
@@ -119,7 +118,8 @@ static const struct epf_run *run_of(const struct reader *reader, uint32_t number
 	return first;
 }
 
-/* The formula's error is in [0, bracket]: half the bracket is added, and the other half remains as the error bound. */
+/* The error of ONNX Runtime's formula is in [0, bracket].  Half the bracket is added to the times, and the other half
+ * is the error bound. */
 static void settle_offset(struct line *line, const struct epf_track *definition, const struct host_clock *host)
 {
 	int64_t half_ns = host_clock_span_ns(host, definition->bracket_ticks) / 2;
