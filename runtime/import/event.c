@@ -21,7 +21,8 @@ static bool copy(char number[NUMBER_BYTES], const char *text, size_t bytes)
 	return true;
 }
 
-/* Converts decimal microseconds to ns without the use of double; false: not a number, or beyond +-126 years. */
+/* Converts decimal microseconds to nanoseconds, without floating point.  Returns false if the text is no number, or
+ * beyond +-126 years. */
 static bool event_time(const char *text, size_t bytes, int64_t *ns)
 {
 	bool negative = bytes && text[0] == '-';
@@ -43,7 +44,7 @@ static bool event_time(const char *text, size_t bytes, int64_t *ns)
 		}
 	}
 	if (at < bytes) {
-		/* A number with an exponent was written from a double. */
+		/* A number with an exponent was written from a double, so it is read as one. */
 		if (!copy(number, text, bytes))
 			return false;
 		double value = strtod(number, NULL);
@@ -105,7 +106,7 @@ static void take_time(struct event *event, unsigned member, const char *text, si
 		event->keys |= member;
 }
 
-/* An id that is not a 64-bit integer is stored as text. */
+/* Stores a process or thread id.  An id that is no 64-bit integer is stored as text. */
 static void take_thread(struct event *event, unsigned member, const char *text, size_t bytes)
 {
 	bool is_pid = member == EVENT_PID;
@@ -179,7 +180,7 @@ void event_take_arg_number(struct event *event, struct event_text key, const cha
 
 /* ---- events ---- */
 
-/* Numbers are parsed from a copy that ends with a NUL. */
+/* A copy of the number that ends with a NUL, for strtod. */
 
 void event_reset(struct event *event)
 {
@@ -205,7 +206,7 @@ void event_deinit(struct event *event)
 	event->text_bytes = event->text_room = 0;
 }
 
-/* Returns how many of `bytes` bytes fit, and reserves them. */
+/* Reserves memory for a text.  Returns how many of `bytes` bytes there is room for. */
 static size_t reserve(struct event *event, size_t bytes)
 {
 	if (bytes > EVENT_TEXT_BYTES_MAX - event->text_bytes) {

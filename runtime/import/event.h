@@ -2,7 +2,7 @@
  * share, and the args.
  *
  * All texts are in one growing buffer and are referred to by their offset, so that nothing is allocated per event; the
- * struct is reused for the next event.  Data beyond the limits of a record is cut here and marked. */
+ * struct is reused for the next event.  Data beyond the limits of a record is cut here, and the event is marked. */
 #ifndef EPPROF_RUNTIME_IMPORT_EVENT_H
 #define EPPROF_RUNTIME_IMPORT_EVENT_H
 
@@ -13,8 +13,10 @@
 
 #include "epprof/session.h"
 
-#define EVENT_ARGS_MAX 256u               /* one more than a record holds, so that the writer sees that some are cut */
-#define EVENT_TEXT_BYTES_MAX (128u << 10) /* of one event, including names and keys */
+#define EVENT_ARGS_MAX \
+	256u                              /* one more than a record can have, so that the writer marks the record as
+                                           * cut */
+#define EVENT_TEXT_BYTES_MAX (128u << 10) /* limit for all texts of an event, including names and keys */
 
 struct event_text {
 	uint32_t at;
@@ -46,14 +48,15 @@ enum event_member {
 };
 
 struct event {
-	unsigned keys; /* EVENT_*: the members that are present */
+	unsigned keys; /* set of EVENT_* bits: the members that are present */
 	char phase;
-	bool cut;         /* texts or args beyond the limits were left out */
-	bool id_is_local; /* id2.local: the id is unique within its process only */
+	bool cut;         /* texts or args were left out because of the limits */
+	bool id_is_local; /* the id comes from id2.local: it is unique only within its process */
 	bool binds_enclosing;
-	unsigned left_out; /* members that a trace cannot hold */
+	unsigned left_out; /* number of members that a trace cannot store */
 	struct event_text name, cat, id, scope;
-	struct event_text pid_text, tid_text; /* for pids and tids that are not 64-bit integers; else bytes is 0 */
+	struct event_text pid_text, tid_text; /* texts of a pid and a tid that is no 64-bit integer; else `bytes` is
+                                               * 0 */
 	int64_t pid, tid;
 	int64_t ts_ns, dur_ns;
 	struct event_arg args[EVENT_ARGS_MAX];
@@ -66,20 +69,20 @@ struct event {
 void event_reset(struct event *event);
 void event_deinit(struct event *event);
 
-/* Stores a text; if there is no room, cuts and marks it. */
+/* Stores a text.  If there is too little room, the text is cut and the event marked. */
 struct event_text event_keep_text(struct event *event, const char *text, size_t bytes);
 /* Appends to the last stored text. */
 void event_extend_text(struct event *event, struct event_text *text, const char *more, size_t bytes);
 
-/* Adds an arg with a stored key; NULL: no room. */
+/* Adds an arg whose key is stored already.  Returns NULL if there is no room. */
 struct event_arg *event_add_arg(struct event *event, struct event_text key);
 
 static inline const char *event_chars(const struct event *event, struct event_text text)
 {
-	/* No text was stored yet: NULL + 0 is undefined behaviour in C. */
+	/* If no text was stored yet, event->text is NULL, and NULL + 0 is undefined in C. */
 	return event->text ? event->text + text.at : "";
 }
-/* Compares the first byte before the call, because most unequal texts differ there. */
+/* Compares the first byte before the call of memcmp, because most unequal texts differ in it. */
 static inline bool event_text_is(const struct event *event, struct event_text text, const char *what)
 {
 	if (!text.bytes)
@@ -89,18 +92,18 @@ static inline bool event_text_is(const struct event *event, struct event_text te
 		return false;
 	return strlen(what) == text.bytes && !memcmp(chars, what, text.bytes);
 }
-/* Returns the arg with that key, or NULL. */
+/* Returns the arg with this key, or NULL. */
 const struct event_arg *event_find_arg(const struct event *event, const char *key);
-/* Returns an arg as an integer, from a number or a text that is one; false: it is neither. */
+/* Gets an arg as an integer.  The arg is a number, or a text that contains one.  Returns false if it is neither. */
 bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64_t *value);
 
-/* Sets a JSON number as an i64, u64 or f64 arg, the first type that can hold it. */
+/* Stores a JSON number as an i64, u64 or f64 arg: the first of these types that can represent the number. */
 void event_number(struct event_arg *arg, const char *text, size_t bytes);
 bool event_integer(const char *text, size_t bytes, int64_t *value);
 
 /* Maps each key of an event's JSON object to a member of struct event, and stores the value there. */
 
-/* Further members, in addition to EVENT_*. */
+/* Members of a JSON object that are no members of struct event, in addition to EVENT_*. */
 enum {
 	MEMBER_NONE = 0,
 	MEMBER_ARGS = 1 << 16,
@@ -111,12 +114,12 @@ enum {
 /* Returns EVENT_* or MEMBER_*. */
 unsigned event_member_of(const char *key, size_t bytes);
 
-/* Stores a string or a number, as written in the file, in that member of the event. */
+/* Stores the value of a member.  The text is a string or a number, as written in the file. */
 void event_take_member(struct event *event, unsigned member, const char *text, size_t bytes);
-/* Stores the id inside `id2`. */
+/* Stores the id that is inside the member `id2`. */
 void event_take_id(struct event *event, const char *text, size_t bytes);
 
-/* Stores a text as the arg with a stored key; NULL: no room. */
+/* Adds an arg with a text.  The key is stored already.  Returns NULL if there is no room. */
 struct event_arg *event_take_arg_text(struct event *event, struct event_text key, const char *text, size_t bytes);
 void event_take_arg_number(struct event *event, struct event_text key, const char *text, size_t bytes);
 

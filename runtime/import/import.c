@@ -1,5 +1,5 @@
-/* Imports a file: detects the format, lets its reader fill the trace writer, then writes the run, the notes and the
- * clock.
+/* Imports a file: detects the format, calls the format's reader, which fills the trace writer, then writes the run, the
+ * notes and the clock.
  *
  * The lines of the receipt are also in the trace, as the args of one instant `epprof.import` on its own track. */
 #include <stdarg.h>
@@ -155,7 +155,7 @@ static epp_status *create_writer(struct import *import, const char *output)
 
 /* ---- after reading ---- */
 
-/* Writes the notes as an event at time 0. */
+/* Writes the lines of the receipt as an instant at time 0. */
 static epp_status *write_notes(struct import *import, uint64_t ticks)
 {
 	epp_arg args[NOTES_MAX + 6];
@@ -212,7 +212,7 @@ static epp_trace_pair pair_at(const struct import *import, uint64_t ticks, uint6
 }
 
 /* Writes the run: it begins at time 0, or with an event that is earlier, and ends with the last event.  For ONNX
- * Runtime, time 0 is that of its profile, independent of the times of its providers. */
+ * Runtime, the run begins at time 0 of its profile, even if events of its providers are earlier. */
 static epp_status *finish(struct import *import)
 {
 	uint64_t zero = import_ticks(import, import->zero_ns), first, last;
@@ -234,8 +234,8 @@ static epp_status *finish(struct import *import)
 	return epp_trace_writer_finish(import->writer, &start, &end);
 }
 
-/* Frees the memory that is not needed after the last event; with many tracks the writer's accounts need as much
- * again. */
+/* Frees the memory that is not needed after the last event.  If there are many tracks, the writer's ledgers then need
+ * as much. */
 static void release_reading(struct import *import)
 {
 	lanes_deinit(&import->lanes);
@@ -258,7 +258,7 @@ static epp_status *run(struct import *import, const char *output)
 	if (import->format == &import_ort)
 		epp_trace_writer_describe_source(import->writer, 0, 0, "onnxruntime", NULL);
 	EPP_TRY(import->format->read(import));
-	/* A note says that part of the input could not be read. */
+	/* An empty trace is allowed only if the whole input was read.  A note reports a part that was not read. */
 	bool may_be_empty = import->options.allow_empty && !import->counts.left_out && !import->notes &&
 	                    !import->notes_lost;
 	if (!import->counts.events && !may_be_empty)

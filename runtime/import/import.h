@@ -16,9 +16,9 @@
  *
  * Times.  The host clock of the trace is EPF_CLOCK_MONOTONIC at the input's own resolution: microsecond ticks for ONNX
  * Runtime's integers, nanosecond ticks for Chrome's decimals.  The input's time 0 is tick IMPORT_TICKS_AT_ZERO, so that
- * times before it have a tick too; a tick minus that number is the number in the file.  The clock pairs of the run
- * state the resolution: half-width 1 us if no time had a fraction.  Host events are therefore `measured`, by a clock
- * that ticks in microseconds, and the trace states no precision that the file does not have. */
+ * earlier times have a tick too.  A tick minus IMPORT_TICKS_AT_ZERO is the number in the file.  The clock pairs of the
+ * run state the resolution: half-width 1 us if no time had a fraction.  Host events are therefore `measured` by a clock
+ * with ticks of a microsecond, and the trace does not claim more precision than the file has. */
 #ifndef EPPROF_RUNTIME_IMPORT_IMPORT_H
 #define EPPROF_RUNTIME_IMPORT_IMPORT_H
 
@@ -32,7 +32,7 @@
 #include "import/sorter.h"
 
 #define IMPORT_TICKS_AT_ZERO 4000000000000000000ull
-/* Times outside of these limits cannot be on a timeline. */
+/* A time outside of these limits cannot be on a timeline. */
 #define IMPORT_NS_MIN (-3900000000000000000ll)
 #define IMPORT_NS_MAX 4500000000000000000ll
 
@@ -47,21 +47,23 @@ struct import {
 	struct lanes lanes;
 	struct open_events open_events;
 	struct prepared prepared;    /* the record that is being made */
-	struct sorter slices;        /* host slices, and possible ends of arrows */
+	struct sorter slices;        /* host slices, to which arrows may be bound */
 	struct temp_file providers;  /* packed records of device events */
-	uint32_t slices_lanes_count; /* threads that have slices */
-	char provider[64];           /* the first one with a node, except ONNX Runtime's own */
+	uint32_t slices_lanes_count; /* number of threads that have slices */
+	char provider[64];           /* name of the first execution provider that ran a node, except those of ONNX
+                                      * Runtime itself */
 	bool has_more_providers;
-	uint64_t next_id;      /* increasing: of nested events, the later start is the inner one */
-	uint64_t next_id_down; /* decreasing, for slices in order of end: the later end is the outer one */
-	uint64_t first_id;     /* just above all decreasing ids */
+	uint64_t next_id;      /* increasing ids: of nested events, the one that starts later is the inner one */
+	uint64_t next_id_down; /* decreasing ids, for slices in order of end: the slice that ends later is the outer
+                                * one */
+	uint64_t first_id;     /* lower than all increasing ids, higher than all decreasing ones */
 
 	int64_t epoch_ns;   /* Unix time of the input's time 0; 0: unknown */
 	int64_t zero_ns;    /* the input's time that becomes time 0 of the timeline */
-	bool has_fractions; /* whether some time was finer than a microsecond */
+	bool has_fractions; /* true if some time was not a whole number of microseconds */
 	char *notes;        /* the lines of the receipt */
 	size_t notes_bytes;
-	bool notes_lost; /* for lack of memory */
+	bool notes_lost; /* some notes are missing, because there was no memory */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
@@ -69,7 +71,7 @@ struct import {
 struct import_format {
 	epp_import_format format;
 	int64_t ns_per_tick;
-	bool is_binary; /* whether white space at the beginning of the file is data */
+	bool is_binary; /* white space at the beginning of the file is data */
 	/* Detects the format from the first bytes of the file, without leading white space unless it is binary. */
 	bool (*probe)(const char *bytes, size_t count);
 	/* Reads the whole input. */
@@ -80,15 +82,16 @@ extern const struct import_format import_ort, import_chrome, import_xspace;
 
 /* Adds a line to the receipt, which is also stored in the trace. */
 void import_note(struct import *import, const char *format, ...) EPP_FORMAT(2, 3);
-/* Adds a line that begins with a count; does nothing if the count is 0.  `what`: "line%s left out", where each %s (at
- * most two) is the plural s. */
+/* Adds a line to the receipt that begins with a count.  Does nothing if the count is 0.  `what` is such as "line%s left
+ * out", where each %s (at most two) is replaced by the plural s. */
 void import_note_count(struct import *import, uint64_t count, const char *what) EPP_FORMAT(3, 0);
 
 /* Counts an event that cannot be kept as lost in the ledger. */
 void import_lose(struct import *import, epp_loss reason);
-/* Counts lost events of execution providers, in the ledger of their producer. */
+/* Counts lost events of execution providers, in the ledger of import_producer. */
 void import_lose_provided(struct import *import, epp_loss reason, uint64_t count);
-/* Returns the producer of execution providers' events and creates it if needed; -1: there is no room. */
+/* Returns the producer to which the events of execution providers belong, and creates it at the first call; -1: there
+ * is no room. */
 int32_t import_producer(struct import *import);
 
 /* Returns an error if the import was cancelled. */

@@ -34,7 +34,7 @@ void input_close(struct input *input)
 	*input = (struct input){ .fd = -1 };
 }
 
-/* Moves the unread bytes to the front of the buffer and reads more after them. */
+/* Moves the unread bytes to the front of the buffer, and reads more bytes behind them. */
 static epp_status *fill(struct input *input)
 {
 	if (input->at) {

@@ -15,8 +15,8 @@
 
 /* ---- memory of the parser ---- */
 
-/* Allocates memory for yajl.  All blocks are in a list, because after a failed allocation yajl's own structures are
- * inconsistent and cannot be freed by yajl. */
+/* Allocates memory for yajl.  All blocks are in a list, so that they can be freed after a failed allocation: yajl's own
+ * structures are then inconsistent, and yajl cannot free them. */
 
 struct yajl_memory_block {
 	LIST_ENTRY(yajl_memory_block) link;
@@ -28,7 +28,7 @@ static struct yajl_memory_block *block_of(void *bytes)
 	return (struct yajl_memory_block *)((char *)bytes - offsetof(struct yajl_memory_block, bytes));
 }
 
-/* `block` must have been removed from the list. */
+/* Resizes a block.  The block must have been removed from the list. */
 static void *resize(struct yajl_memory *memory, struct yajl_memory_block *block, size_t bytes)
 {
 	struct yajl_memory_block *resized = realloc(block, sizeof(*resized) + bytes);
@@ -63,14 +63,14 @@ static void on_free(void *memory, void *bytes)
 	}
 }
 
-/* The struct must not move after this call. */
+/* The struct must not be moved after this call, because yajl keeps its address. */
 static void yajl_memory_init(struct yajl_memory *memory)
 {
 	memory->functions = (yajl_alloc_funcs){ .malloc = on_malloc, .realloc = on_realloc, .free = on_free, .ctx = memory };
 	LIST_INIT(&memory->blocks);
 }
 
-/* Frees everything that yajl has allocated, including its handle. */
+/* Frees everything that yajl has allocated, including the yajl handle. */
 static void yajl_memory_release(struct yajl_memory *memory)
 {
 	struct yajl_memory_block *block;
@@ -81,7 +81,7 @@ static void yajl_memory_release(struct yajl_memory *memory)
 
 /* ---- the parser ---- */
 
-/* Members of the file that are not members of an event. */
+/* Members of the top-level object, which are no members of an event. */
 enum {
 	MEMBER_LOCAL = 1 << 19,
 	MEMBER_EVENTS = 1 << 20, /* traceEvents */
@@ -128,7 +128,7 @@ static void raw_string(struct json_events *json, const char *text, size_t bytes)
 	raw_append(json, "\"", 1);
 	for (size_t at = 0; at < bytes; at += step) {
 		step = bytes - at < 256 ? bytes - at : 256;
-		/* Do not cut a UTF-8 sequence. */
+		/* The cut must not be inside of a UTF-8 sequence. */
 		for (unsigned back = 0;
 		     at + step < bytes && ((unsigned char)text[at + step] & 0xC0) == 0x80 && back < 3; back++)
 			step--;
@@ -178,7 +178,7 @@ static int on_boolean(void *user, int value)
 	return on_word(user, value ? "true" : "false");
 }
 
-/* Stores a value that is not part of the args: a number or a text. */
+/* Stores a number or a text that is not inside the args. */
 static void take_value(struct json_events *json, const char *text, size_t bytes)
 {
 	if (at_member(json)) {
@@ -243,7 +243,7 @@ static int on_key(void *user, const unsigned char *chars, size_t bytes)
 		raw_separate(json);
 		raw_string(json, key, bytes);
 		raw_append(json, ":", 1);
-		json->raw_first = true; /* no comma before the value */
+		json->raw_first = true; /* no comma goes before the first value of a container */
 	} else if (at_member(json)) {
 		json->member = event_member_of(key, bytes);
 	} else if (at_id2(json)) {
@@ -258,7 +258,7 @@ static int on_key(void *user, const unsigned char *chars, size_t bytes)
 
 /* ---- objects and arrays ---- */
 
-/* The first token of a file determines its shape. */
+/* Determines the shape of the file from its first token. */
 static void take_shape(struct json_events *json, bool is_array)
 {
 	if (json->shape != JSON_SHAPE_UNKNOWN)
@@ -360,7 +360,8 @@ static void stop_parser(struct json_events *json)
 	json->in_event = false;
 }
 
-/* After a failed allocation nothing that yajl began can continue.  Returns false, for the callers to return. */
+/* Stores the status for a failed allocation, after which yajl cannot go on.  Returns false, so that callers can return
+ * the result. */
 static bool no_memory(struct json_events *json)
 {
 	stop_parser(json);
@@ -368,7 +369,7 @@ static bool no_memory(struct json_events *json)
 	return false;
 }
 
-/* Lets yajl parse the bytes.  False: they are not JSON, or json->status is set. */
+/* Passes bytes to yajl.  Returns false if they are no JSON, or if json->status is set. */
 static bool parse(struct json_events *json, const char *bytes, size_t count)
 {
 	if (setjmp(json->memory.no_memory))
@@ -392,7 +393,7 @@ bool json_events_line(struct json_events *json, const char *line, size_t bytes)
 	return false;
 }
 
-/* Makes a message with the position and the reason of yajl's error; false: json->status is set. */
+/* Makes a message with the position and the reason of yajl's error.  Returns false if json->status is set. */
 static bool explain(struct json_events *json, char **message)
 {
 	if (setjmp(json->memory.no_memory))

@@ -1,8 +1,9 @@
 /* Reads JSON incrementally with yajl and calls a function for each object that is an event.
  *
- * Three shapes: a bare object (one line of ONNX Runtime's file), an array of events, an object whose member
- * `traceEvents` is that array.  Strings may contain bytes that are not UTF-8.  Memory is limited to one event and one
- * text or number, which yajl collects as a whole; reading stops at one longer than JSON_TEXT_BYTES_MAX. */
+ * The input has one of three shapes: an object (one line of ONNX Runtime's file), an array of events, an object whose
+ * member `traceEvents` is an array of events.  Strings may contain bytes that are not UTF-8.  Memory is limited to one
+ * event and one text or number, which yajl collects as a whole; reading stops at a text or number that is longer than
+ * JSON_TEXT_BYTES_MAX. */
 #ifndef EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
 #define EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
 
@@ -14,7 +15,7 @@
 #include "base/status.h"
 #include "import/event.h"
 
-/* Memory for yajl, which does not check the result of malloc: a failed allocation jumps out of yajl instead.
+/* Memory for yajl.  As yajl does not check the result of malloc, a failed allocation leaves yajl with longjmp.
  *
  *   if (setjmp(memory->no_memory) == 0)
  *           yajl_parse(...);
@@ -24,7 +25,7 @@
  * Thread: one at a time. */
 
 struct yajl_memory {
-	yajl_alloc_funcs functions; /* for yajl_alloc */
+	yajl_alloc_funcs functions; /* passed to yajl_alloc */
 	LIST_HEAD(, yajl_memory_block) blocks;
 	jmp_buf no_memory;
 };
@@ -34,48 +35,49 @@ struct yajl_memory {
 enum json_shape { JSON_SHAPE_UNKNOWN = 0, JSON_SHAPE_LINE, JSON_SHAPE_ARRAY, JSON_SHAPE_OBJECT, JSON_SHAPE_OTHER };
 
 struct json_events {
-	yajl_handle yajl; /* NULL: created for the next piece */
+	yajl_handle yajl; /* NULL: created when the next bytes are parsed */
 	struct yajl_memory memory;
 	enum json_shape shape;
-	unsigned depth;       /* open objects and arrays */
+	unsigned depth;       /* number of open objects and arrays */
 	unsigned event_depth; /* depth of the objects that are events */
 	bool in_array;        /* inside the array of events */
 	bool array_ended;
 	bool in_event;
-	unsigned member;    /* EVENT_*, or a member that json_events.c adds */
-	unsigned raw_depth; /* open containers of an arg that is kept as text; 0: none */
-	bool raw_first;     /* the innermost of them is still empty */
+	unsigned member;    /* the current member: EVENT_*, or one of those that json_events.c adds */
+	unsigned raw_depth; /* number of open containers of an arg that is stored as text; 0: there is no such arg */
+	bool raw_first;     /* the innermost container has no value yet */
 	struct event_arg *raw;
-	struct event_text key; /* of the next arg */
+	struct event_text key; /* key of the arg that is being read */
 	bool has_base;
-	int64_t base_ns; /* baseTimeNanoseconds */
+	int64_t base_ns; /* value of the member baseTimeNanoseconds */
 	struct event event;
 	uint64_t events_count;
-	uint64_t bytes; /* passed to yajl so far */
-	bool heard;     /* whether yajl has made a callback for the last piece */
+	uint64_t bytes; /* number of bytes passed to yajl so far */
+	bool heard;     /* true if yajl has called a function for the last bytes passed */
 	uint64_t unheard_bytes;
 
-	/* Called at the end of each event, except for JSON_SHAPE_LINE, where the event stays in `event`. */
+	/* Called at the end of each event.  With JSON_SHAPE_LINE it is not called; the event is then in `event`. */
 	epp_status *(*found)(void *user, struct event *event);
 	void *user;
 	epp_status *status; /* the error of `found`, or EPP_OUT_OF_MEMORY */
 };
 
-/* `shape` is LINE, or UNKNOWN for the others.  The struct must not move after this call. */
+/* `shape` is JSON_SHAPE_LINE, or JSON_SHAPE_UNKNOWN for the other shapes.  The struct must not be moved after this
+ * call. */
 void json_events_init(struct json_events *json, enum json_shape shape);
 void json_events_deinit(struct json_events *json);
 
-/* Reads one line that should be an object.  True: the object is in `event`. False: it is not JSON, or json->status is
- * set. */
+/* Reads one line that should be an object, and stores it in `event`.  Returns false if the line is no JSON, or if
+ * json->status is set. */
 bool json_events_line(struct json_events *json, const char *line, size_t bytes);
 
 enum json_read { JSON_READ_ON, JSON_READ_INVALID, JSON_READ_FAILED };
-/* Reads the next piece.  INVALID: `*message` has the position and the reason (malloc, owned by the caller).  FAILED:
- * json->status is set. */
+/* Reads the next bytes of the file.  INVALID: *message has the position and the reason (malloc, owned by the caller).
+ * FAILED: json->status is set. */
 enum json_read json_events_read(struct json_events *json, const char *bytes, size_t count, char **message);
-/* Returns true if the JSON was complete; false if it was not, or if json->status is set. */
+/* Returns true if the JSON was complete.  Returns false if it was not, or if json->status is set. */
 bool json_events_end(struct json_events *json);
-/* Returns json->status; the caller owns it. */
+/* Returns json->status.  Ownership: the caller. */
 static inline epp_status *json_events_status(struct json_events *json)
 {
 	epp_status *status = json->status;

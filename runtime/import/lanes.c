@@ -1,5 +1,5 @@
-/* Maps processes and threads of the input to sources and tracks of the trace.  A pid or tid that is a text, which some
- * writers produce, is identified by its hash, and the text is its name. */
+/* Maps processes and threads of the input to sources and tracks of the trace.  Some writers use texts as pids or tids.
+ * Such an id is replaced by its hash, and the text becomes the name. */
 #include "import/lanes.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ void lanes_deinit(struct lanes *lanes)
 	*lanes = (struct lanes){ 0 };
 }
 
-/* Above all pids and tids of operating systems. */
+/* Returns the number for an id that is a text.  It is above all pids and tids of operating systems. */
 static int64_t number_of_text(const struct event *event, struct event_text text)
 {
 	uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -97,7 +97,7 @@ epp_status *lanes_name_process(struct import *import, const struct event *event,
 	uint32_t index;
 	int64_t pid = event->pid_text.bytes ? number_of_text(event, event->pid_text) : event->pid;
 
-	/* Do not name more processes than can have events. */
+	/* There must not be more processes with names than there can be processes with events. */
 	*fits = has_process(&import->lanes, pid, &index) || import->lanes.processes_count < LANES_MAX;
 	if (!*fits)
 		return NULL;
@@ -160,8 +160,8 @@ epp_status *lanes_find(struct import *import, const struct event *event, bool is
 	return NULL;
 }
 
-/* Makes a device's track.  The kit writes device 0 as pid -1, device 1 as pid -2; in Chrome files the pids of devices
- * count from 0. */
+/* Makes the track of a device.  The kit writes device 0 as pid -1 and device 1 as pid -2.  In Chrome files, the pids of
+ * devices count from 0. */
 static epp_status *make_device(struct import *import, struct lane *lane, const struct lane_process *process, uint32_t *track)
 {
 	char name[48], group[48];
@@ -171,7 +171,8 @@ static epp_status *make_device(struct import *import, struct lane *lane, const s
 		return epp_status_no_memory();
 	snprintf(name, sizeof(name), lane->tid >= 0 ? "stream %" PRId64 : "events", lane->tid);
 	snprintf(group, sizeof(group), "device %" PRId64, device);
-	/* All tracks share the one clock pair of ONNX Runtime's formula: clock 1 (providers.h). */
+	/* Clock 1 has the single clock pair of ONNX Runtime's formula (providers.h), which all its device tracks
+	 * share. */
 	bool formula = import->format == &import_ort;
 	return epp_trace_writer_add_track(
 	    import->writer,

@@ -1,4 +1,4 @@
-/* Keeps events that have begun and not ended. */
+/* Keeps events that have begun and not ended yet. */
 #include "import/open_events.h"
 
 #include <stdlib.h>

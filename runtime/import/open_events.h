@@ -1,8 +1,8 @@
-/* Events that have begun and wait for their end: nested events of threads, by lane, and asynchronous events, by a hash
- * of their id.
+/* Events that have begun and not ended yet: nested events of threads, by lane, and asynchronous events, by a hash of
+ * their id.
  *
- * Of several events with the same key, the one that began last ends first.  The number is bounded; further events are
- * refused. */
+ * Of several events with the same key, the one that began last ends first.  Their number is bounded, and further events
+ * are refused. */
 #ifndef EPPROF_RUNTIME_IMPORT_OPEN_EVENTS_H
 #define EPPROF_RUNTIME_IMPORT_OPEN_EVENTS_H
 
@@ -18,10 +18,10 @@
 struct open_event {
 	RB_ENTRY(open_event) link;
 	uint64_t key;
-	uint64_t number; /* increasing */
+	uint64_t number; /* order of beginning */
 	bool is_async;
 	size_t bytes;
-	uint8_t packed[]; /* from record_pack */
+	uint8_t packed[]; /* the record, as packed by record_pack */
 };
 
 RB_HEAD(open_events_tree, open_event);
@@ -33,10 +33,10 @@ struct open_events {
 	size_t bytes;
 };
 
-/* Adds a copy of a packed record; !*fits: there are too many. */
+/* Adds a copy of a packed record.  *fits is false if there are too many events. */
 epp_status *open_events_add(struct open_events *open_events, uint64_t key, bool is_async, const void *packed,
                             size_t bytes, bool *fits);
-/* Removes and returns the event that began last; NULL: none.  Ownership: open_events_free. */
+/* Removes and returns the event with this key that began last; NULL: none.  Ownership: open_events_free. */
 struct open_event *open_events_take(struct open_events *open_events, uint64_t key, bool is_async);
 /* Removes and returns any event; NULL: none is left. */
 struct open_event *open_events_take_any(struct open_events *open_events);

@@ -1,5 +1,5 @@
-/* Makes records from events.  The packed form is a copy of the struct's beginning, the args, then their texts one after
- * the other. */
+/* Makes records from events.  A packed record consists of the beginning of the struct, the args, and the texts of the
+ * args one after the other. */
 #include "import/record.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void record_deinit(struct prepared *prepared)
 	prepared->packed = NULL;
 }
 
-/* Returns whether it is a call into a device's runtime or driver: "cuda_runtime", "privateuse1_driver", ... */
+/* Returns true for categories of calls into a device's runtime or driver: "cuda_runtime", "privateuse1_driver", ... */
 static bool is_call(const struct event *event)
 {
 	static const char *const ends[] = { "_runtime", "_driver" };
@@ -141,7 +141,8 @@ static uint32_t unpack_args(epp_arg *args, uint32_t room, const uint8_t *packed)
 	return count;
 }
 
-/* Copies name, times and lane, but not the args or the members after them, which are the buffer for packing. */
+/* Restores name, times and lane.  The args and the members after them are not restored, because record_pack does not
+ * copy them. */
 static void unpack_fixed(struct prepared *prepared, const void *packed)
 {
 	memcpy(prepared, packed, FIXED_BYTES);

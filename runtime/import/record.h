@@ -1,5 +1,5 @@
-/* Converts an event of the input to a record of the trace.  A record that must wait is packed as bytes, and unpacked
- * before it is written. */
+/* Converts an event of the input to a record of the trace.  A record that cannot be written yet is packed as bytes, and
+ * unpacked before it is written. */
 #ifndef EPPROF_RUNTIME_IMPORT_RECORD_H
 #define EPPROF_RUNTIME_IMPORT_RECORD_H
 
@@ -10,24 +10,23 @@
 #include "epprof/trace_writer.h"
 #include "import/event.h"
 
-/* The event's own args, and those that the importer adds: its category, a name that did not fit, a provider's original
- * values. */
+/* The event's own args, and the args that the importer adds: the category, a name that was too long, the original
+ * values of a provider's event. */
 #define PREPARED_ARGS_MAX (EVENT_ARGS_MAX + 3 + CLAIM_COUNT)
 
-/* The first args of a provider's event: its original values in ONNX Runtime's profile.  With them the ONNX Runtime
- * exporter writes the event with its original values, independent of its placement on the timeline
- * (export/onnxruntime/ort_json.c). */
+/* The first args of a provider's event: its original values in ONNX Runtime's profile.  The ONNX Runtime exporter
+ * writes these values, whatever the event's place on the timeline is (export/onnxruntime/ort_json.c). */
 enum claim { CLAIM_START_US, CLAIM_DURATION_US, CLAIM_PROFILE_US, CLAIM_PID, CLAIM_TID, CLAIM_COUNT };
 
 struct import;
 
 struct prepared {
-	epp_trace_record record; /* its track is 0; `lane` has the track */
+	epp_trace_record record; /* its track is 0, because `lane` determines the track */
 	uint32_t lane;
-	int64_t correlation;  /* the number by which the event names its cause */
-	int64_t cause_thread; /* the thread of its cause, by the input's number */
+	int64_t correlation;  /* the number that the event and its cause share */
+	int64_t cause_thread; /* id of the cause's thread in the input */
 	bool has_correlation, has_cause_thread;
-	epp_name parent_name; /* the name of its cause; 0: none */
+	epp_name parent_name; /* name of the cause; 0: not given */
 	uint32_t args_count;  /* record.args and args_count are set by record_write */
 	epp_arg args[PREPARED_ARGS_MAX];
 	uint8_t *packed;
@@ -36,20 +35,22 @@ struct prepared {
 
 void record_deinit(struct prepared *prepared);
 
-/* Sets name, category and args; texts of args stay in the event.  `keeps_category`: a category that is not one of ONNX
- * Runtime's becomes an arg. */
+/* Sets name, category and args.  The texts of the args stay in the event.  `keeps_category`: a category that ONNX
+ * Runtime does not have becomes an arg. */
 void record_prepare(struct import *import, const struct event *event, bool keeps_category);
-/* Adds an arg; beyond the limit it is left out, and the writer marks the record. */
+/* Adds an arg.  If there are too many, the arg is left out, and the writer marks the record. */
 void record_add_arg(struct prepared *prepared, epp_name key, const char *text, size_t bytes);
 
-/* Inserts a provider's original values before the args; CLAIM_PROFILE_US is 0 until providers.c sets it. */
+/* Inserts the original values of a provider's event before its args. providers.c sets CLAIM_PROFILE_US later; it is 0
+ * until then. */
 void record_claim(struct import *import, const int64_t claim[CLAIM_COUNT]);
 
-/* Packs the prepared record as bytes, into prepared->packed. */
+/* Packs the prepared record into prepared->packed. */
 epp_status *record_pack(struct prepared *prepared, size_t *bytes) EPP_MUST_CHECK;
 /* Unpacks a record; the texts of its args stay in `packed`. */
 void record_unpack(struct prepared *prepared, const void *packed);
-/* Unpacks the begin record of an end record that is already prepared: the args of the end follow. */
+/* Unpacks the begin record of an event whose end record is already prepared.  The args of the end follow those of the
+ * begin. */
 void record_unpack_before(struct prepared *prepared, const void *packed);
 
 /* Writes the record on its lane's track. */

@@ -9,9 +9,9 @@
 #include "containers/array.h"
 #include "containers/radix_sort.h"
 
-/* The number of entries that the merge reads ahead, for all runs together. */
+/* The number of entries that the merge has in memory, for all runs together. */
 #define MERGE_ENTRIES SORTER_BUFFER_ENTRIES
-/* Initial size; the buffer doubles until it has room for SORTER_BUFFER_ENTRIES. */
+/* Initial size of the buffer.  It doubles until there is room for SORTER_BUFFER_ENTRIES. */
 #define BUFFER_ENTRIES_LEAST (SORTER_BUFFER_ENTRIES / 32)
 
 static int compare(const void *left, const void *right)
@@ -27,7 +27,7 @@ static int compare(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Moves entry order[i] to position i, one cycle of the permutation after the other. */
+/* Moves entry order[i] to position i, along the cycles of the permutation. */
 static void permute(struct sorter_entry *entries, uint32_t *order, uint32_t count)
 {
 	for (uint32_t first = 0; first < count; first++) {
@@ -81,7 +81,7 @@ static epp_status *sort_buffer(struct sorter *sorter)
 	return NULL;
 }
 
-/* All runs have SORTER_BUFFER_ENTRIES entries, except the last. */
+/* Writes a run.  Every run has SORTER_BUFFER_ENTRIES entries, except the last. */
 static epp_status *write_run(struct sorter *sorter)
 {
 	if (!sorter->has_runs)
@@ -111,17 +111,17 @@ epp_status *sorter_add(struct sorter *sorter, const struct sorter_entry *entry)
 
 /* A run that is being merged. */
 struct source {
-	uint64_t at, end;        /* positions in the file of runs */
-	uint32_t buffered, next; /* of `entries` */
+	uint64_t at, end;        /* range of the run that is not read yet: positions in the file */
+	uint32_t buffered, next; /* number of entries in the buffer, and index of the next one */
 	struct sorter_entry *entries;
 };
 
 struct merge {
 	struct sorter *sorter;
 	struct source *sources;
-	uint32_t *heap; /* sources ordered by their next entry, the smallest first */
+	uint32_t *heap; /* heap of sources, by their next entry; the smallest is first */
 	uint32_t heap_count;
-	uint32_t ahead; /* number of entries that each source reads at once */
+	uint32_t ahead; /* number of entries that are read at once for each source */
 	struct sorter_entry *buffer;
 	struct sorter_entry page[SORTER_PAGE_ENTRIES];
 	uint32_t page_count;
@@ -318,7 +318,7 @@ epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uin
 		else
 			high = middle;
 	}
-	/* The entry may be on the previous page, after that page's first entry. */
+	/* `low` is the first page that begins after the key.  The entry may therefore be on the page before it. */
 	uint64_t first = low ? (low - 1) * SORTER_PAGE_ENTRIES : 0;
 	uint64_t last = low * SORTER_PAGE_ENTRIES < sorter->count ? low * SORTER_PAGE_ENTRIES : sorter->count;
 	while (first < last) {

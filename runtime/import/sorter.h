@@ -1,9 +1,9 @@
 /* Sorts any number of 40-byte entries in bounded memory, and searches them.
  *
  * Entries are collected in one buffer; when it is full it is sorted and written to a temporary file as a run.  Sealing
- * merges the runs; entries that fit into the buffer stay in memory.  After sealing, entries are read by position
- * through a small cache.  The largest `end` of each page is kept in memory, so that the entries around a time can be
- * found by a search backwards from it. */
+ * merges the runs.  If all entries fit into the buffer, they stay in memory.  After sealing, entries are read by
+ * position through a small cache.  The largest `end` of each page is kept in memory, so that the entries around a time
+ * can be found by a search backwards from it. */
 #ifndef EPPROF_RUNTIME_IMPORT_SORTER_H
 #define EPPROF_RUNTIME_IMPORT_SORTER_H
 
@@ -27,37 +27,38 @@ _Static_assert(sizeof(struct sorter_entry) == 40, "sorter entry");
 struct sorter_page {
 	uint64_t first_key, first_start;
 	uint64_t largest_end;
-	uint64_t largest_end_so_far; /* of this page and all pages before it */
+	uint64_t largest_end_so_far; /* the largest `end` of this page and all pages before it */
 };
 
 struct sorter {
 	struct sorter_entry *buffer;
 	uint32_t buffered;
 	size_t buffer_room;
-	int runs_fd, sorted_fd; /* -1: none; also none in a zero-initialised sorter */
+	int runs_fd, sorted_fd; /* -1: no file; also in a zero-initialised sorter there is none */
 	bool has_runs, sealed;
 	uint32_t runs_count;
 	uint64_t count;
 	struct sorter_page *pages;
 	size_t pages_count, pages_room;
 	struct sorter_entry *cache;
-	uint64_t cached[SORTER_CACHE_PAGES]; /* page + 1; 0: empty */
+	uint64_t cached[SORTER_CACHE_PAGES]; /* number of the cached page + 1; 0: the slot is empty */
 };
 
 epp_status *sorter_add(struct sorter *sorter, const struct sorter_entry *entry) EPP_MUST_CHECK;
-/* Sorts by key, start, longer first, id; nothing can be added afterwards. */
+/* Sorts the entries by key, then start, then the longer first, then id.  No entry can be added afterwards. */
 epp_status *sorter_seal(struct sorter *sorter) EPP_MUST_CHECK;
 void sorter_deinit(struct sorter *sorter);
 
-/* After sealing: returns the entry at a position below `count`. */
+/* Gets the entry at a position below `count`.  Requires sorter_seal. */
 epp_status *sorter_at(struct sorter *sorter, uint64_t place, struct sorter_entry *entry) EPP_MUST_CHECK;
-/* Finds the first position whose (key, start) is not below these; `count` if there is none. */
+/* Finds the first position whose (key, start) is not smaller than these; `count` if there is none. */
 epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uint64_t *place) EPP_MUST_CHECK;
-/* Finds the innermost entry of that key around a time, with that name unless it is 0.  `*found`: whether there is
- * one. */
+/* Finds the innermost entry of a key around a time.  If `name` is not 0, the entry must have this name.  *found is
+ * false if there is none. */
 epp_status *sorter_containing(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
                               struct sorter_entry *entry, bool *found) EPP_MUST_CHECK;
-/* Finds the next outer entry, before `*place`, which is initially that of sorter_find(key, moment + 1). */
+/* Finds the next outer entry, searching backwards from *place.  Initially *place is the result of sorter_find(key,
+ * moment + 1). */
 epp_status *sorter_containing_before(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
                                      uint64_t *place, struct sorter_entry *entry, bool *found) EPP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* Keeps the real paths of files, so that other names of a file are recognized. */
+/* Keeps the real path of each file, so that a file is recognised under other names. */
 #include "plugins/file_set.h"
 
 #include <stdlib.h>

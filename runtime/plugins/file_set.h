@@ -8,10 +8,10 @@
 struct file_set {
 	char **real_paths;
 	size_t count;
-	bool no_memory; /* a file may be reported as new twice */
+	bool no_memory; /* memory ran out, so a file may be reported as new twice */
 };
 
-/* Returns whether the file is new.  A file that does not exist is new. */
+/* Adds a file and returns true if it was not in the set.  A file that does not exist is always new. */
 bool file_set_add(struct file_set *set, const char *path);
 void file_set_free(struct file_set *set);
 

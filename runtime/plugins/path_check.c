@@ -1,4 +1,4 @@
-/* Checks who can change a file: the file itself, and the folder in which it could be replaced. */
+/* Checks which users can change a plugin: the file itself, and its folder, in which the file could be replaced. */
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static epp_status *check(const char *path, const struct stat *st)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: belongs to user %u", path, (unsigned)st->st_uid);
 	if ((st->st_mode & S_IWOTH) && !is_guarded)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: every user can write to it", path);
-	/* By convention, a group with the owner's number has no other member. */
+	/* If the group's number is the owner's, the group has by convention no other member. */
 	if ((st->st_mode & S_IWGRP) && !is_guarded && st->st_gid != st->st_uid)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: its group can write to it", path);
 	return NULL;
@@ -27,7 +27,7 @@ epp_status *epp_path_check(const char *path)
 {
 	if (!path || !*path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_path_check: path is NULL or empty");
-	/* The folder of a file that does not exist yet is checked by the name that was given. */
+	/* If the file does not exist yet, realpath fails, and the folder in the given name is checked. */
 	char *real = realpath(path, NULL), *name = real ? real : strdup(path);
 	if (!name)
 		return epp_status_no_memory();

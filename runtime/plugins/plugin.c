@@ -1,7 +1,7 @@
 /* Loads plugins: find (the file, then its kind by the symbols that it exports), open (dlopen on the caller's thread,
  * without a time limit, then the adapter's steps on the plugin's worker, with one), admit (check a new profiler before
- * it is returned), reject (each failure releases what was created so far). This file is independent of any ABI:
- * plugin_kinds.h has those. */
+ * it is returned), reject (each failure releases what was created so far).  This file has no code for a particular ABI;
+ * the ABIs are in the table of plugin_kinds.h. */
 #include "plugins/plugin_kinds.h"
 
 #include <dlfcn.h>
@@ -18,12 +18,13 @@
 
 /* ---- find ---- */
 
-/* dlopen reports missing and unreadable files only as text, and crashes on a truncated file. */
+/* Checks a file before dlopen, which reports missing and unreadable files only as text, and crashes on a truncated
+ * file. */
 static epp_status *file_check(const char *path)
 {
 	epp_status *status = NULL;
 	struct stat st;
-	/* O_NONBLOCK: the path may be a pipe without a writer. */
+	/* O_NONBLOCK, because open would wait if the path is a pipe without a writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", path);
@@ -37,8 +38,8 @@ static epp_status *file_check(const char *path)
 	return status;
 }
 
-/* Finds the first kind whose symbols are all exported; without one, reports the missing symbols of the first kind of
- * which the library exports some. */
+/* Finds the first kind whose symbols are all exported.  If there is none, the error names the missing symbols of the
+ * first kind of which the library exports a symbol. */
 static epp_status *kind_find(void *library, const struct plugin_kind **found)
 {
 	epp_status *lacking = NULL;
@@ -70,7 +71,7 @@ static epp_status *library_open(epp_plugin *plugin)
 	size_t path_bytes = strlen(plugin->path);
 	if (!reason)
 		reason = "refused without a reason";
-	/* The message already begins with the file. */
+	/* The text of dlerror begins with the path, which the caller adds to the message too. */
 	if (!strncmp(reason, plugin->path, path_bytes) && !strncmp(reason + path_bytes, ": ", 2))
 		reason += path_bytes + 2;
 	return epp_status_create(EPP_INCOMPATIBLE, "dlopen: %s", reason);
@@ -78,7 +79,7 @@ static epp_status *library_open(epp_plugin *plugin)
 
 void plugin_destroy(epp_plugin *plugin)
 {
-	/* Else its code may still run on the worker. */
+	/* If the worker has not ended, code of the library may still run on it, so the library stays loaded. */
 	bool has_ended = worker_end(plugin->worker);
 	if (plugin->library && has_ended)
 		dlclose(plugin->library);
@@ -89,7 +90,7 @@ void plugin_destroy(epp_plugin *plugin)
 
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
 {
-	/* As dlopen, a bare name never means a file of the working directory. */
+	/* A name without a slash never means a file of the working directory, as in dlopen. */
 	if (!strchr(path, '/'))
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "%s: not a path: './%s' would be the file in the working directory", path, path);
@@ -127,7 +128,8 @@ static void call_run(struct worker_call *of)
 	call->status = call->step(call);
 }
 
-/* The plugin of a call that returned late is not freed: its library may have threads by now. */
+/* A call that returns after its time limit frees only itself.  The plugin stays, because its library may have started
+ * threads. */
 static void call_discard(struct worker_call *of, bool ran)
 {
 	struct plugin_call *call = (struct plugin_call *)of;
@@ -137,7 +139,8 @@ static void call_discard(struct worker_call *of, bool ran)
 	free(call);
 }
 
-/* `*hangs`: the call did not return in time, so the plugin must not be freed.  `profiler` may be NULL. */
+/* Calls a step on the plugin's worker.  *hangs is set if the call did not return in time; the plugin must then not be
+ * freed.  `profiler` may be NULL. */
 static epp_status *call_step(epp_plugin *plugin, epp_status *(*step)(struct plugin_call *call), const char *name,
                              OrtEpProfilerImpl **profiler, bool *hangs)
 {
@@ -191,7 +194,7 @@ epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
 	return status;
 }
 
-/* The Release calls of its profilers were queued before. */
+/* The Release calls of the plugin's profilers were queued on the worker before this call. */
 static epp_status *close_steps(struct plugin_call *call)
 {
 	epp_plugin *plugin = call->plugin;
@@ -240,7 +243,8 @@ static epp_status *profiler_admit(struct plugin_call *call)
 		return epp_status_create(EPP_PLUGIN, "it has no profiler");
 	epp_status *status = profiler_check(made);
 	if (status) {
-		/* Release is the first entry in every version; only a profiler with version 0 may lack even that. */
+		/* Every version has Release as its first entry.  Only a profiler that reports version 0 may have no
+		 * entries. */
 		if (made->ort_version_supported && made->Release)
 			made->Release(made);
 		return status;

@@ -1,5 +1,6 @@
 /* Lists the plugin files that one path names (a file or a directory), and those in the places where TensorFlow looks.
- * No file is opened; the order does not depend on the file system.  The places of PyTorch: plugin_path.c. */
+ * No file is opened, and the order of the list does not depend on the file system. plugin_path.c has the places where
+ * PyTorch looks. */
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>
@@ -13,7 +14,7 @@
 #include "epprof/plugin.h"
 #include "plugins/file_set.h"
 
-/* "libfoo.so", "libfoo.so.1": the names that TensorFlow loads from a directory. */
+/* Returns true for names like "libfoo.so" and "libfoo.so.1", which TensorFlow loads from a directory. */
 static int is_library(const struct dirent *entry)
 {
 	const char *name = entry->d_name, *at = NULL;
@@ -22,7 +23,7 @@ static int is_library(const struct dirent *entry)
 	return at && at > name && *name != '.' && (!at[3] || (at[3] == '.' && at[4] >= '0' && at[4] <= '9' && !at[5]));
 }
 
-/* Uses strcmp, so that the order is independent of the locale. */
+/* Compares with strcmp, so the order does not depend on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -76,7 +77,7 @@ static void find_once(void *user, const char *path)
 		once->found(once->user, path);
 }
 
-/* Finds the plugins in all directories like "PREFIX/lib/python3.*". */
+/* Finds the plugins in all directories of the form PREFIX/lib/python3.*. */
 static epp_status *prefix_find(struct once *once, const char *prefix, const char *below)
 {
 	char pattern[4096];

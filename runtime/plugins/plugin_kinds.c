@@ -1,6 +1,6 @@
 /* The table of plugin kinds, and the lookup of a library's symbols in it.  Execution providers come first: if a library
- * supports several frameworks, this kind records most, because only an execution provider is notified of the host's
- * events. */
+ * supports several frameworks, it records most as an execution provider, because only an execution provider is notified
+ * of the host's events. */
 #include "plugins/plugin_kinds.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* Finds plugins by EPPROF_PROFILERS and KINETO_PLUGIN_PATH, and in the standard folders of PyTorch's tracing proposal:
- * epp_plugin_find_hosted lists them for a bridge, epp_plugin_load_kineto_path loads those of PyTorch's places.  If there
- * are none, no library is opened. */
+ * epp_plugin_find_hosted lists them for a bridge, epp_plugin_load_kineto_path loads those of PyTorch's places.  If
+ * there are no plugins, no library is opened. */
 #include <bsd/string.h>
 #include <dirent.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 struct search {
 	epp_plugin_named_fn found;
 	void *user;
-	const char *place; /* the place being searched */
+	const char *place; /* the variable or folder that is being searched */
 };
 
 static void report(struct search *search, const char *path)
@@ -30,7 +30,7 @@ static int is_library(const struct dirent *entry)
 	return bytes > 3 && !strcmp(entry->d_name + bytes - 3, ".so");
 }
 
-/* Compares bytes, independent of the locale. */
+/* Compares with strcmp, so the order does not depend on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -57,18 +57,18 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Finds the files that a variable names.  False: the variable is not set. */
+/* Finds the files that an environment variable names.  Returns false if the variable is not set. */
 static bool find_in_variable(struct search *search, const char *variable)
 {
 	const char *list = secure_getenv(variable);
 	char *copy = list ? strdup(list) : NULL;
 	char *rest = copy;
 	search->place = variable;
-	/* Without memory the list is reported as one file, so that loading it fails with a message. */
+	/* Without memory the whole list is reported as one file.  Loading this file then fails with a message. */
 	if (list && !copy)
 		report(search, list);
 	for (char *entry; (entry = strsep(&rest, ":"));) {
-		/* A bare name is not a path: the load reports it. */
+		/* An entry without a slash is no path, so it is not searched; loading it then fails with a message. */
 		if (strchr(entry, '/') && is_directory(entry))
 			find_in_directory(search, entry);
 		else if (*entry)

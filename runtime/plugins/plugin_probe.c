@@ -1,5 +1,5 @@
 /* Probes a library: it is opened once, then used and released as each kind whose symbols it exports.  It is loaded, and
- * its entries are called, on a worker with a time limit: a library whose constructor hangs is given up. */
+ * its entries are called, on a worker with a time limit, because a constructor or an entry may hang. */
 #include "plugins/plugin_probe.h"
 
 #include <dlfcn.h>
@@ -69,13 +69,13 @@ static void probe_as(epp_plugin *plugin, const struct plugin_kind *kind, const s
 
 /* ---- on a worker, with a time limit ---- */
 
-/* Shared by the caller of epp_plugin_probe and the worker.  If the plugin hangs, this struct and the plugin are not
- * freed: the worker may still use them. */
+/* State that the caller of epp_plugin_probe and the worker share.  If the plugin hangs, this struct and the plugin are
+ * never freed, because the worker may still use them. */
 struct shared {
 	pthread_mutex_t lock;
-	epp_plugin_fact_fn report; /* NULL: the caller has given up */
+	epp_plugin_fact_fn report; /* NULL: the caller no longer waits */
 	void *user;
-	const char *_Atomic entry; /* the entry of the plugin that is being called */
+	const char *_Atomic entry; /* the entry of the plugin that is being called now */
 	epp_plugin *plugin;
 };
 
@@ -132,7 +132,7 @@ static void load_run(struct worker_call *of)
 	call->status = plugin_library_open(call->path, &call->plugin);
 }
 
-/* A library that was loaded late stays loaded. */
+/* A library whose load takes longer than the time limit stays loaded. */
 static void load_discard(struct worker_call *of, bool ran)
 {
 	struct load_call *call = (struct load_call *)of;
@@ -221,7 +221,7 @@ epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn report, void *
 	*shared = (struct shared){ .lock = PTHREAD_MUTEX_INITIALIZER, .report = report, .user = user, .plugin = plugin };
 	status = probe_all(worker, shared, &hangs);
 	if (hangs) {
-		/* No fact is reported after this. */
+		/* After this, no fact is reported any more. */
 		pthread_mutex_lock(&shared->lock);
 		shared->report = NULL;
 		pthread_mutex_unlock(&shared->lock);

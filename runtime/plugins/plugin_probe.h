@@ -1,5 +1,5 @@
-/* Functions by which adapters report an open plugin to a probe: versions, sizes, entries (epp_plugin_probe in
- * epprof/plugin.h). */
+/* Functions with which adapters report the properties of an open plugin to a probe: versions, sizes, entries (see
+ * epp_plugin_probe in epprof/plugin.h). */
 #ifndef EPPROF_RUNTIME_PLUGINS_PLUGIN_PROBE_H
 #define EPPROF_RUNTIME_PLUGINS_PLUGIN_PROBE_H
 

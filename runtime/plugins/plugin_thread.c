@@ -1,4 +1,4 @@
-/* The public object for the worker of a library that the caller opened itself; it wraps the worker. */
+/* The public object for the worker of a library that the caller has opened itself. */
 #include <stdlib.h>
 
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* Copies text with process_vm_readv on this process: the kernel then returns an error for memory that cannot be read,
- * instead of a signal.  Reads a page at a time, because a read that crosses into a missing page may fail as a whole.
+ * instead of a signal.  Reads a page at a time, because a read that extends into an unmapped page may fail as a whole.
  * If the kernel refuses the call, the text is read directly. */
 #include "plugins/untrusted_text.h"
 
@@ -11,7 +11,7 @@
 #define PAGE_BYTES 4096u
 #define FIRST_BYTES 256u /* most texts are shorter */
 
-/* Returns how many of the bytes were copied; SIZE_MAX: the kernel does not support the call. */
+/* Returns how many bytes were copied; SIZE_MAX: the kernel does not support the call. */
 static size_t kernel_copy(uintptr_t address, char *copy, size_t bytes)
 {
 	struct iovec to = { copy, bytes };
@@ -24,7 +24,7 @@ static size_t kernel_copy(uintptr_t address, char *copy, size_t bytes)
 
 size_t untrusted_text_copy(const char *text, char *copy, size_t room)
 {
-	/* An integer: arithmetic on a pointer that may be invalid is undefined. */
+	/* Computed as an integer, because arithmetic on an invalid pointer is undefined. */
 	const uintptr_t address = (uintptr_t)text;
 	size_t used = 0, limit = FIRST_BYTES;
 	while (used < room - 1) {

@@ -8,9 +8,9 @@
 
 #define UNTRUSTED_TEXT_UNREADABLE SIZE_MAX
 
-/* Copies the text up to its end, at most room - 1 bytes (room is at least 1), and terminates the copy.  Text that runs
- * into unreadable memory ends there.  Returns the bytes copied, or UNTRUSTED_TEXT_UNREADABLE (and an empty copy) if not
- * even the first byte can be read.
+/* Copies the text up to its end, at most room - 1 bytes (room is at least 1), and terminates the copy.  A text that
+ * extends into unreadable memory is cut there.  Returns the bytes copied, or UNTRUSTED_TEXT_UNREADABLE (and an empty
+ * copy) if not even the first byte can be read.
  * Thread: [any-thread]. */
 size_t untrusted_text_copy(const char *text, char *copy, size_t room);
 

@@ -1,9 +1,9 @@
 /* Reads the trace event format of Chrome, Perfetto, Kineto and others: an array of events, or an object that has it as
- * `traceEvents`. Times are decimal microseconds; they are kept exactly down to a nanosecond.
+ * `traceEvents`.  Times are decimal microseconds, which are converted to nanoseconds without a rounding error.
  *
  * Phases: X and B/E are slices, b/n/e and S/T/F asynchronous events, i/I/R instants, C counters (one for each series),
- * s/t/f arrows, M names.  A slice on a device's stream is recognized by its category.  An array without an end, which
- * the format allows, and a truncated file are read as far as they go. */
+ * s/t/f arrows, M names.  A slice on a device's stream is recognized by its category.  A file may end without the end
+ * of the array, which the format allows.  A truncated file is read up to its end. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,15 @@
 #include "import/onnxruntime/providers.h"
 
 /* Arrows of the trace event format (s, t, f): points on threads at a time, joined by an id.  A point can be matched to
- * its slice only when all slices are known, so points wait in a temporary file. */
+ * its slice only when all slices have been read, so points are kept in a temporary file. */
 
 struct arrow_point {
 	uint64_t key;
 	uint64_t ticks;
-	uint32_t lane, device_lane; /* of the thread, and of the stream with the same numbers; LANE_NONE: too many */
+	uint32_t lane, device_lane; /* lanes of the thread, and of the device stream with the same numbers; LANE_NONE:
+                                     * there are too many */
 	uint16_t phase;             /* 's', 't', 'f' */
-	uint16_t to_next;           /* an end that refers to the next slice, not to the enclosing one */
+	uint16_t to_next;           /* this end is bound to the next slice, not to the enclosing one */
 };
 
 struct chrome_arrows {
@@ -31,10 +32,10 @@ struct chrome_arrows {
 
 /* ---- arrows ---- */
 
-/* Joins arrows: finds the slice of each point, sorts the points by id and time, and joins each point other than a start
- * to the one before it. */
+/* Joins arrows: finds the slice of each point, sorts the points by id and time, and draws an arrow from each point to
+ * the next one with the same id, unless that one is a start. */
 
-#define TO_NEXT 0x100u /* flag in the phase: the point refers to the slice that begins there or next */
+#define TO_NEXT 0x100u /* flag in the phase: the point is bound to the slice that begins at its time or next */
 
 static epp_status *chrome_arrows_add(struct chrome_arrows *arrows, const struct arrow_point *point)
 {
@@ -118,7 +119,8 @@ static epp_status *resolve(struct chrome_arrows *arrows, struct import *import, 
 			arrows->without_slice++;
 			continue;
 		}
-		/* At equal times a start comes first: the longer entry sorts first, and `end` encodes that order. */
+		/* At equal times the start of an arrow must come first.  The sorter puts the longer entry first, so
+		 * `end` is larger for a start. */
 		uint32_t phase = point.name & ~TO_NEXT;
 		uint64_t order = phase == 's' ? 3 : phase == 't' ? 2 : 1;
 		EPP_TRY(sorter_add(ends, &(struct sorter_entry){ .key = point.end,
@@ -196,7 +198,7 @@ struct chrome_reader {
 	struct sorter causes; /* host slices by their correlation */
 	int64_t first_ns;
 	uint64_t last_ticks;
-	uint64_t in_order_of_start, in_order_of_end; /* how many slices came in this order */
+	uint64_t in_order_of_start, in_order_of_end; /* how many slices came after the previous one in this order */
 	uint64_t ends_alone, phases, keys, metadata, series;
 };
 
@@ -231,8 +233,9 @@ static uint64_t key_of(const struct event *event, const char *kind)
 
 /* ---- slices ---- */
 
-/* Ids are chosen so that an outer slice has a smaller id than an inner one.  In a file ordered by start, outer slices
- * come first, and ids count up; in a file ordered by end, inner slices come first, and ids count down. */
+/* Ids are chosen so that an outer slice has a smaller id than an inner one.  If the file is in order of start, an outer
+ * slice comes before its inner ones, and ids count up.  If the file is in order of end, inner slices come first, and
+ * ids count down. */
 static uint64_t id_of_slice(struct chrome_reader *reader, struct lane *lane, uint64_t start, uint64_t end)
 {
 	struct import *import = reader->import;
@@ -321,7 +324,7 @@ static epp_status *put_async(struct chrome_reader *reader, uint64_t end)
 	return epp_trace_writer_add_record(import->writer, &ended);
 }
 
-/* Ends the open event and adds the args of the end to it. */
+/* Ends the open event and appends the args of the end event. */
 static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_async)
 {
 	struct import *import = reader->import;
@@ -347,7 +350,8 @@ static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_
 	return status;
 }
 
-/* Ends events without an end: slices end at the last time in the file and are marked; asynchronous events stay open. */
+/* Ends the events that have no end in the file.  Slices end at the last time in the file and are marked; asynchronous
+ * events stay open. */
 static epp_status *end_open_events(struct chrome_reader *reader)
 {
 	struct import *import = reader->import;
@@ -382,7 +386,8 @@ static epp_status *take_instant(struct chrome_reader *reader)
 	return record_write(import, &import->prepared);
 }
 
-/* Each series becomes a counter, named after the event, and also after the series if there are several. */
+/* Adds a counter event.  Each series becomes a counter.  A counter has the name of the event, followed by the name of
+ * the series if there are several. */
 static epp_status *take_counter(struct chrome_reader *reader, const struct event *event)
 {
 	struct import *import = reader->import;
@@ -434,7 +439,8 @@ static epp_status *take_metadata(struct chrome_reader *reader, const struct even
 		reader->metadata++;
 		return NULL;
 	}
-	/* Whether the lane is a thread or a device stream is known only with its first event. */
+	/* Only the first event of a lane shows whether the lane is a thread or a device stream, so both get the
+	 * name. */
 	for (int is_device = 0; is_device < 2; is_device++) {
 		EPP_TRY(lanes_find(import, event, is_device, &lane));
 		if (lane != LANE_NONE)
@@ -450,7 +456,8 @@ static epp_status *take_arrow(struct chrome_reader *reader, const struct event *
 		                     .phase = (unsigned char)event->phase,
 		                     .to_next = event->phase == 'f' && !event->binds_enclosing };
 
-	/* The slice may be on a device; that is known only when all slices are known. */
+	/* The slice may be on a thread or on a device.  This is not known before all slices have been read, so both
+	 * lanes are stored. */
 	EPP_TRY(lanes_find(reader->import, event, true, &point.device_lane));
 	EPP_TRY(lanes_find(reader->import, event, false, &point.lane));
 	return chrome_arrows_add(&reader->arrows, &point);
@@ -510,7 +517,7 @@ static epp_status *take_timed(struct chrome_reader *reader, struct event *event)
 	note_time(reader, event, end);
 	if (strchr("stf", event->phase))
 		return take_arrow(reader, event, start);
-	/* An end event takes its category from its begin event. */
+	/* An end event has the category of its begin event. */
 	record_prepare(import, event, !strchr("EeF", event->phase));
 	EPP_TRY(lanes_find(import, event, is_of_device(event), &prepared->lane));
 	if (prepared->lane == LANE_NONE) {
@@ -575,7 +582,7 @@ static void find_epoch(struct chrome_reader *reader)
 		return;
 	if (!import->epoch_ns && reader->json.has_base)
 		import->epoch_ns = reader->json.base_ns;
-	/* Times far from 0 are made relative to the first one. */
+	/* If times are far from 0, they become relative to the first one. */
 	if (reader->first_ns > day_ns || reader->first_ns < 0)
 		import->zero_ns = reader->first_ns;
 	if (!import->epoch_ns && reader->first_ns >= year_2001_ns) {

@@ -1,10 +1,10 @@
 /* Reads ONNX Runtime's profile: "[", one record a line with a comma after it, "]".
  *
- * A record is read as JSON; one that is not JSON is repaired and counted.  A newline in a name splits a record into
- * several lines, so a record ends where the next one begins.  Host events come in order of their end, so ids count
- * down: of two events that start in the same microsecond, the one that ended later is the outer one.  Events of
- * providers follow them; they are recognized by their category, their pid, or the args that the kit and ONNX Runtime's
- * own providers add. */
+ * A record is read as JSON.  If it is no valid JSON, it is repaired and counted.  A newline in a name splits a record
+ * into several lines.  The end of a record is therefore found by the beginning of the next one.  Host events come in
+ * order of their end, so ids count down: of two events that start in the same microsecond, the one that ended later is
+ * the outer one.  Events of providers follow the host events; they are recognized by their category, their pid, or the
+ * args that the kit and ONNX Runtime's own providers add. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@
 struct ort_reader {
 	struct import *import;
 	struct json_events json;
-	uint64_t first_start; /* of the events that providers are notified of */
+	uint64_t first_start; /* the earliest start among the host events of which providers are notified */
 	uint64_t no_slices, ledgers;
 };
 
@@ -42,7 +42,7 @@ static bool is_of_provider(const struct event *event)
 	       event->pid < 0 || event_find_arg(event, "ort_correlation_id") || event_find_arg(event, "ort_event_name");
 }
 
-/* `tid` is the one in the file. */
+/* Takes an event of a provider.  `tid` is the thread id in the file. */
 static epp_status *provider_event(struct import *import, struct event *event, int64_t tid)
 {
 	const int64_t claim[CLAIM_COUNT] = {
@@ -68,7 +68,7 @@ static epp_status *provider_event(struct import *import, struct event *event, in
 	return providers_keep(import);
 }
 
-/* Returns whether an execution provider runs the node, rather than ONNX Runtime itself. */
+/* Returns true if an execution provider other than ONNX Runtime's own runs the node. */
 static bool is_providers_node(struct import *import, const struct event *event)
 {
 	const struct event_arg *arg = event_find_arg(event, "provider");
@@ -107,7 +107,8 @@ static epp_status *host_event(struct ort_reader *reader, const struct event *eve
 	                                                           .name = record->name });
 }
 
-/* Takes the event that the kit adds when it has lost events; its count goes into the ledger. */
+/* Takes the event by which the kit reports lost events, and adds its count to the ledger.  Returns false for other
+ * events. */
 static bool take_lost(struct import *import, const struct event *event)
 {
 	static const char *const keys[] = { "lost_no_buffer", "lost_refused", "lost_outside_run",
@@ -138,7 +139,7 @@ static bool take_lost(struct import *import, const struct event *event)
 	return true;
 }
 
-/* Counts an event, or a record that cannot be read, as lost. */
+/* Counts as lost an event that cannot be kept, or a record that cannot be read. */
 static void leave_out(struct import *import, bool of_provider, epp_loss reason)
 {
 	if (!of_provider) {
@@ -191,7 +192,7 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 
 /* ---- lines ---- */
 
-/* Returns whether a record that cannot be read belongs to a provider. */
+/* Returns true if a record that cannot be read seems to be from a provider. */
 static bool looks_provided(const char *record, size_t bytes)
 {
 	static const char *const marks[] = { RECORD_BEGINS "Kernel\"", RECORD_BEGINS "Api\"", "\",\"pid\" :-",
@@ -223,7 +224,8 @@ static epp_status *take_record(struct ort_reader *reader, const char *record, si
 	return NULL;
 }
 
-/* Returns whether the array ends here, after a newline.  Arrays in args may have several lines too. */
+/* Returns true if the "]" at `at` is the end of the array of records.  It must be on a line of its own after a record,
+ * because arrays in args may have several lines too. */
 static bool ends_array(const char *here, size_t count, size_t at)
 {
 	size_t last = at - 1;
@@ -235,7 +237,7 @@ static bool ends_array(const char *here, size_t count, size_t at)
 	return last >= 2 && here[last - 1] == '}' && here[last - 2] == '}';
 }
 
-/* A record that is cut at the end of the input is compared as far as it goes. */
+/* Returns true if a record begins at `at`.  At the end of the input, only the bytes that exist are compared. */
 static bool begins_record(const struct input *input, size_t at)
 {
 	size_t count, bytes = RECORD_BEGINS_BYTES;
@@ -246,7 +248,7 @@ static bool begins_record(const struct input *input, size_t at)
 	return ends_array(here, count, at) || !memcmp(here + at, RECORD_BEGINS, bytes);
 }
 
-/* Finds the end of the record that begins here: the beginning of another record, or the end of the array. */
+/* Finds the end of the record at the current position: the beginning of the next record, or the end of the array. */
 static epp_status *find_end(struct input *input, size_t *end)
 {
 	size_t count;

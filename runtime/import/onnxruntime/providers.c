@@ -1,4 +1,5 @@
-/* Places the events of devices.  Reads the kept records twice: to find when profiling began, and to write them. */
+/* Places the events of devices.  The stored records are read twice: first to find the time at which profiling began,
+ * then to write them. */
 #include "import/onnxruntime/providers.h"
 
 #include <stdlib.h>
@@ -8,12 +9,12 @@
 
 #define SAMPLES_MAX 64u
 #define CANDIDATES_MAX 1024u
-#define GUESSED_FROM 8u             /* samples whose possible parents are tried */
-#define LOOKED_AT 64u               /* host events before and after a sample that are tried as its parent */
-#define UNKNOWN_HALF_WIDTH 1000000u /* us: used without any host event; one second is an arbitrary choice */
-#define LOOKED_AT_ANY 4096u         /* with any name */
-#define STARTERS_MAX 64u            /* threads with an event that starts in one microsecond */
-#define TICKS_PER_ERROR 2000u       /* 500 ppm, as assumed for a single clock pair */
+#define GUESSED_FROM 8u             /* number of samples for which possible parents are tried */
+#define LOOKED_AT 64u               /* number of host events before and after a sample that are tried as its parent */
+#define UNKNOWN_HALF_WIDTH 1000000u /* us; half-width if there are no host events, one second by an arbitrary choice */
+#define LOOKED_AT_ANY 4096u         /* the same, if host events with another name than the parent's are counted */
+#define STARTERS_MAX 64u            /* most threads that have an event that starts in the same microsecond */
+#define TICKS_PER_ERROR 2000u       /* 500 ppm, as assumed for a clock with a single clock pair */
 
 struct sample {
 	uint64_t start;
@@ -24,7 +25,7 @@ struct sample {
 struct guess {
 	struct sample samples[SAMPLES_MAX];
 	unsigned samples_count;
-	int64_t candidates[CANDIDATES_MAX]; /* candidates for the Unix time in us of the file's time 0 */
+	int64_t candidates[CANDIDATES_MAX]; /* candidates for the Unix time in us at which the file's time 0 is */
 	unsigned candidates_count;
 };
 
@@ -38,7 +39,7 @@ epp_status *providers_keep(struct import *import)
 
 /* ---- the start of profiling ---- */
 
-/* Takes samples from the whole file: every n-th event. */
+/* Takes samples from the whole file: every n-th device event. */
 static epp_status *take_samples(struct import *import, struct guess *guess)
 {
 	uint64_t every = import->providers.count / SAMPLES_MAX + 1, number = 0;
@@ -70,7 +71,8 @@ static void add_candidate(struct guess *guess, int64_t candidate)
 		guess->candidates[guess->candidates_count++] = candidate;
 }
 
-/* Adds a candidate for each host event from `place` on, or before it, that could be the parent of a sample. */
+/* Adds a candidate for each host event that could be the parent of a sample: those from `place` on, or with `back`
+ * those before it. */
 static epp_status *add_candidates(struct import *import, struct guess *guess, const struct sample *sample,
                                   uint64_t place, bool back)
 {
@@ -89,8 +91,8 @@ static epp_status *add_candidates(struct import *import, struct guess *guess, co
 	return NULL;
 }
 
-/* Tries host events that began shortly before a sample, or after it: a device clock that is slow shows events before
- * their parents. */
+/* Tries as parents host events that began shortly before a sample, and after it, because a slow device clock makes
+ * events appear before their parents. */
 static epp_status *make_candidates(struct import *import, struct guess *guess)
 {
 	for (unsigned i = 0; i < guess->samples_count && i < GUESSED_FROM; i++) {
@@ -103,7 +105,8 @@ static epp_status *make_candidates(struct import *import, struct guess *guess)
 	return NULL;
 }
 
-/* Tests whether a host event starts at that Unix time, with that name unless it is 0. */
+/* Tests whether a host event starts at the Unix time in the sample's id, if the file's time 0 is at zero_us.  If the
+ * sample has the name of its parent, the host event must have this name. */
 static epp_status *meets(struct import *import, const struct sample *sample, int64_t zero_us, bool *met)
 {
 	uint64_t start = IMPORT_TICKS_AT_ZERO + (uint64_t)(sample->correlation - zero_us), place;
@@ -120,7 +123,7 @@ static epp_status *meets(struct import *import, const struct sample *sample, int
 	return NULL;
 }
 
-/* Finds the candidate that explains nearly all samples, if there is exactly one. */
+/* Finds the candidate by which nearly all samples have a parent, if there is exactly one. */
 static epp_status *choose(struct import *import, const struct guess *guess, int64_t *zero_us, bool *found)
 {
 	unsigned best = 0, best_count = 0;
@@ -143,7 +146,7 @@ static epp_status *choose(struct import *import, const struct guess *guess, int6
 	return NULL;
 }
 
-/* Sets import->epoch_ns if it can be found from the events. */
+/* Sets import->epoch_ns if the Unix time of the file's time 0 follows from the events. */
 static epp_status *find_epoch(struct import *import)
 {
 	struct guess *guess = calloc(1, sizeof(*guess));
@@ -168,10 +171,10 @@ static epp_status *find_epoch(struct import *import)
 
 /* ---- parents ---- */
 
-/* The host events that an id can mean, by their start: the innermost event of each thread. */
+/* The host events that an id may mean: the innermost event of each thread that starts at the time in the id. */
 struct starters {
 	struct sorter_entry entries[STARTERS_MAX];
-	unsigned count; /* a value above STARTERS_MAX means: more than that */
+	unsigned count; /* a value above STARTERS_MAX means that there are more */
 	int preference;
 };
 
@@ -180,7 +183,8 @@ static int64_t tid_of(const struct import *import, const struct sorter_entry *en
 	return import->lanes.lanes[PROVIDERS_LANE(entry->track)].tid;
 }
 
-/* Of several events, one with the right name has priority, then one on the right thread. */
+/* Of several events of a thread, the one with the parent's name is preferred, then the one on the thread that the
+ * device event names. */
 static int preference(const struct import *import, const struct sorter_entry *entry)
 {
 	const struct prepared *prepared = &import->prepared;
@@ -226,8 +230,8 @@ static epp_status *find_starters(struct import *import, uint64_t start, struct s
 	return NULL;
 }
 
-/* Returns the only starter that can enclose the event, or NULL.  The event may be too early by up to `early` ticks, and
- * its clock may drift. */
+/* Returns the only host event of `starters` that can enclose the event, or NULL.  The event may be up to `early` ticks
+ * too early, and its clock may drift. */
 static const struct sorter_entry *only_around(const struct starters *starters, const epp_trace_record *record,
                                               uint64_t early)
 {
@@ -248,7 +252,8 @@ static const struct sorter_entry *only_around(const struct starters *starters, c
 	return found;
 }
 
-/* `*met`: whether the id belongs to at least one host event, even if it is unknown to which. */
+/* Finds the parent by the start time in the id.  *met is set to true if at least one host event starts at this time,
+ * even if there are several and none is chosen. */
 static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t early, bool *met)
 {
 	epp_trace_record *record = &import->prepared.record;
@@ -267,8 +272,9 @@ static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t
 	return NULL;
 }
 
-/* Returns whether a host event can be the parent although other threads have an event at the same time: if it is on the
- * thread that the device event names, or else if it is a node of the only execution provider. */
+/* Returns true if a host event can be the parent although other threads have an event at the same time.  If the device
+ * event names its thread, the host event must be on this thread; otherwise it must be a node of the only execution
+ * provider. */
 static bool may_be_parent(const struct import *import, const struct sorter_entry *entry)
 {
 	const struct prepared *prepared = &import->prepared;
@@ -277,8 +283,8 @@ static bool may_be_parent(const struct import *import, const struct sorter_entry
 	                                  : (entry->track & PROVIDERS_NODE) && !import->has_more_providers;
 }
 
-/* Finds the innermost event around a time on each thread, with that name unless it is 0.  Stops when two of them may be
- * the parent: more do not matter then. */
+/* Finds on each thread the innermost event around a time.  If `name` is not 0, the event must have this name.  Stops
+ * when two events may be the parent, because the parent is then ambiguous anyway. */
 static epp_status *find_around(struct import *import, uint64_t moment, epp_name name, struct starters *around)
 {
 	struct sorter_entry entry;
@@ -305,7 +311,7 @@ static epp_status *find_around(struct import *import, uint64_t moment, epp_name 
 	return NULL;
 }
 
-/* Chooses among several enclosing host events.  NULL: several are possible. */
+/* Chooses one of several enclosing host events.  NULL: more than one is possible. */
 static const struct sorter_entry *likely_parent(const struct import *import, const struct starters *around)
 {
 	const struct sorter_entry *found = NULL;
@@ -323,7 +329,8 @@ static const struct sorter_entry *likely_parent(const struct import *import, con
 	return found;
 }
 
-/* Without a usable id: finds the innermost event around the start, on each thread that has one. */
+/* Finds the parent of an event that has no usable id: the innermost event around its start, on each thread that has
+ * one. */
 static epp_status *find_by_containment(struct import *import)
 {
 	const struct prepared *prepared = &import->prepared;
@@ -370,7 +377,8 @@ static void count(struct import *import, const epp_trace_record *record)
 
 /* ---- writing ---- */
 
-/* Returns the time from the file's time 0 to the first event that providers were notified of. */
+/* Returns the length of the time in which profiling may have begun: from the file's time 0 to the first event of which
+ * providers were notified. */
 static uint64_t span_of_start(uint64_t first_start)
 {
 	bool known = first_start != UINT64_MAX && first_start >= IMPORT_TICKS_AT_ZERO;

@@ -14,10 +14,10 @@
 
 #include "encoding/json.h"
 
-/* The unread part of a record. */
+/* The part of a record that is not read yet. */
 struct rest {
 	const char *at, *end;
-	bool escaped; /* the record's texts are escaped: each ends at the first unescaped quote */
+	bool escaped; /* the record's texts are escaped: each of them ends at the first unescaped quote */
 };
 
 static size_t left(const struct rest *rest)
@@ -33,10 +33,10 @@ static inline bool take_bytes(struct rest *rest, const char *what, size_t bytes)
 	return true;
 }
 
-/* Takes everything up to and including `mark`. */
+/* Takes the text before the next `mark`, and moves behind the mark.  Returns false if there is no mark. */
 static inline bool take_until_bytes(struct rest *rest, const char *mark, size_t mark_bytes, const char **text, size_t *bytes)
 {
-	/* Marks begin with a rare character: memchr is several times as fast as memmem here. */
+	/* Each mark begins with a rare character, so memchr is several times as fast as memmem. */
 	for (const char *at = rest->at; (size_t)(rest->end - at) >= mark_bytes; at++) {
 		at = memchr(at, *mark, (size_t)(rest->end - at) - mark_bytes + 1);
 		if (!at)
@@ -61,7 +61,8 @@ static const char *unescaped_quote(const char *at, const char *end)
 	return at < end ? at : NULL;
 }
 
-/* Converts "\\uXXXX" to UTF-8; returns 0 if it is invalid or half of a surrogate pair. */
+/* Converts "\\uXXXX" to UTF-8 and returns the number of bytes.  Returns 0 if the code is invalid or half of a surrogate
+ * pair. */
 static size_t unescape_code(const char *digits, char utf8[3])
 {
 	char text[5], *end;
@@ -85,7 +86,7 @@ static size_t unescape_code(const char *digits, char utf8[3])
 	return 3;
 }
 
-/* Stores the text of a JSON string, given without its quotes; false: it is not valid. */
+/* Stores the text of a JSON string, which is given without its quotes.  Returns false if it is invalid. */
 static bool keep_unescaped(struct event *event, const char *at, size_t bytes, struct event_text *text)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -126,7 +127,7 @@ static bool keep(const struct rest *rest, struct event *event, const char *at, s
 
 /* ---- parts of a record ---- */
 
-/* For literals, whose lengths are known to the compiler. */
+/* For string literals, whose lengths the compiler knows. */
 #define TAKE(rest, what) take_bytes(rest, what, sizeof(what) - 1)
 #define TAKE_UNTIL(rest, mark, text, bytes) take_until_bytes(rest, mark, sizeof(mark) - 1, text, bytes)
 
@@ -141,8 +142,8 @@ static bool take_integer(struct rest *rest, int64_t *value)
 	return event_integer(first, (size_t)(rest->at - first), value);
 }
 
-/* Returns the quote that ends the key that begins here: " : " and a value follow it.  A key may contain quotes, but not
- * the beginning of another key.  NULL: there is none. */
+/* Returns the closing quote of the key at `key`, after which " : " and a value follow.  A key may contain quotes, but
+ * not the beginning of another key.  NULL: there is no such quote. */
 static const char *key_end(const char *key, const char *end)
 {
 	for (const char *quote = key; (quote = memchr(quote, '"', (size_t)(end - quote))) != NULL; quote++) {
@@ -155,7 +156,7 @@ static const char *key_end(const char *key, const char *end)
 	return NULL;
 }
 
-/* Returns whether a value may end here: the record ends, or another arg begins. */
+/* Returns true if a value may end at `at`: the record ends, or another arg begins. */
 static bool value_ends(const char *at, const char *end)
 {
 	if (end - at == 2 && at[0] == '}' && at[1] == '}')
@@ -185,7 +186,7 @@ static bool take_text(struct rest *rest, struct event *event, struct event_text 
 	return false;
 }
 
-/* Returns the end of an array or object that is valid JSON; NULL: it is not. */
+/* Returns the end of an array or object; NULL: it is no valid JSON. */
 static const char *json_end(const struct rest *rest)
 {
 	char closing = *rest->at == '[' ? ']' : '}';
@@ -197,8 +198,8 @@ static const char *json_end(const struct rest *rest)
 	return NULL;
 }
 
-/* Returns the end of a value that only begins like an array or object: the first place where it can end with balanced
- * brackets, or else the first where it can end at all. */
+/* Returns the end of an invalid array or object: the first place where it may end and its brackets are balanced, else
+ * the first place where it may end. */
 static const char *broken_end(const struct rest *rest)
 {
 	const char *first = NULL;
@@ -262,7 +263,7 @@ static bool take_arg(struct rest *rest, struct event *event)
 	return (*rest->at == '[' || *rest->at == '{') && take_nested(rest, event, &arg->text);
 }
 
-/* Takes the name, and finds the beginning of the args. */
+/* Takes the name, which ends at the beginning of the args. */
 static bool take_args(struct rest rest, struct event *event)
 {
 	if (left(&rest) == 2)
@@ -276,7 +277,7 @@ static bool take_args(struct rest rest, struct event *event)
 	return false;
 }
 
-/* Takes all args as one, verbatim. */
+/* Stores all args as one arg, verbatim. */
 static bool take_args_whole(const struct rest *rest, struct event *event)
 {
 	size_t bytes = left(rest);
@@ -291,7 +292,7 @@ static bool take_args_whole(const struct rest *rest, struct event *event)
 	return true;
 }
 
-/* Takes the name and args of a record; a name may contain text that looks like the beginning of the args. */
+/* Takes the name and the args of a record.  The name may contain text that looks like the beginning of the args. */
 static bool take_name(struct rest rest, struct event *event)
 {
 	const char *name = rest.at, *text;

@@ -6,8 +6,8 @@
 
 #include "import/event.h"
 
-/* Reads one record that is not JSON, without the comma after it.  False: it has not the shape of a record, or is
- * incomplete. */
+/* Reads a record that is no valid JSON, without the comma after it.  Returns false if the record does not have the
+ * expected shape, or is incomplete. */
 bool repair_record(const char *record, size_t bytes, struct event *event);
 
 #endif

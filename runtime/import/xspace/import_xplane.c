@@ -1,11 +1,11 @@
 /* Reads XSpace, the profile of TensorFlow, JAX and XProf (xplane.proto).
  *
- * Planes are read in this order: data about the session, hosts, devices; so a kernel's call is known before the kernel.
- * Of a plane, the tables and the heads of its lines are read first, then the events, line by line.
+ * Planes are read in this order: data about the session, hosts, devices.  So a call is read before the kernels that it
+ * launched.  In each plane, the tables and the heads of the lines are read first, then the events, line by line.
  *
- * Times of lines are relative to the session's start, whose Unix time is in the plane `Task Environment`, or to 1970:
- * profilers write the former, their plugins the latter.  In epprof's own files they are relative to `epoch_unix_ns` of
- * the host's plane. */
+ * Times of lines are relative either to the session's start, whose Unix time is in the plane `Task Environment`, or to
+ * 1970.  TensorFlow's and JAX's own profilers write the former, plugins the latter.  In epprof's own files they are
+ * relative to `epoch_unix_ns` of the host's plane. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@
 /* Classifies planes and lines by the names that TensorFlow, JAX and XProf give them.  Threads of all planes of a host
  * are one process, because each profiler writes its own plane; planes of devices with equal names are one device.
  *
- * Some lines of a device are computed from its other lines (steps, modules, ops around kernels): they become separate
- * tracks that are not streams of a device, so that no work counts twice.  On a TPU the ops themselves are the events of
- * such a line. */
+ * Some lines of a device are computed from its other lines (steps, modules, ops around kernels): They become separate
+ * tracks that are not streams of a device, so that no work is counted twice.  On a TPU, the line of the ops is not
+ * computed from others. */
 
-/* The first id that XProf gives to a derived line. */
+/* The first id that XProf gives to a line that it has computed. */
 #define DERIVED_ID_FIRST INT64_C(0xdeadbeef)
 #define DERIVED_IDS 390
 
@@ -34,7 +34,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* Returns the number after the last colon; 0 without one. */
+/* Returns the number after the last colon of a name; 0 if there is none. */
 static int32_t device_number(const char *name)
 {
 	const char *colon = strrchr(name, ':');
@@ -67,13 +67,13 @@ static void xplane_classify(struct xplane_reader *reader, struct xplane *plane)
 			plane->device = other->device;
 			return;
 		}
-		/* Different devices get different numbers, even if their names have the same number. */
+		/* Different devices get different numbers, even if the numbers in their names are equal. */
 		if (plane->kind == XPLANE_DEVICE && other->device >= plane->device && other->device < INT32_MAX)
 			plane->device = other->device + 1;
 	}
 }
 
-/* Returns whether a line of the current plane is computed from others; `alone`: there are no others. */
+/* Returns true if a line of the current plane is computed from other lines.  `alone`: the plane has no others. */
 static bool xplane_is_derived(const struct xplane *plane, const char *name, int64_t id, bool alone)
 {
 	static const char *const always[] = { "Steps",       "Framework Name Scope",  "Framework Ops",
@@ -154,7 +154,7 @@ static epp_status *xplane_find_track(struct xplane_reader *reader)
 	return NULL;
 }
 
-/* Returns a track for the facts about a plane. */
+/* Returns a track for the properties of a plane. */
 static epp_status *xplane_about_track(struct xplane_reader *reader, const struct xplane *plane, uint32_t *track)
 {
 	epp_trace_track definition = definition_of(reader, plane, "properties");
@@ -186,7 +186,8 @@ static epp_status *add_flow_end(struct xplane_reader *reader, enum xplane_key ty
 	if (!type || !id)
 		return NULL;
 	uint64_t key = (number_of(id) * UINT64_C(0x9E3779B97F4A7C15)) ^ (number_of(type) * UINT64_C(0xC2B2AE3D27D4EB4F));
-	/* At equal times the producer comes first, because the sorter puts the longer entry first. */
+	/* At equal times the producer must come first.  The sorter puts the longer entry first, so `end` is larger for
+	 * producers. */
 	return sorter_add(&reader->flow_ends, &(struct sorter_entry){ .key = key,
 	                                                              .start = record->start_ticks,
 	                                                              .end = role == PRODUCER,
@@ -264,7 +265,7 @@ static epp_status *xplane_links_write(struct xplane_reader *reader)
 /* ---- planes ---- */
 
 #define YEAR_2001_NS INT64_C(1000000000000000000)
-#define BYTES_A_CHECK (4u << 20) /* read between two checks for cancellation */
+#define BYTES_A_CHECK (4u << 20) /* number of bytes that are read between two checks for cancellation */
 
 static bool is_absolute(int64_t timestamp_ns)
 {
@@ -273,7 +274,8 @@ static bool is_absolute(int64_t timestamp_ns)
 
 /* ---- the first bytes ---- */
 
-/* Checks the first field of a plane, including the first byte of its content if it is a message. */
+/* Returns true if the first field is one of a plane.  If the field is a message, the first byte of its content is
+ * checked too. */
 static bool is_plane(struct protobuf_reader bytes)
 {
 	uint64_t tag, count;
@@ -350,7 +352,8 @@ static epp_status *find_plane(struct xplane_reader *reader, struct xplane_messag
 	return NULL;
 }
 
-/* Zeros after the last plane are no damage: some hosts parse a whole buffer that was filled partially. */
+/* Returns true for zeros after the last plane.  They are no damage, because some hosts write a whole buffer although it
+ * is not full. */
 static epp_status *is_padding(struct xplane_reader *reader, const struct xplane_message *space, bool *padding)
 {
 	const uint8_t *bytes;
@@ -399,15 +402,15 @@ static epp_status *find_planes(struct xplane_reader *reader)
 	}
 }
 
-/* ---- facts about a plane ---- */
+/* ---- properties of a plane ---- */
 
 static bool stat_is(const struct xplane_reader *reader, const epp_arg *arg, const char *key)
 {
 	return arg->key == epp_trace_writer_intern_name(reader->import->writer, key, strlen(key));
 }
 
-/* A framework's profile may contain facts that epprof's bridge wrote for its own part; the framework's start of the
- * session comes first and takes precedence. */
+/* Takes the start time of the session and similar properties.  A framework's profile may contain those that epprof's
+ * bridge wrote, too.  The framework's start of the session comes first and is used. */
 static void take_fact(struct xplane_reader *reader, const epp_arg *arg)
 {
 	bool is_number = arg->type == EPP_ARG_I64 || arg->type == EPP_ARG_U64;
@@ -422,7 +425,7 @@ static void take_fact(struct xplane_reader *reader, const epp_arg *arg)
 		epp_trace_writer_describe_source(reader->import->writer, 0, (uint32_t)arg->value.u64, NULL, NULL);
 }
 
-/* Keeps the prepared record for the end of the import. */
+/* Stores the prepared record until the end of the import. */
 static epp_status *keep_properties(struct xplane_reader *reader)
 {
 	struct prepared *prepared = &reader->import->prepared;
@@ -436,7 +439,7 @@ static epp_status *keep_properties(struct xplane_reader *reader)
 	return temp_file_put(&reader->import->providers, prepared->packed, bytes);
 }
 
-/* Copies a text of a stat, because the next stat moves the window. */
+/* Copies the text of a stat, because reading the next stat may move the window. */
 static bool keep_text(struct xplane_reader *reader, epp_arg *arg)
 {
 	if (arg->type != EPP_ARG_TEXT)
@@ -445,8 +448,8 @@ static bool keep_text(struct xplane_reader *reader, epp_arg *arg)
 	return arg->value.text != NULL;
 }
 
-/* The plane's stats become the args of an instant, which is written at the end: its time is known only after the
- * events. */
+/* The plane's stats become the args of an instant.  It is written at the end of the import, because its time is only
+ * known after all events. */
 static epp_status *take_plane_stats(struct xplane_reader *reader)
 {
 	struct prepared *prepared = &reader->import->prepared;
@@ -479,7 +482,7 @@ static epp_status *take_plane_stats(struct xplane_reader *reader)
 
 /* ---- one plane ---- */
 
-/* The line's name may come after its events. */
+/* The name of the line may come after the events of the line. */
 static epp_status *read_line_head(struct xplane_reader *reader, struct xplane_message message)
 {
 	struct xplane_line line = { .message = message };
@@ -541,7 +544,7 @@ static epp_status *read_tables(struct xplane_reader *reader)
 	}
 }
 
-/* Finds lines that can be recognized as derived only by comparison with the other lines. */
+/* Finds the computed lines that can be recognised only by comparison with the other lines. */
 static void find_derived(struct xplane_reader *reader)
 {
 	bool alone = true;
@@ -554,7 +557,8 @@ static void find_derived(struct xplane_reader *reader)
 	}
 }
 
-/* If the file has no start time, the first line with a Unix time defines it. */
+/* Returns the time to which a line's times are relative.  If the file has no start time, the first line with a Unix
+ * time defines it. */
 static int64_t base_of(struct xplane_reader *reader, const struct xplane_line *line)
 {
 	if (!is_absolute(line->timestamp_ns))
@@ -630,7 +634,7 @@ static void find_keys(struct xplane_reader *reader)
 	reader->name_key = epp_trace_writer_intern_name(reader->import->writer, "name", 4);
 }
 
-/* Time 0 of the trace is the session's start, or the first event if that is far from it. */
+/* Sets time 0 of the trace: the session's start, or the first event if it is far from the session's start. */
 static void find_epoch(struct xplane_reader *reader)
 {
 	const int64_t day_ns = INT64_C(86400000000000);
@@ -647,7 +651,7 @@ static void find_epoch(struct xplane_reader *reader)
 		import->epoch_ns += import->zero_ns;
 }
 
-/* Writes the facts about planes as instants at time 0. */
+/* Writes the properties of planes as instants at time 0. */
 static epp_status *write_properties(struct xplane_reader *reader)
 {
 	struct import *import = reader->import;

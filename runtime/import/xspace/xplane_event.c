@@ -1,9 +1,5 @@
-/* Converts an event to a record: its name and shared stats are in its plane's tables, its times are picoseconds
- * relative to its line.
- *
- * Start and end are both cut from picoseconds to nanoseconds, so that nested events stay nested; the trace's clock
- * readings state an error of 1 ns.  A host event without a duration is an instant, unless others refer to it.  Texts
- * stay in the window or the cache of names until the record is written. */
+/* Converts an event to a record.  The event's name and the stats that it shares with other events are in the tables of
+ * its plane; its times are picoseconds relative to its line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +23,7 @@ static void add_bytes(struct xplane_reader *reader, epp_arg *arg, size_t bytes)
 		reader->stats_lost++;
 		return;
 	}
-	/* Binary data, mostly whole programs: only the size is kept. */
+	/* Binary data is mostly a whole program, so only its size is kept. */
 	arg->text_bytes = (size_t)snprintf(text, sizeof(*reader->sizes), "(%zu bytes)", bytes);
 	arg->type = EPP_ARG_TEXT;
 	arg->value.text = text;
@@ -95,7 +91,7 @@ epp_status *xplane_take_stat(struct xplane_reader *reader, struct protobuf_reade
 			value = field;
 	}
 	EPP_TRY(xplane_names_find(&reader->names, &reader->names.stats, metadata_id, &key));
-	/* A stat whose number the plane does not define has no meaning. */
+	/* A stat is left out if the plane does not define the number of its name. */
 	if (stat.damaged || !value.number || !key || !key->is_known || prepared->args_count == PREPARED_ARGS_MAX) {
 		reader->stats_lost++;
 		return NULL;
@@ -140,7 +136,7 @@ static epp_status *take_apart(struct xplane_reader *reader, struct protobuf_read
 	return NULL;
 }
 
-/* Sets the times; false: they are outside the range of a timeline. */
+/* Sets the times.  Returns false if they are outside the range of a timeline. */
 static bool take_times(struct xplane_reader *reader, const struct parts *parts)
 {
 	epp_trace_record *record = &reader->import->prepared.record;
@@ -158,8 +154,8 @@ static bool take_times(struct xplane_reader *reader, const struct parts *parts)
 	return true;
 }
 
-/* Of events that begin together, the outer one must have the smaller id.  It comes first in lines ordered by start, and
- * last in others. */
+/* Of events that begin at the same time, the outer one must have the smaller id.  It comes first in lines ordered by
+ * start, and last in other lines. */
 static uint64_t next_id(struct xplane_reader *reader)
 {
 	const epp_trace_record *record = &reader->import->prepared.record;
@@ -219,7 +215,7 @@ static uint8_t kind_of(const struct xplane_reader *reader, const struct parts *p
 	return parts->duration_ps || is_referred ? EPP_RECORD_EVENT : EPP_RECORD_INSTANT;
 }
 
-/* The value of a counter is its first number. */
+/* The value of a counter is the first number among its args. */
 static bool take_value(struct prepared *prepared)
 {
 	for (uint32_t i = 0; i < prepared->args_count; i++) {
@@ -256,7 +252,7 @@ static epp_status *put(struct xplane_reader *reader, const struct parts *parts)
 	return record_write(import, &import->prepared);
 }
 
-/* Takes the name and the stats that all events with that number share. */
+/* Takes the name and the stats that all events with the same metadata number share. */
 static epp_status *take_entry(struct xplane_reader *reader, const struct xplane_entry *entry)
 {
 	struct prepared *prepared = &reader->import->prepared;

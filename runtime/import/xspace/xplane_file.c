@@ -1,4 +1,4 @@
-/* Reads an XSpace file through windows.  A window reads ahead from the requested position, so a walk through a message
+/* Reads an XSpace file through windows.  A window reads ahead from the requested position, so a pass over a message
  * reads each byte once. */
 #include "import/xspace/xplane_reader.h"
 
@@ -15,7 +15,7 @@
 /* ---- the file ---- */
 
 #define AHEAD_BYTES (64u << 10)
-/* The maximum size of a field without the content of a length-delimited one. */
+/* The maximum size of a field, without the content of a length-delimited field. */
 #define HEAD_BYTES (2 * PROTOBUF_VARINT_BYTES)
 
 /* ---- the file ---- */
@@ -44,7 +44,7 @@ epp_status *xplane_file_open(struct xplane_file *file, struct import *import)
 	*file = (struct xplane_file){ .fd = import->input.fd, .path = import->input.path };
 	if (fstat(file->fd, &st))
 		return epp_status_errno(errno, "%s", file->path);
-	/* Standard input may be a file of which another program has read a part. */
+	/* Standard input may be a file whose beginning another program has read, so it is not read by position. */
 	if (!S_ISREG(st.st_mode) || import->input.borrowed)
 		return copy(file, import);
 	file->bytes = (uint64_t)st.st_size;
@@ -118,7 +118,7 @@ static bool take_fixed(struct protobuf_reader *head, struct xplane_field *field,
 	return true;
 }
 
-/* Decodes the field that begins with `head`, limited to the rest of the message. */
+/* Decodes the field at the beginning of `head`.  The field cannot be longer than the rest of the message. */
 static bool take_field(struct protobuf_reader *head, struct xplane_message *message, struct xplane_field *field)
 {
 	const uint8_t *first = head->at;
@@ -165,8 +165,8 @@ epp_status *xplane_next(struct xplane_window *window, struct xplane_message *mes
 
 /* ---- names ---- */
 
-/* Looks up entries of a plane's tables.  The cache is filled from start to end and then emptied; at the beginning of an
- * event, at least half of it is free. */
+/* Looks up entries of a plane's tables.  The cache is filled from its start to its end, and is emptied only between two
+ * events.  At the beginning of an event, at least half of the cache is free. */
 
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 
@@ -240,7 +240,7 @@ void xplane_names_next_event(struct xplane_names *names)
 		empty_cache(names);
 }
 
-/* Takes room in the cache; NULL: there is none. */
+/* Takes memory from the cache; NULL: there is not enough. */
 static void *take_room(struct xplane_names *names, size_t bytes)
 {
 	size_t needed = (bytes + 7) & ~(size_t)7;
@@ -278,7 +278,7 @@ static epp_status *copy_text(struct xplane_names *names, const struct xplane_mes
 	return NULL;
 }
 
-/* Appends a stat with its head to the stats of the entry, which are the last data in the cache. */
+/* Appends a stat with its head to the stats of the entry.  These are the last data in the cache. */
 static epp_status *copy_stat(struct xplane_names *names, const struct xplane_message *message, struct xplane_entry *entry)
 {
 	uint64_t bytes = xplane_message_bytes(message);
@@ -294,7 +294,7 @@ static epp_status *copy_stat(struct xplane_names *names, const struct xplane_mes
 	return NULL;
 }
 
-/* Copies the stats of an entry: reserves the maximum and gives the rest back. */
+/* Copies the stats of an entry: takes memory for the largest size from the cache, and returns the unused part. */
 static epp_status *copy_stats(struct xplane_names *names, struct xplane_message message, struct xplane_entry *entry)
 {
 	size_t before = names->cache_used;
@@ -334,7 +334,7 @@ static epp_status *read_entry(struct xplane_names *names, const struct xplane_ta
 	return any_stats ? copy_stats(names, message, entry) : NULL;
 }
 
-/* Finds the last entry of that number in the index. */
+/* Finds the last entry with this number in the index. */
 static epp_status *find_message(struct xplane_table *table, int64_t id, struct xplane_message *message, bool *found)
 {
 	struct sorter_entry entry = { 0 };
@@ -363,7 +363,7 @@ epp_status *xplane_names_read(struct xplane_names *names, struct xplane_table *t
 	EPP_TRY(find_message(table, id, &message, &entry->is_known));
 	if (entry->is_known)
 		EPP_TRY(read_entry(names, table, message, entry));
-	/* The entry is incomplete for lack of room, so it must not be found again. */
+	/* If there was not enough room, the entry is incomplete, so it must not stay in the cache. */
 	if (names->no_room)
 		return NULL;
 	struct protobuf_string name = entry->display.bytes ? entry->display : entry->text;

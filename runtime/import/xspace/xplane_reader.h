@@ -17,7 +17,7 @@
  * such as a pipe, is copied to a temporary file first.  The file is not mapped, so that a file that is truncated during
  * the read gives an error instead of a signal. */
 
-/* The maximum size of one view; larger data is read in parts or left out. */
+/* The maximum size of one view.  Larger data is read in parts or left out. */
 #define XPLANE_VIEW_BYTES_MAX (1u << 20)
 
 struct xplane_file {
@@ -34,29 +34,31 @@ struct xplane_window {
 	size_t count, room;
 };
 
-/* A message in the file, or its unread rest. */
+/* A message in the file, or the part of it that is not read yet. */
 struct xplane_message {
 	uint64_t at, end;
-	bool damaged; /* the message ended early, or is not valid */
+	bool damaged; /* the message is cut or invalid */
 };
 
 struct xplane_field {
 	uint32_t number;
 	enum protobuf_type type;
-	uint64_t value;                /* for all types but PROTOBUF_BYTES */
-	struct xplane_message message; /* position of PROTOBUF_BYTES; `damaged`: the file or message ends before them */
+	uint64_t value;                /* value of a field that is not of type PROTOBUF_BYTES */
+	struct xplane_message message; /* position of a PROTOBUF_BYTES field; `damaged`: the file or the outer message
+                                        * ends before it */
 };
 
-/* Opens the rest of an import's input.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
+/* Opens the input of an import at its current position.  Errors: EPP_IO, EPP_OUT_OF_MEMORY. */
 epp_status *xplane_file_open(struct xplane_file *file, struct import *import) EPP_MUST_CHECK;
 void xplane_file_close(struct xplane_file *file);
 
 void xplane_window_deinit(struct xplane_window *window);
-/* Returns `count` bytes from `at` on, at most XPLANE_VIEW_BYTES_MAX, all inside the file.  Ownership: valid until the
- * next call for this window. */
+/* Gets `count` bytes from position `at`, at most XPLANE_VIEW_BYTES_MAX.  All of them must be inside the file.
+ * Ownership: valid until the next call for this window. */
 epp_status *xplane_view(struct xplane_window *window, uint64_t at, size_t count, const uint8_t **bytes) EPP_MUST_CHECK;
 
-/* Reads the next field of a message and removes it from the message; *found is false at the end and at damage. */
+/* Reads the next field of a message and removes it from the message.  *found is false at the end and if the message is
+ * damaged. */
 epp_status *xplane_next(struct xplane_window *window, struct xplane_message *message, struct xplane_field *field,
                         bool *found) EPP_MUST_CHECK;
 
@@ -73,27 +75,27 @@ static inline uint64_t xplane_message_bytes(const struct xplane_message *message
 /* The tables of one plane of an XSpace: the meaning of the numbers of its events and stats.
  *
  * An index of all entries is sorted by number, in bounded memory; an entry is read from the file when an event needs
- * it, and stays in a cache.  Of entries with the same number the last one is used, as in any protobuf map. */
+ * it, and kept in a cache.  If several entries have the same number, the last one is used, as in any protobuf map. */
 
 #define XPLANE_SLOTS 4096u
 #define XPLANE_CACHE_BYTES (1u << 20)
-/* The maximum size of an entry's name and of the stats that all events of that number share. */
+/* The maximum size of an entry's name, and of the stats that all events with this number share. */
 #define XPLANE_TEXT_BYTES_MAX (64u << 10)
 #define XPLANE_STATS_BYTES_MAX (16u << 10)
 
 struct xplane_entry {
 	int64_t id;
-	epp_name name; /* made from the short name if there is one */
+	epp_name name; /* interned: the short name if there is one, else the name */
 	struct protobuf_string text;
-	struct protobuf_string display; /* the short name, which viewers prefer */
+	struct protobuf_string display; /* the short name, which viewers show if there is one */
 	const uint8_t *stats;           /* XMETADATA_STATS fields, one after the other */
 	uint32_t stats_bytes;
-	bool is_known; /* false: the plane has no such entry */
+	bool is_known; /* false: the plane has no entry with this number */
 };
 
 struct xplane_table {
 	struct sorter index;
-	bool has_stats; /* whether its entries may have stats */
+	bool has_stats; /* true for entries that may have stats */
 	struct xplane_entry *slots[XPLANE_SLOTS];
 };
 
@@ -103,8 +105,8 @@ struct xplane_names {
 	struct xplane_table events, stats;
 	char *cache;
 	size_t cache_used;
-	uint64_t too_large; /* stats of entries that were too large and left out */
-	bool no_room;       /* whether the cache had no room for a request */
+	uint64_t too_large; /* number of entries whose stats were left out because they were too large */
+	bool no_room;       /* true if a request did not fit into the cache */
 };
 
 epp_status *xplane_names_init(struct xplane_names *names, struct import *import, const struct xplane_file *file)
@@ -113,20 +115,20 @@ void xplane_names_deinit(struct xplane_names *names);
 
 /* Starts a new plane: empties the tables. */
 void xplane_names_clear(struct xplane_names *names);
-/* Adds an entry as it is in the file: a number and a message.  *damaged is set if it has no message. */
+/* Adds an entry as it is in the file: a number and a message.  *damaged is set if the entry has no message. */
 epp_status *xplane_names_add(struct xplane_names *names, struct xplane_table *table, struct xplane_message entry,
                              bool *damaged) EPP_MUST_CHECK;
-/* Call it after all entries were added. */
+/* Must be called after the last xplane_names_add. */
 epp_status *xplane_names_seal(struct xplane_names *names) EPP_MUST_CHECK;
 
-/* Allows the cache to drop entries that were found before. */
+/* Begins the next event: the cache may now drop the entries of earlier events. */
 void xplane_names_next_event(struct xplane_names *names);
-/* Finds an entry; *entry is NULL if the cache has no room left for it in this event.  Ownership: valid until
+/* Finds an entry.  *entry is NULL if the cache has no more room for this event.  Ownership: valid until
  * xplane_names_next_event. */
 epp_status *xplane_names_read(struct xplane_names *names, struct xplane_table *table, int64_t id,
                               const struct xplane_entry **entry) EPP_MUST_CHECK;
 
-/* Returns a copy of a text that is valid until xplane_names_next_event; NULL: no room. */
+/* Copies a text into the cache.  The copy is valid until xplane_names_next_event; NULL: no room. */
 const char *xplane_names_keep(struct xplane_names *names, const char *text, size_t bytes);
 
 static inline epp_status *xplane_names_find(struct xplane_names *names, struct xplane_table *table, int64_t id,
@@ -136,17 +138,17 @@ static inline epp_status *xplane_names_find(struct xplane_names *names, struct x
 	return *entry && (*entry)->id == id ? NULL : xplane_names_read(names, table, id, entry);
 }
 
-/* Further planes, and lines of one plane or of all, are left out. */
+/* Limits: further planes, further lines of a plane, and further lines of all planes are left out. */
 #define XPLANE_PLANES_MAX 1024u
 #define XPLANE_LINES_MAX 16384u
 #define XPLANE_NAME_BYTES 128u
-/* Binary values of one event; of further ones not even the size is kept. */
+/* Most binary values of an event whose size is kept. */
 #define XPLANE_SIZES_MAX 16u
 
 enum xplane_kind {
 	XPLANE_HOST, /* lines are threads */
 	XPLANE_DEVICE,
-	XPLANE_ABOUT, /* not on the timeline: data about the session */
+	XPLANE_ABOUT, /* no plane of the timeline: it has data about the session */
 };
 
 struct xplane {
@@ -163,7 +165,7 @@ struct xplane_track {
 	uint32_t group;
 	int64_t line_id;
 	uint64_t last_start, last_end;
-	uint64_t in_order_of_start, in_order_of_end; /* how many events came in this order */
+	uint64_t in_order_of_start, in_order_of_end; /* how many events came after the previous one in this order */
 };
 
 struct xplane_line {
@@ -171,7 +173,7 @@ struct xplane_line {
 	int64_t id, timestamp_ns;
 	char name[XPLANE_NAME_BYTES];
 	bool is_counters;
-	bool is_derived; /* computed from other lines, so it has no work of its own */
+	bool is_derived; /* computed from other lines, so its events are no work of a device */
 };
 
 /* The stats that the importer evaluates. */
@@ -189,11 +191,11 @@ enum xplane_key {
 struct xplane_reader {
 	struct import *import;
 	struct xplane_file file;
-	struct xplane_window window; /* over planes, lines and events */
+	struct xplane_window window; /* the window for planes, lines and events */
 	struct xplane_names names;
 	struct xplane planes[XPLANE_PLANES_MAX];
 	uint32_t planes_count;
-	struct xplane_line *lines; /* of the current plane */
+	struct xplane_line *lines; /* the lines of the current plane */
 	uint32_t lines_count;
 	size_t lines_room;
 	struct xplane_track *tracks;
@@ -207,16 +209,16 @@ struct xplane_reader {
 	int64_t base_ns; /* the origin of the line's offsets */
 
 	epp_name keys[XKEY_COUNT];
-	epp_name name_key;                /* key of the arg that the importer adds */
-	char sizes[XPLANE_SIZES_MAX][32]; /* the texts that replace binary values of the current event */
+	epp_name name_key;                /* the time to which the offsets of the line's events are relative */
+	char sizes[XPLANE_SIZES_MAX][32]; /* the texts that the current event has in place of binary values */
 	uint32_t sizes_count;
-	bool is_own; /* whether epprof wrote the file */
+	bool is_own; /* epprof wrote the file */
 	bool has_start;
-	int64_t start_ns; /* Unix time of the session; origin of lines without Unix times */
+	int64_t start_ns; /* Unix time of the session's start, to which lines without Unix times are relative */
 	int64_t first_ns;
 
-	struct sorter causes;    /* host events by their correlation */
-	struct sorter flow_ends; /* producers and consumers */
+	struct sorter causes;    /* host events by their correlation id */
+	struct sorter flow_ends; /* the ends of arrows: producers and consumers */
 
 	uint64_t damaged, nameless, aggregated, stats_lost, planes_left_out, lines_left_out, arrows_alone;
 };
@@ -230,13 +232,13 @@ epp_status *xplane_take_stat(struct xplane_reader *reader, struct protobuf_reade
 
 /* ---- import_xplane.c ---- */
 
-/* Registers the prepared record of a host event as a cause and as an end of an arrow; it may be written before or
- * after. */
+/* Stores the prepared record of a host event as a possible cause and as an end of an arrow.  The record itself may be
+ * written before or after this call. */
 epp_status *xplane_links_add(struct xplane_reader *reader) EPP_MUST_CHECK;
-/* Finds the parent of the prepared record of a device.  All host events must be added and the causes sealed. */
+/* Sets the parent of the prepared record of a device.  All host events must have been added, and `causes` sealed. */
 epp_status *xplane_links_find_parent(struct xplane_reader *reader) EPP_MUST_CHECK;
 
-/* Returns the arg of the prepared record with that key, or NULL. */
+/* Returns the arg of the prepared record with this key, or NULL. */
 static inline const epp_arg *xplane_find_arg(const struct xplane_reader *reader, enum xplane_key key)
 {
 	const struct prepared *prepared = &reader->import->prepared;

@@ -1,6 +1,6 @@
 /* Hardware devices and EP devices.  The host has one hardware device: its processor, or the one that it was configured
- * to offer.  An EP may create more, and pairs itself with those that it supports.  Texts and pairs are copied, because
- * an EP's factory may free its own at any time. */
+ * to offer.  An EP may create more, and makes an EP device for each hardware device that it supports.  Texts and
+ * key-value pairs are copied, because an EP's factory may free its own at any time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct OrtHardwareDevice {
 	uint32_t vendor_id;
 	uint32_t device_id;
 	char *vendor;
-	OrtKeyValuePairs *metadata; /* NULL: empty */
+	OrtKeyValuePairs *metadata; /* NULL: no pairs */
 };
 
 struct OrtEpDevice {

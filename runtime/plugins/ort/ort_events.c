@@ -1,5 +1,5 @@
-/* The table entries for profiling events and their container: checks around ort_abi/ort_event.h, in the order of ONNX
- * Runtime and with the same results. */
+/* The entries of ONNX Runtime's table for profiling events and their container.  They check the arguments in ONNX
+ * Runtime's order and with its results, and then call ort_abi/ort_event.h. */
 #include "ort_abi/ort_event.h"
 
 #include <stdio.h>
@@ -90,7 +90,8 @@ OrtStatus *ort_ep_api_ProfilingEvent_GetArgValue(const OrtProfilingEvent *event,
 	*out = NULL;
 	if (!event || !key)
 		return ort_null_argument("ProfilingEvent_GetArgValue", event ? "key" : "event");
-	/* Only borrowed events are modified, and these are on the recorder's stack. */
+	/* The cast is safe: ort_event_arg only modifies borrowed events, which are on the recorder's stack and not
+	 * const. */
 	*out = ort_event_arg((OrtProfilingEvent *)(uintptr_t)event, key);
 	return NULL;
 }

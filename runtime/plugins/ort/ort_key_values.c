@@ -1,6 +1,7 @@
-/* Key-value pairs, and the objects made of them: session options (only config entries) and the environment's config
- * entries (none).  Pairs are few, so two parallel arrays in order of insertion are sufficient; GetKeyValuePairs returns
- * these arrays.  Entries without a return value cannot report out of memory: the pair is then missing. */
+/* Key-value pairs, and the objects that consist of such pairs: session options (only config entries) and the
+ * environment's config entries (none).  Pairs are few, so two parallel arrays in order of insertion are sufficient;
+ * GetKeyValuePairs returns these arrays.  An entry without a return value cannot report that there is no memory, so the
+ * pair is then missing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,7 @@ void ort_api_CreateKeyValuePairs(OrtKeyValuePairs **out)
 
 void ort_api_AddKeyValuePair(OrtKeyValuePairs *kvps, const char *key, const char *value)
 {
-	/* This entry cannot report out of memory. */
+	/* The function returns nothing, so a failed allocation is not reported. */
 	if (kvps && key && value)
 		(void)put(kvps, key, value);
 }

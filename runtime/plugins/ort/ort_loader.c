@@ -2,9 +2,9 @@
  * device, CreateEp; profilers come from OrtEp::CreateProfiler.  The first factory that supports the device is used; its
  * EP lives as long as the plugin.
  *
- * Data from a library is checked before use.  Each array that it fills has spare entries after its end, which are
- * checked afterwards, so that an overrun by a few entries is reported instead of corrupting memory.  After any failure,
- * close() releases what was created so far, newest first: EP, EP devices, factories. */
+ * Data from a library is checked before use.  Each array that the library fills has spare entries after its end.  They
+ * are checked afterwards, so an overrun by a few entries is reported and corrupts no memory.  After any failure,
+ * close() releases the objects created so far, newest first: EP, EP devices, factories. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +24,13 @@ struct ort_plugin {
 	OrtLogger *logger;
 	OrtEpFactory *factories[FACTORIES_MAX + SPARE];
 	size_t factories_count;
-	OrtEpFactory *factory; /* of the EP */
+	OrtEpFactory *factory; /* the factory that created the EP */
 	OrtEpDevice *ep_devices[EP_DEVICES_MAX + SPARE];
 	size_t ep_devices_count;
 	OrtEp *ep;
 };
 
-/* Converts a plugin's status to an epp_status and frees it; NULL stays NULL. */
+/* Converts a status of the plugin to an epp_status and frees the status; NULL stays NULL. */
 static epp_status *take(OrtStatus *status, const char *step)
 {
 	if (!status)
@@ -40,7 +40,7 @@ static epp_status *take(OrtStatus *status, const char *step)
 	return taken;
 }
 
-/* Returns the number of objects that must be released, independent of the returned count. */
+/* Returns how many objects must be released.  The plugin's own count is not used, because it may be wrong. */
 static size_t count_filled(size_t count, size_t max, void *const *filled)
 {
 	size_t there = 0;
@@ -146,7 +146,7 @@ static epp_status *create_ep(struct ort_plugin *ort)
 	if (!ep)
 		return epp_status_create(EPP_PLUGIN, "CreateEp: it created no EP");
 	ort->ep = ep;
-	/* In an older version the struct ends before CreateProfiler. */
+	/* In older versions the struct has no CreateProfiler. */
 	if (ep->ort_version_supported < EPPROF_ORT_API_VERSION_MIN)
 		return epp_status_create(EPP_INCOMPATIBLE, "CreateEp: the EP has API version %u, which is below %d",
 		                         ep->ort_version_supported, EPPROF_ORT_API_VERSION_MIN);
@@ -165,7 +165,7 @@ static void close_plugin(epp_plugin *plugin)
 		ort_ep_api_ReleaseEpDevice(ort->ep_devices[i]);
 	plugin_entry("ReleaseEpFactory");
 	for (size_t i = 0; i < ort->factories_count; i++) {
-		/* No later step can fail because of an error here, so it is ignored. */
+		/* A failure to release a factory affects no later step, so it is ignored. */
 		ort_status_release(ort->release_factory(ort->factories[i]));
 	}
 	ort_logger_destroy(ort->logger);
@@ -173,7 +173,7 @@ static void close_plugin(epp_plugin *plugin)
 	plugin->state = NULL;
 }
 
-/* "libfoo.so.1" is registered as "foo". */
+/* Makes the registration name of a library: "foo" for "libfoo.so.1". */
 static char *registration_name(const char *file)
 {
 	if (!strncmp(file, "lib", 3) && file[3])

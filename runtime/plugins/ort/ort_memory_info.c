@@ -1,5 +1,6 @@
 /* Descriptions of memory, which real execution providers create before they report a device.  This host allocates no
- * memory with them; it stores the values and returns them.  Custom operator domains are similar, and store nothing. */
+ * memory by them; it only stores and returns their values.  Execution providers may also create custom operator
+ * domains, which store nothing here. */
 #include <stdlib.h>
 #include <string.h>
 

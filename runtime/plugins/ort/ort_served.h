@@ -2,8 +2,8 @@
  * slot that ort_slots.def marks SERVED.  Each has exactly the type of its member in epprof/abi/ort_tables.h, which is
  * also its documentation; the compiler checks the definitions against it.
  *
- * All entries protect the host: NULL instead of an object gives a status, NULL or 0, never a crash.  The objects behind
- * the opaque types have one file each: ort_key_values.c, ort_memory_info.c, ort_devices.c, ort_logger.c; events and
+ * No entry crashes if it gets NULL in the place of an object: it returns a status, NULL or 0.  The objects behind the
+ * opaque types have one file each: ort_key_values.c, ort_memory_info.c, ort_devices.c, ort_logger.c; events and
  * statuses are in ort_abi/. */
 #ifndef EPPROF_RUNTIME_PLUGINS_ORT_ORT_SERVED_H
 #define EPPROF_RUNTIME_PLUGINS_ORT_ORT_SERVED_H
@@ -25,17 +25,18 @@ OrtStatus *ort_null_argument(const char *entry, const char *argument);
 /* Returns this host's only hardware: its processor, or the device that epp_plugin_offer_device set.  Ownership:
  * static. */
 const OrtHardwareDevice *ort_offered_device(void);
-/* The size of "CPU" or "GPU of vendor 0x8086, id 0x1". */
+/* Size of the longest text, such as "GPU of vendor 0x8086, id 0x1". */
 #define ORT_OFFERED_BYTES 64
 const char *ort_offered_text(char text[ORT_OFFERED_BYTES]);
 
-/* Returns an empty set of pairs.  Ownership: static. */
+/* Returns an empty set of key-value pairs.  Ownership: static. */
 const OrtKeyValuePairs *ort_key_values_empty(void);
 
-/* Returns a copy, empty for NULL; NULL without memory. */
+/* Returns a copy of the pairs, an empty set for NULL; NULL: no memory. */
 OrtKeyValuePairs *ort_key_values_copy(const OrtKeyValuePairs *pairs);
 
-/* Creates a logger that puts `plugin_name` before each message.  Ownership: the name is copied; NULL without memory. */
+/* Creates a logger that puts `plugin_name` before each message.  Returns NULL if there is no memory.  Ownership: the
+ * name is copied. */
 OrtLogger *ort_logger_create(const char *plugin_name);
 void ort_logger_destroy(OrtLogger *logger);
 

@@ -1,6 +1,6 @@
-/* ONNX Runtime's tables for execution providers, made from ort_slots.def: each slot has the function of its name or a
- * stub.  A status stub returns a status that names the slot; other stubs return NULL, 0 or nothing.  A stub ignores its
- * arguments, which the calling conventions of x86-64 and arm64 allow. */
+/* ONNX Runtime's tables for execution providers, made from ort_slots.def.  Each slot has the function with the slot's
+ * name, or a stub.  A status stub returns a status that names the slot; other stubs return NULL, 0 or nothing.  A stub
+ * ignores its arguments, which the calling conventions of x86-64 and arm64 allow. */
 #include "epprof/plugin.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ static const union {
 #include "plugins/ort/ort_slots.def"
 } };
 
-/* EPs in C++ refuse a host without this table, although only EPs that build graphs use it. */
+/* EPs in C++ refuse a host that returns NULL for this table, although only EPs that build graphs use it. */
 static const epp_ort_slot model_editor_api[EPPROF_ORT_MODEL_EDITOR_API_SLOTS] = {
 #define ORT_MODEL_EDITOR_API_SLOT(slot, name, kind, how) [slot] = FILL_##how(OrtModelEditorApi, , name, kind),
 #include "plugins/ort/ort_slots.def"

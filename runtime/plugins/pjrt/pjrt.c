@@ -1,10 +1,10 @@
 /* PJRT plugins, as JAX uses: GetPjrtApi -> the profiler extension -> OrtEpProfilerImpl.
  *
- * The table is copied up to the size that the plugin reports, and only the copy is called.  A run has a
- * PLUGIN_Profiler, created with options at its start; stopped, read and destroyed at its end.  JAX has one session per
- * process, so a plugin may support only one active profiler; sessions share it (shared_run.h).  Data in the plugin's
- * memory is read in place.  A plugin that needs a buffer from the caller gets one with spare room.  If collect_data
- * returns no data, and the plugin has the consume functions, the data is taken with these. */
+ * The function table is copied up to the size that the plugin reports; only functions in the copy are called.  A run
+ * has a PLUGIN_Profiler, created with options at its start; stopped, read and destroyed at its end.  JAX has one
+ * session per process, so a plugin may support only one active profiler; sessions share it (shared_run.h).  Data in the
+ * plugin's memory is read in place.  A plugin that needs a buffer from the caller gets one with spare room.  If
+ * collect_data returns no data and the plugin has the consume functions, the data comes from them. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@
 struct pjrt_plugin {
 	struct shared_run run; /* must be first */
 	PLUGIN_Profiler_Api api;
-	size_t reported_bytes; /* size of its table, as reported by the plugin */
-	int version[2];        /* of PJRT; zeros: unknown */
+	size_t reported_bytes; /* size of the function table, as reported by the plugin */
+	int version[2];        /* version of PJRT; zeros: unknown */
 	char *name;
 	PLUGIN_Profiler *profiler;               /* NULL: no run */
 	PLUGIN_Profiler_ConsumeResult *consumed; /* NULL: none */
 };
 
-/* Converts a plugin's error to an epp_status and frees it; NULL stays NULL. */
+/* Converts a plugin's error to an epp_status and frees the error; NULL stays NULL. */
 static epp_status *take(const struct pjrt_plugin *pjrt, const char *step, PLUGIN_Profiler_Error *error)
 {
 	if (!error)
@@ -55,8 +55,8 @@ static epp_status *take(const struct pjrt_plugin *pjrt, const char *step, PLUGIN
 
 /* ---- a run ---- */
 
-/* Writes ProfileOptions { version = 5, host level = 2, device level = 3, start = 8 }; epprof records the host's events
- * itself. */
+/* Writes ProfileOptions in protobuf: version (field 5), host level (2), device level (3), start (8).  The host level is
+ * 0, because epprof records the host's events itself. */
 static size_t options_write(char *options, int64_t start_ns)
 {
 	char *at = protobuf_u64(options, 5, 1);
@@ -102,7 +102,7 @@ static epp_status *stop(struct shared_run *run)
 
 static epp_status *size_check(const char *step, size_t bytes)
 {
-	/* No protobuf message is larger. */
+	/* A protobuf message is at most 2 GiB - 1, so a larger count is wrong. */
 	if (bytes <= (size_t)INT32_MAX)
 		return NULL;
 	return epp_status_create(EPP_PLUGIN, "%s: it reported %zu bytes, more than a protobuf message can have", step,
@@ -167,7 +167,7 @@ static epp_status *collect(struct shared_run *run, struct shared_data *data)
 {
 	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
 	EPP_TRY(collect_data(pjrt, &data->xspace));
-	/* These functions are used only together. */
+	/* Without all three functions, none is used. */
 	bool consumes = pjrt->api.consume && pjrt->api.consume_result_destroy && pjrt->api.serialize;
 	return data->xspace.count || !consumes ? NULL : consume(pjrt, &data->xspace);
 }
@@ -197,7 +197,7 @@ static const struct shared_run_calls calls = { start, stop, collect, discard, de
 static const PLUGIN_Profiler_Api *extension_find(const PJRT_Api *api)
 {
 	const PJRT_Extension_Base *at = api->struct_size >= sizeof(PJRT_Api) ? api->extension_start : NULL;
-	/* The list of extensions may be circular. */
+	/* Limited, because the list of a faulty plugin may be circular. */
 	for (int i = 0; at && i < EXTENSIONS_MAX; i++, at = at->next) {
 		if (at->type == PJRT_Extension_Type_Profiler &&
 		    at->struct_size >= offsetof(PJRT_Profiler_Extension, traceme_context_id))
@@ -242,8 +242,8 @@ static epp_status *table_check(const PLUGIN_Profiler_Api *api)
 	return NULL;
 }
 
-/* PJRT's version is in the table, after the members used here: a struct that begins with its size, where 0 means that
- * it is absent. */
+/* The position of PJRT's version in the table, after the members used here.  The version is a struct that begins with
+ * its size; a size of 0 means that the table has none. */
 #define VERSION_OFFSET 16
 #define VERSION_BYTES 24
 static void version_take(struct pjrt_plugin *pjrt, const PJRT_Api *api)
@@ -284,7 +284,7 @@ static epp_status *make(const epp_plugin *plugin, struct shared_run **run)
 	if (!pjrt)
 		return epp_status_no_memory();
 	epp_status *status = table_take(pjrt, plugin->library);
-	/* The ABI does not give plugins a name. */
+	/* The ABI has no name of the plugin, so the file's name is used. */
 	if (!status && !(pjrt->name = strdup(plugin->file)))
 		status = epp_status_no_memory();
 	if (status) {

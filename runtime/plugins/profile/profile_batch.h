@@ -17,47 +17,48 @@
 #define EVENT_ARGS_MAX 250u
 #define TEXT_BYTES 262144u
 #define NAME_BYTES_MAX 4096u
-#define BINARY_BYTES 48u /* size of the text that replaces a binary value */
+#define BINARY_BYTES 48u /* size of the text that an event gets in place of a binary value */
 #define PLACES_BITS 7
 #define DEVICES_MAX 256
 
 struct delivery {
 	struct profile_target *to;
 	const struct profile_window *window;
-	epp_status *data_error; /* the first error that the data itself contains */
+	epp_status *data_error; /* the first error message in the data */
 	uint64_t events_count;
 
-	/* The track of the events. */
+	/* The track of the events that are being read. */
 	int32_t device;
 	int64_t stream;
 	uint32_t category;
 	int64_t line_ns;
 
-	/* Names of devices, so that two devices with the same number get different ones. */
+	/* Names of the devices so far, to give two devices with the same number different numbers. */
 	char *devices[DEVICES_MAX];
 	int32_t device_numbers[DEVICES_MAX];
 	size_t devices_count;
 	char group[256];
 
 	struct profile_calls calls;
-	bool wants_host; /* planes of hosts are read first, because device events refer to their calls */
+	bool wants_host; /* true while the planes of hosts are read; they are first, because device events refer to
+                          * calls of the host */
 
 	EpprofEvent events[BATCH_EVENTS];
-	uint64_t correlations[BATCH_EVENTS]; /* of calls; 0: none */
+	uint64_t correlations[BATCH_EVENTS]; /* correlation ids of calls; 0: none */
 	uint64_t ids[BATCH_EVENTS];
 	size_t batch_count;
 	EpprofArg args[BATCH_ARGS];
 	size_t args_count;
 	char text[TEXT_BYTES];
 	size_t text_bytes;
-	/* A cache of texts that were copied, by their address in the data. */
+	/* Cache of copied texts, by their address in the data. */
 	struct {
 		const char *from;
 		const char *copy;
 	} places[1u << PLACES_BITS];
 };
 
-/* Creates the state for one reading of one profile.  NULL: no memory. */
+/* Creates the state for reading one profile.  NULL: no memory. */
 struct delivery *delivery_create(struct profile_target *to, const struct profile_window *window);
 void delivery_destroy(struct delivery *delivery);
 
@@ -65,26 +66,25 @@ void delivery_push(struct profile_target *to, EpprofBatch *batch);
 /* Pushes the events of the batch to the session and empties the batch. */
 void delivery_flush(struct delivery *delivery);
 
-/* Returns a terminated copy that lives as long as the batch; delivery_begin_event has made room for it
- * (delivery_room_for). */
+/* Copies a text and adds a NUL.  The copy lives as long as the batch. delivery_begin_event has reserved the memory. */
 const char *delivery_copy(struct delivery *delivery, struct protobuf_string text);
 static inline size_t delivery_room_for(struct protobuf_string text)
 {
 	return (text.bytes < NAME_BYTES_MAX ? text.bytes : NAME_BYTES_MAX) + 1;
 }
 
-/* Begins an event in the batch if its time belongs to this profiler, else returns NULL.  The event may add `text_bytes`
- * of names and keys, and `args_count` args. */
+/* Begins an event in the batch.  Returns NULL if the event's time is outside the window of this profiler.  The caller
+ * may add `text_bytes` of names and keys, and `args_count` args. */
 EpprofEvent *delivery_begin_event(struct delivery *delivery, int64_t start_ns, int64_t end_ns, size_t text_bytes,
                                   size_t args_count);
 void delivery_add_arg(struct delivery *delivery, EpprofEvent *event, EpprofArg arg);
 void delivery_add_number(struct delivery *delivery, EpprofEvent *event, const char *key, int64_t value);
 void delivery_add_text(struct delivery *delivery, EpprofEvent *event, const char *key, struct protobuf_string text);
 
-/* Sets the device of the following events by its name, or none for a host's plane. */
+/* Sets the device of the following events by its name.  For the plane of a host it is no device. */
 void delivery_device(struct delivery *delivery, struct protobuf_string name);
 bool delivery_is_host(struct protobuf_string name);
-/* Describes a track of that device. */
+/* Describes a track of the current device. */
 void delivery_track(struct delivery *delivery, int64_t stream, struct protobuf_string name);
 
 #endif

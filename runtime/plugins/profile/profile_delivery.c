@@ -29,8 +29,8 @@ void profile_deliver_ledger(struct profile_target *to)
 	to->pushed = to->misplaced;
 }
 
-/* Returns how far the system's clock was set during the run, compared with the monotonic clock.  The plugin uses the
- * system's clock, and the time of the change is unknown, so every reading may be off by that amount. */
+/* Returns by how much the system clock was set during the run, compared with the monotonic clock.  The plugin uses the
+ * system clock, and the time of the change is not known, so each of its times may be wrong by this amount. */
 static uint64_t step_ticks(const struct epf_host_pair *from, const struct epf_host_pair *until)
 {
 	int64_t step_ns = (until->realtime_ns - from->realtime_ns) - (until->monotonic_ns - from->monotonic_ns);
@@ -87,7 +87,7 @@ const char *delivery_copy(struct delivery *delivery, struct protobuf_string text
 		return delivery->places[place].copy;
 	char *at = delivery->text + delivery->text_bytes;
 	size_t bytes = text.bytes < NAME_BYTES_MAX ? text.bytes : NAME_BYTES_MAX;
-	/* A zero byte would end the text for the host. */
+	/* The host reads the text up to the first NUL, so zero bytes are replaced. */
 	for (size_t i = 0; i < bytes; i++)
 		at[i] = text.text[i] ? text.text[i] : '?';
 	at[bytes] = 0;
@@ -175,7 +175,8 @@ void delivery_track(struct delivery *delivery, int64_t stream, struct protobuf_s
 	delivery_push(delivery->to, &(EpprofBatch){ .tracks = &described, .tracks_count = 1 });
 }
 
-/* Returns the number after the last colon of "/device:XPU:1", "/job:a/device:GPU:0"; 0 without a number. */
+/* Returns the number after the last colon of a name such as "/device:XPU:1" or "/job:a/device:GPU:0"; 0 if there is
+ * none. */
 static int32_t device_number(const char *name)
 {
 	const char *colon = strrchr(name, ':');
@@ -186,10 +187,11 @@ static int32_t device_number(const char *name)
 	return number >= 0 && number < INT32_MAX / 2 ? (int32_t)number : 0;
 }
 
-/* Returns the first number from `number` on that no device has. */
+/* Returns the first number that no device has, beginning with `number`. */
 static int32_t free_number(const struct delivery *delivery, int32_t number)
 {
-	bool is_taken[DEVICES_MAX + 1] = { false }; /* one more than there are devices */
+	bool is_taken[DEVICES_MAX + 1] = { false }; /* one entry more than there are devices, so that one is always
+                                                     * free */
 	for (size_t i = 0; i < delivery->devices_count; i++) {
 		int32_t offset = delivery->device_numbers[i] - number;
 		if (offset >= 0 && offset < DEVICES_MAX)
@@ -208,7 +210,7 @@ bool delivery_is_host(struct protobuf_string name)
 	return !strncmp(text, "/host:", 6) || strstr(text, "/device:CPU") || strstr(text, "/cpu:");
 }
 
-/* Sets the device of the following events by its name, or none for a host's plane. */
+/* The planes of hosts have no device. */
 void delivery_device(struct delivery *delivery, struct protobuf_string name)
 {
 	snprintf(delivery->group, sizeof(delivery->group), "%.*s", (int)(name.bytes < 255 ? name.bytes : 255),
@@ -265,7 +267,7 @@ void profile_deliver_note(struct profile_target *to, const char *name, int64_t f
 void profile_deliver_gap(struct profile_target *to, int64_t from_ns, int64_t until_ns)
 {
 	profile_deliver_note(to, "epprof.restart_gap", from_ns, until_ns, NULL);
-	/* The system's clock may have been set back in between. */
+	/* The end may be before the start, because the system clock may have been set back. */
 	delivery_push(
 	    to, &(EpprofBatch){ .gaps_count = 1, .gaps_ns = until_ns > from_ns ? (uint64_t)(until_ns - from_ns) : 0 });
 }

@@ -1,4 +1,4 @@
-/* Converts a RunMetadata to events: the executions of a device. */
+/* Converts a RunMetadata to events: the operations that devices executed. */
 #include "encoding/step_stats.h"
 #include "plugins/profile/profile_batch.h"
 

@@ -1,6 +1,6 @@
-/* Converts an XSpace to events.  A call, which is a host event with a correlation id, becomes the parent of the device
- * events with the same id.  Planes of hosts are therefore read before those of devices, independent of their order in
- * the data. */
+/* Converts an XSpace to events.  A call is a host event with a correlation id.  It becomes the parent of the device
+ * events with the same id.  Planes of hosts are therefore read before those of devices, whatever their order in the
+ * data. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void take_line(void *user, const struct xspace_line *line)
 	delivery_track(delivery, line->id, line->display_name.bytes ? line->display_name : line->name);
 }
 
-/* Rounds down; a time that does not fit into ns becomes the earliest time. */
+/* Adds picoseconds to nanoseconds, rounded down.  If the sum is no 64-bit number, returns the earliest time. */
 static int64_t ns_after(int64_t base_ns, int64_t ps)
 {
 	int64_t ns;
@@ -45,7 +45,7 @@ static void stat_add(struct delivery *delivery, EpprofEvent *event, const struct
 		arg.text_bytes = (uint32_t)stat->value.text.bytes;
 		break;
 	default:
-		/* Binary data, mostly whole programs: only the size is kept. */
+		/* Binary data is mostly a whole program, so only its size is kept. */
 		arg.type = EPP_ARG_TEXT;
 		arg.text_bytes = (uint32_t)snprintf(size, sizeof(size), "(%zu bytes)", stat->value.text.bytes);
 		arg.text = delivery->text + delivery->text_bytes;
@@ -137,7 +137,7 @@ static void take_message(void *user, bool is_error, struct protobuf_string text)
 		                                         (int)(text.bytes < 1024 ? text.bytes : 1024), text.text);
 }
 
-/* Reads the planes of hosts, then those of devices. */
+/* Reads the planes of hosts, then the planes of devices. */
 static epp_status *read_planes(struct delivery *delivery, const struct profile_data *data)
 {
 	const struct xspace_reader hosts = { take_plane, take_line, take_event, NULL, delivery };

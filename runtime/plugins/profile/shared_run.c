@@ -9,14 +9,14 @@
 #include "ort_abi/profiler_registry.h"
 
 struct shared_profiler {
-	OrtEpProfilerImpl impl;             /* must be first: sessions see this */
-	LIST_ENTRY(shared_profiler) others; /* of the run's active ones */
+	OrtEpProfilerImpl impl;             /* must be first, because sessions get a pointer to it */
+	LIST_ENTRY(shared_profiler) others; /* link in the run's list of active profilers */
 	struct shared_run *run;
-	const void *session; /* set by look_up_sessions */
+	const void *session; /* the session of this profiler, set by look_up_sessions */
 	bool is_active;
-	struct epf_host_pair start;   /* of its session's run */
+	struct epf_host_pair start;   /* start of the profiler's part of the run */
 	struct profile_target target; /* its counts are those since `start` */
-	epp_status *failed;           /* an error for it that occurred when another session ended */
+	epp_status *failed;           /* an error of this profiler that occurred when another session ended */
 };
 
 static pthread_mutex_t runs_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,8 +61,8 @@ static bool is_same_session(const struct shared_profiler *a, const struct shared
 	return a == b || (a->session && a->session == b->session);
 }
 
-/* Returns whether it is the oldest profiler of its session.  A profiler without a session counts as the only one of its
- * session. */
+/* Returns true if the profiler is the oldest one of its session.  A profiler whose session is unknown counts as the
+ * only one of its session. */
 static bool is_first_of_session(const struct shared_profiler *profiler)
 {
 	const struct shared_profiler *older = profiler;
@@ -81,7 +81,7 @@ static void look_up_sessions(struct shared_run *run)
 
 /* ---- the end ---- */
 
-/* Returns an error for dropped events that were not reported before; NULL: there are none. */
+/* Returns an error for dropped events that no error has reported yet; NULL: there are none. */
 static epp_status *misplaced_error(const struct profile_target *of)
 {
 	uint64_t before = of->misplaced.before_start - of->pushed.before_start;
@@ -111,7 +111,7 @@ static epp_status *deliver(struct shared_profiler *to, const struct shared_data 
 	if (oldest == to)
 		window.from_ns = window.oldest_ns;
 	epp_status *status = profile_deliver_xspace(&to->target, &data->xspace, &window, &events_count);
-	/* Both describe the same work. */
+	/* The RunMetadata describes the same work as the XSpace, so it is used only if the XSpace has no events. */
 	if (!events_count)
 		status_keep(&status, profile_deliver_run_metadata(&to->target, &data->run_metadata, &window));
 	status_keep(&status, misplaced_error(&to->target));
@@ -153,7 +153,7 @@ static void start_again(struct shared_run *run, const struct epf_host_pair *stop
 	epp_status_destroy(status);
 }
 
-/* The caller holds the lock, and `self` is active. */
+/* Ends a profiler's part of the run.  The caller holds the lock, and `self` is active. */
 static epp_status *end(struct shared_profiler *self)
 {
 	struct shared_run *run = self->run;
@@ -186,7 +186,7 @@ static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsConta
 	epp_status *status = NULL;
 	(void)container;
 	pthread_mutex_lock(&self->run->lock);
-	/* Otherwise it never started, or its start failed. */
+	/* If it is not active, it never started, or its start failed. */
 	if (self->is_active)
 		status = end(self);
 	pthread_mutex_unlock(&self->run->lock);
@@ -206,8 +206,8 @@ epp_status *shared_run_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 	struct shared_profiler *made = calloc(1, sizeof(*made));
 	if (!made)
 		return epp_status_no_memory();
-	/* StartEvent and StopEvent stay NULL: these ABIs have no such calls, so there is no extra cost for host
-	 * events. */
+	/* StartEvent and StopEvent are NULL, because the ABIs of TensorFlow and PJRT have no such calls.  Host events
+	 * thus cost nothing more. */
 	made->impl.ort_version_supported = EPPROF_ORT_API_VERSION_MIN;
 	made->impl.Release = release;
 	made->impl.StartProfiling = start_profiling;
@@ -221,7 +221,7 @@ epp_status *shared_run_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 
 /* ---- libraries ---- */
 
-/* NULL: not found. */
+/* Returns the run of the plugin's library; NULL: there is none. */
 static struct shared_run *find(const epp_plugin *plugin, const struct shared_run_calls *calls)
 {
 	struct shared_run *run;
@@ -247,7 +247,7 @@ static void add(struct shared_run *run, const epp_plugin *plugin, const struct s
 	pthread_mutex_unlock(&runs_lock);
 }
 
-/* No lock is held while the library's code runs, because all callers open the library on its worker. */
+/* No lock is needed while the library's code runs, because every open of a library runs on the library's worker. */
 epp_status *shared_run_open(epp_plugin *plugin, const struct shared_run_calls *calls,
                             epp_status *(*make)(const epp_plugin *plugin, struct shared_run **run))
 {

@@ -17,7 +17,7 @@
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pu1_library table[PU1_LIBRARIES_MAX];
-static atomic_uint table_count; /* entries in use */
+static atomic_uint table_count; /* number of entries in use */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- callbacks ---- */
@@ -53,7 +53,7 @@ static void completed(struct pu1_library *library, const uint8_t *buffer, size_t
 	} \
 	static void completed_##number(uint8_t *buffer, size_t size, size_t valid_bytes) \
 	{ \
-		(void)size; /* the host knows the size of its buffers */ \
+		(void)size; /* the host knows the size of its buffers, so `size` is not needed */ \
 		completed(&table[number], buffer, valid_bytes); \
 	}
 CALLBACKS_OF(0)
@@ -95,7 +95,8 @@ static void unlock(struct pu1_library *library)
 	pthread_mutex_unlock(&library->lock);
 }
 
-/* In the child of a fork: the runs and the reader belong to the parent, and a reading in progress stays incomplete. */
+/* Called in the child of a fork.  The runs and the reader belong to the parent, and a read that was in progress is
+ * never completed. */
 static void forget(struct pu1_library *library)
 {
 	locks_init(library);
@@ -144,7 +145,7 @@ void pu1_library_each(void (*call)(struct pu1_library *library))
 
 static const struct {
 	const char *name;
-	size_t at; /* offset in pu1_calls */
+	size_t at; /* offset of the function pointer in pu1_calls */
 	bool is_optional;
 } symbols[] = {
 	{ "pu1GetVersion", offsetof(struct pu1_calls, get_version), false },
@@ -162,7 +163,7 @@ static const struct {
 	{ "pu1GetResultString", offsetof(struct pu1_calls, result_text), true },
 };
 #define SYMBOLS_COUNT (sizeof(symbols) / sizeof(symbols[0]))
-#define KIND_SYMBOLS_COUNT 2u /* the first ones, by which a library of this kind is recognized */
+#define KIND_SYMBOLS_COUNT 2u /* the first symbols of the table, by which a library of this kind is recognised */
 
 static epp_status *find_symbols(void *handle, struct pu1_calls *calls)
 {
@@ -191,7 +192,8 @@ static epp_status *use_steps(void *handle, struct pu1_calls *calls)
 	plugin_entry("kineto_register_privateuse1_plugin");
 	int rejected = calls->register_plugin();
 	if (rejected) {
-		/* Its text may be long: where a vendor's library was searched, for example. */
+		/* The library's text may be long, for example a list of the places where a vendor's library was
+		 * searched. */
 		const char *meaning = calls->result_text ? calls->result_text((pu1Result)rejected) : NULL;
 		return epp_status_create(EPP_PLUGIN, "kineto_register_privateuse1_plugin: it returned %d%s%.1000s",
 		                         rejected, meaning ? ": " : "", meaning ? meaning : "");
@@ -208,7 +210,7 @@ static struct pu1_library *find(const void *handle)
 	return NULL;
 }
 
-/* NULL: the table is full. */
+/* Adds a library to the table.  NULL: the table is full. */
 static struct pu1_library *add(void *handle, const char *path, const struct pu1_calls *calls)
 {
 	pthread_mutex_lock(&table_lock);
@@ -218,7 +220,8 @@ static struct pu1_library *add(void *handle, const char *path, const struct pu1_
 		*made = (struct pu1_library){ .number = count, .calls = *calls };
 		made->request = callbacks[count].request;
 		made->complete = callbacks[count].complete;
-		/* Keep the library loaded after any close, because its names and callbacks are used from now on. */
+		/* RTLD_NODELETE keeps the library loaded after any dlclose, because from now on its texts are used and
+		 * it may call the callbacks. */
 		made->library = dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 		if (!made->library)
 			made->library = handle;
@@ -230,7 +233,7 @@ static struct pu1_library *add(void *handle, const char *path, const struct pu1_
 	return made;
 }
 
-/* No lock is held while the library's code runs, because all callers open the library on its worker. */
+/* No lock is needed while the library's code runs, because every open of a library runs on the library's worker. */
 epp_status *pu1_library_use(void *handle, const char *path, struct pu1_library **library)
 {
 	struct pu1_calls calls = { 0 };

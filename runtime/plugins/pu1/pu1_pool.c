@@ -1,4 +1,5 @@
-/* The buffers of PU1 plugins.  Free buffers are a stack, so that memory that was touched before is used first. */
+/* The buffers of PU1 plugins.  Free buffers are in a stack: the buffer returned last is used next, because its memory
+ * has been touched already. */
 #include "plugins/pu1/pu1_pool.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@ struct buffer {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint8_t *memory; /* NULL: not mapped yet */
+static uint8_t *memory; /* NULL: the pool is not mapped yet */
 static struct buffer buffers[PU1_BUFFERS_COUNT];
 static SLIST_HEAD(, buffer) free_buffers = SLIST_HEAD_INITIALIZER(free_buffers);
 static STAILQ_HEAD(, buffer) full_buffers = STAILQ_HEAD_INITIALIZER(full_buffers);
@@ -132,8 +133,8 @@ void pu1_pool_warm(void)
 	struct buffer *buffer = SLIST_FIRST(&free_buffers);
 	bool cold = buffer && !buffer->touched;
 	if (cold) {
-		/* The buffer is removed from the list meanwhile, because touching takes a millisecond and must not
-		 * happen with the lock held. */
+		/* The buffer is taken off the list while it is touched, because this takes a millisecond, during which
+		 * the lock must not be held. */
 		SLIST_REMOVE_HEAD(&free_buffers, free_link);
 		buffer->state = READ;
 		buffer->touched = true;

@@ -2,10 +2,10 @@
  *
  *   FREE -take-> OUT (the plugin's) -give-> FULL (in order, one queue for each owner) -next-> READ -put_back-> FREE
  *
- * A plugin that returns a buffer that it does not have (an address that is no buffer, another plugin's buffer, one that
- * it returned before) changes nothing.  Address space is reserved at the first use, memory is allocated as buffers are
- * touched.  One free buffer is touched in advance, so that no launch waits for page faults.  The mapping is permanent,
- * because a plugin may keep a buffer forever.
+ * If a plugin returns a buffer that it does not have, the call has no effect: an address that is no buffer, another
+ * plugin's buffer, a buffer that it returned before.  Address space is reserved at the first use, and the kernel
+ * allocates memory when a buffer is touched.  One free buffer is touched in advance, so that no launch waits for page
+ * faults.  The pool is never unmapped, because a plugin may keep a buffer forever.
  *
  * Thread: [any-thread]; one short lock, never held while foreign code runs. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_POOL_H
@@ -24,8 +24,8 @@ bool pu1_pool_setup(void);
 /* Takes a buffer for a plugin; NULL: all are in use. */
 uint8_t *pu1_pool_take(unsigned owner);
 
-/* Returns a buffer with its number of bytes of records; a number larger than the buffer is cut.  Returns NULL, or the
- * error (static text): then nothing has changed, or the number was cut. */
+/* Returns a buffer of a plugin, with the number of bytes that have records.  Returns NULL, or the plugin's error as
+ * static text.  If the number is larger than the buffer, it is cut; after any other error nothing has changed. */
 const char *pu1_pool_give(unsigned owner, const uint8_t *buffer, size_t valid_bytes);
 
 /* Returns the oldest full buffer of an owner, to be read and put back; NULL: none. */
@@ -35,11 +35,11 @@ void pu1_pool_put_back(const uint8_t *buffer);
 /* Returns the number of full buffers of an owner. */
 unsigned pu1_pool_full_count(unsigned owner);
 
-/* Touches the buffer that is taken next. */
+/* Touches the buffer that pu1_pool_take will return next. */
 void pu1_pool_warm(void);
 
-/* Returns the memory of free buffers to the system, except for the one touched in advance.  Called when no session
- * profiles any more. */
+/* Returns the memory of free buffers to the system, except for the buffer that is touched in advance.  Called when no
+ * session is profiling any more. */
 void pu1_pool_cool(void);
 
 /* Handlers for fork. */

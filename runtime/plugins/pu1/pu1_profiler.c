@@ -3,8 +3,8 @@
  * session that ends only flushes.
  *
  * During the run a reader thread reads buffers as they fill and adds a clock pair about every 100 ms.  EndProfiling
- * calls pu1FlushAll on the library's worker, where all calls run except those for events' ids.  If it never returns,
- * the sessions end without the remaining records, and the library is not called again. */
+ * calls pu1FlushAll on the library's worker.  All calls run there, except those that push and pop ids of events.  If
+ * pu1FlushAll never returns, the sessions end without the remaining records, and the library is not called again. */
 #include "plugins/pu1/pu1_profiler.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static OrtStatus *failed(const struct pu1_library *library, const char *call, pu
 
 /* ---- the reader ---- */
 
-/* Waits for a full buffer, at most until the next clock pair.  The caller holds the lock. */
+/* Waits until a buffer is full, but not longer than until the next clock pair is due.  The caller holds the lock. */
 static void wait_for_buffer(struct pu1_library *library)
 {
 	struct timespec deadline = thread_deadline(PAIR_INTERVAL_NS);
@@ -90,7 +90,7 @@ static void reader_release(struct pu1_library *library)
 	pthread_mutex_unlock(&library->lock);
 }
 
-/* ---- the library's run; run_lock is held ---- */
+/* ---- the library's run; the caller holds run_lock ---- */
 
 static void disable(struct pu1_library *library)
 {
@@ -101,7 +101,7 @@ static void disable(struct pu1_library *library)
 	library->kinds_enabled = 0;
 }
 
-/* A library may reject kinds, but must accept at least one. */
+/* Enables the kinds of records.  The library may reject some kinds, but not all. */
 static OrtStatus *enable(struct pu1_library *library)
 {
 	pu1Result result = library->calls.set_callbacks(library->request, library->complete);
@@ -132,7 +132,7 @@ static OrtStatus *run_begin(struct pu1_library *library)
 	return NULL;
 }
 
-/* Before the flush: later launches belong to no run. */
+/* Must precede the flush, so that work launched after it belongs to no run. */
 static void run_end(struct pu1_library *library)
 {
 	if (--library->runs_count == 0)
@@ -158,13 +158,13 @@ static void profiler_begin(struct pu1_profiler *profiler)
 {
 	struct pu1_library *library = profiler->library;
 	pthread_mutex_lock(&library->read_lock);
-	/* Buffers that are already full belong to other runs. */
+	/* Buffers that are already full have records of other runs. */
 	pu1_read(library);
 	profiler->ledger = (EpprofLedger){ 0 };
 	profiler->faults_count = 0;
 	profiler->fault[0] = '\0';
 	profiler->end_ns = UINT64_MAX;
-	/* Without a clock, records cannot be assigned to runs. */
+	/* Without a clock, it is unknown to which run a record belongs. */
 	bool has_clock = pu1_library_now(library, &profiler->start_ns);
 	if (!has_clock)
 		profiler->start_ns = 0;
@@ -237,7 +237,7 @@ static OrtStatus *profiler_end(struct pu1_profiler *profiler)
 
 static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
 {
-	(void)container; /* events are pushed as buffers fill */
+	(void)container; /* events are pushed to the session as buffers fill, so the container stays empty */
 	struct pu1_profiler *profiler = (struct pu1_profiler *)impl;
 	struct pu1_library *library = profiler->library;
 	uint64_t end_ns;
@@ -284,7 +284,7 @@ epp_status *pu1_profiler_create(struct pu1_library *library, OrtEpProfilerImpl *
 	if (!made)
 		return epp_status_no_memory();
 	made->library = library;
-	made->start_ns = UINT64_MAX; /* no run yet: contains no time */
+	made->start_ns = UINT64_MAX; /* no time is after this one, so no record is in the profiler's run yet */
 	made->impl = (OrtEpProfilerImpl){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.Release = release,

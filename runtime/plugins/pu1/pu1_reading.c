@@ -1,5 +1,6 @@
-/* Converts records to events in a batch that all profilers share; each session gets a copy of the events in its run,
- * with its own parents.  The texts of a batch are stored and freed with it. */
+/* Converts records to events.  The events are collected in a batch, which all profilers share.  Each session gets a
+ * copy of the events that are in its run, with its own parents.  The texts of a batch are stored and freed with the
+ * batch. */
 #include "plugins/pu1/pu1_reading.h"
 
 #include <stdlib.h>
@@ -16,27 +17,27 @@
 #define TEXT_BYTES_MAX 32768u
 #define TEXTS_BYTES (2 * TEXT_BYTES_MAX)
 #define NAMES_BITS 10
-#define LINKS_BITS 16 /* of rows */
+#define LINKS_BITS 16 /* log2 of the number of rows in `links` */
 #define LINKS_ROW 4u
 #define CLOCK_TRIES 3
 #define NS_PER_SECOND UINT64_C(1000000000)
 
 struct link {
-	uint64_t correlation_id; /* 0: none */
+	uint64_t correlation_id; /* 0: the row is empty */
 	uint64_t external_id;
 };
 
 struct pu1_reading {
 	EpprofEvent events[BATCH_EVENTS];
 	EpprofArg args[BATCH_EVENTS][EVENT_ARGS];
-	uint64_t external_ids[BATCH_EVENTS]; /* 0 if it is not one of epprof's tokens */
+	uint64_t external_ids[BATCH_EVENTS]; /* 0: the id is no token of epprof */
 	uint32_t count;
 	uint32_t texts_used;
-	EpprofEvent own[BATCH_EVENTS]; /* the copies for one profiler */
+	EpprofEvent own[BATCH_EVENTS]; /* copies of the batch's events for one profiler */
 	char texts[TEXTS_BYTES];
 	char name[65537];
 	struct {
-		const char *place; /* the address in the library; NULL: none */
+		const char *place; /* address of the text in the library; NULL: none */
 		const char *text;
 	} names[1u << NAMES_BITS];
 	struct link links[1u << LINKS_BITS][LINKS_ROW];
@@ -48,7 +49,7 @@ struct pu1_reading *pu1_reading_create(void)
 	return calloc(1, sizeof(struct pu1_reading));
 }
 
-/* The error of the records' own clock, if the library gives one; a second at most. */
+/* Returns the error of the records' own clock, at most a second; 0 if the library does not give it. */
 static uint64_t clock_error_ticks(const struct pu1_library *library)
 {
 	uint64_t error_ns = 0;
@@ -104,7 +105,7 @@ static bool is_for(const struct pu1_profiler *profiler, uint64_t start_ns)
 	return true;
 }
 
-/* Returns the event to which a token leads, for any of the session's profilers. */
+/* Returns the event to which a token leads, among the events of any profiler of the session. */
 static uint64_t parent_of(const struct pu1_profiler *profiler, uint64_t external_id, bool *inferred)
 {
 	const struct pu1_library *library = profiler->library;
@@ -165,7 +166,7 @@ bool pu1_record_next(const uint8_t **at, const uint8_t *end, pu1ActivityRecord *
 	*wrong = NULL;
 	if (left == 0)
 		return false;
-	/* From here on only the copy is used: the library may still be writing. */
+	/* From here on only the copy is used, because the library may still write to the buffer. */
 	memset(record, 0, sizeof(*record));
 	if (left >= PU1_RECORD_BYTES_MIN)
 		memcpy(record, *at, left < sizeof(*record) ? left : sizeof(*record));
@@ -200,7 +201,7 @@ static struct link *row_of(struct pu1_reading *reading, uint64_t correlation_id)
 	return reading->links[correlation_id * UINT64_C(0x9e3779b97f4a7c15) >> (64 - LINKS_BITS)];
 }
 
-/* Stores the external id of a runtime record for its device record. */
+/* Stores the external id of a runtime record, for the device record with the same correlation id. */
 static void link_keep(struct pu1_reading *reading, uint64_t correlation_id, uint64_t external_id)
 {
 	struct link *row = row_of(reading, correlation_id);
@@ -278,8 +279,8 @@ static void add_metadata(struct pu1_library *library, EpprofEvent *event, Epprof
 }
 
 static const struct {
-	const char *name; /* for a record without a name */
-	const char *kind; /* as an arg; NULL: a call of the runtime, which is the default */
+	const char *name; /* the name if the record has none */
+	const char *kind; /* value of the arg `kind`; NULL: no arg, because calls of the runtime are the default */
 } kinds[] = {
 	[PU1_KIND_CONCURRENT_KERNEL] = { "(kernel)", "kernel" },
 	[PU1_KIND_GPU_MEMCPY] = { "(copy)", "memcpy" },
@@ -371,7 +372,7 @@ static void read_buffer(struct pu1_library *library, const struct full *full)
 		read_record(library, &record);
 	if (!wrong)
 		return;
-	/* The number of records after it is unknown. */
+	/* It is unknown how many records follow the damaged one. */
 	pu1_fault(library, "%s, at byte %zu of %zu; the rest is lost", wrong, (size_t)(at - full->bytes),
 	          full->valid_bytes);
 	PU1_LOSE(library, refused, 1);

@@ -1,4 +1,4 @@
-/* The sessions of a PU1 library's profilers, and their accounts. */
+/* The sessions of a PU1 library's profilers, and the profilers' ledgers. */
 #include "plugins/pu1/pu1_reading.h"
 
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include "ort_abi/profiler_registry.h"
 
-#define DROPPED_MAX (UINT64_C(1) << 40) /* a larger count cannot be true */
+#define DROPPED_MAX (UINT64_C(1) << 40) /* a larger count must be an error of the library */
 
 void pu1_fault(struct pu1_library *library, const char *format, ...)
 {
@@ -47,7 +47,8 @@ void pu1_push_ledger(struct pu1_profiler *profiler)
 	                       &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .ledger = &profiler->ledger });
 }
 
-/* An event that a session loses is counted by only one of its profilers. */
+/* Returns true if an older profiler of the same session is active.  Only the oldest one counts an event that the
+ * session loses. */
 static bool is_another_on(const struct pu1_profiler *profiler)
 {
 	const struct pu1_profiler *older = pu1_next_of_session(profiler);
@@ -76,7 +77,7 @@ void pu1_count_dropped(struct pu1_library *library)
 	if (misuse)
 		pu1_fault(library, "%s", misuse);
 	if (!library->calls.dropped_count) {
-		/* Each request without a buffer lost at least one record. */
+		/* Each request that got no buffer lost at least one record. */
 		PU1_LOSE(library, no_buffer, declined);
 		return;
 	}

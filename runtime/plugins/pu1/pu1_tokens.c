@@ -1,27 +1,27 @@
 /* Implements pu1_tokens.h.  A token is an increasing number; its entry is in a ring.  The thread that pushes writes an
- * entry, and the thread that reads records reads it: the token is 0 during a change, and a reader that finds a
- * different token returns without a result.
+ * entry, and the thread that reads records reads it: The token is 0 during a change; if the reader finds a different
+ * token than it looks for, it returns no result.
  *
- * Each thread's stacks are in separate memory, which its exit frees. */
+ * Each thread allocates its own stacks, which are freed when the thread exits. */
 #include "plugins/pu1/pu1_tokens.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Distinguishes tokens from ids that other libraries push. */
+/* The upper bits of tokens, which distinguish them from ids that other libraries push. */
 #define TOKEN_BASE UINT64_C(0x5055310000000000)
 #define TOKEN_MASK UINT64_C(0xffffff0000000000)
 
 struct entry {
 	_Atomic uint64_t token;
 	_Atomic uint64_t id;
-	_Atomic uint64_t beneath; /* token; 0: none */
-	_Atomic uint64_t owner;   /* place << 32 | run */
+	_Atomic uint64_t beneath; /* the token below this one on the stack; 0: none */
+	_Atomic uint64_t owner;   /* run of the event: place << 32 | run */
 };
 
 struct pu1_tokens {
 	_Atomic uint64_t next;
-	_Atomic uint32_t runs[PU1_PROFILERS_MAX]; /* 0: no run uses the place */
+	_Atomic uint32_t runs[PU1_PROFILERS_MAX]; /* by place: the run; 0: no run uses the place */
 	uint32_t last_run;
 	struct entry *ring;
 };
@@ -88,7 +88,7 @@ struct pu1_tokens *pu1_tokens_create(void)
 	struct pu1_tokens *tokens = calloc(1, sizeof(*tokens));
 	if (!tokens)
 		return NULL;
-	/* Pages are allocated as tokens are used; a short session uses one page. */
+	/* The kernel allocates pages when tokens are used, so a short session uses one page. */
 	void *ring = mmap(NULL, PU1_TOKENS_COUNT * sizeof(struct entry), PROT_READ | PROT_WRITE,
 	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (ring == MAP_FAILED) {
@@ -132,7 +132,7 @@ void pu1_tokens_forget(struct pu1_tokens *tokens)
 
 /* ---- stacks ---- */
 
-/* Pops the top tokens whose events have ended. */
+/* Pops the tokens at the top of the stack whose events have ended. */
 static pu1Result trim(struct pu1_library *library, struct stack *stack)
 {
 	pu1Result result = PU1_SUCCESS;
@@ -163,8 +163,8 @@ pu1Result pu1_tokens_push(struct pu1_library *library, struct pu1_owner owner, u
 	uint64_t number = atomic_fetch_add_explicit(&tokens->next, 1, memory_order_relaxed);
 	uint64_t token = TOKEN_BASE | (number & ~TOKEN_MASK);
 	struct entry *entry = &tokens->ring[number % PU1_TOKENS_COUNT];
-	/* A seqlock: each store is ordered after the first, and the last after all others; readers load in the same
-	 * order. */
+	/* A seqlock: the first store precedes all others, and the last one follows all others.  Readers load in the
+	 * same order. */
 	atomic_store_explicit(&entry->token, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->id, id, memory_order_release);
 	atomic_store_explicit(&entry->beneath, stack->depth ? stack->open[stack->depth - 1].token : 0,
@@ -185,7 +185,7 @@ pu1Result pu1_tokens_pop(struct pu1_library *library, struct pu1_owner owner, ui
 	while (at && !(stack->open[at - 1].id == id && stack->open[at - 1].owner.place == owner.place &&
 	               stack->open[at - 1].owner.run == owner.run))
 		at--;
-	/* The event was too deep to be pushed, or began on another thread. */
+	/* The event has no token, because its thread's stack was full or because it began on another thread. */
 	if (!at)
 		return PU1_SUCCESS;
 	for (uint32_t i = at - 1; i < stack->depth; i++) {

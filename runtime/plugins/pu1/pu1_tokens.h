@@ -1,40 +1,41 @@
 /* Tokens on the stacks of a PU1 library, which link device work to host events.  They are pushed and popped with the
  * host's events.
  *
- * Several sessions may profile one library, but each thread has only one stack in it.  A token is therefore a number of
- * epprof, not the id of an event.  A token has the event for which it was pushed, and the token that was below it at
- * that time.  The session of that event takes the event from the token; another session takes the first event of its
- * own further down, which is an event that was open around this one, and marks it as inferred.
+ * Several sessions may profile one library, but each thread has only one stack in it.  A token is therefore not the id
+ * of an event, but a number that epprof assigns.  For each token, its event and the token that was below it on the
+ * stack are stored.  For the session of this event, the token leads to the event.  For another session, it leads to the
+ * first event of that session further down the stack; that event was open around this one, and is marked as inferred.
  *
- * A token is remembered until 524,288 younger ones were pushed.  Events of sessions need not end in order, and threads
- * may have open events when a session ends.  A token that cannot be popped yet, because another one is above it or
- * because its thread is a different one, is popped the next time its thread pushes or pops. */
+ * A token is forgotten when 524,288 younger ones have been pushed.  Events of sessions need not end in order, and
+ * threads may have open events when a session ends.  If a token cannot be popped when its event ends, because another
+ * token is above it or the event ends on another thread, it is popped when its thread next pushes or pops. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_TOKENS_H
 #define EPPROF_RUNTIME_PLUGINS_PU1_PU1_TOKENS_H
 
 #include "plugins/pu1/pu1_library.h"
 
 #define PU1_TOKENS_COUNT (1u << 19)
-#define PU1_OPEN_MAX 64u /* tokens of a thread on a library's stack; deeper events count for the deepest of these */
+#define PU1_OPEN_MAX \
+	64u /* most tokens of a thread on a library's stack; work launched by deeper events gets the
+                          * deepest of these tokens */
 
-/* A session's run, as the owner of tokens. */
+/* A session's run, to which tokens belong. */
 struct pu1_owner {
-	uint32_t place; /* below PU1_PROFILERS_MAX */
+	uint32_t place; /* index in the table of runs, below PU1_PROFILERS_MAX */
 	uint32_t run;   /* not 0, unique */
 };
 
 struct pu1_tokens *pu1_tokens_create(void);
 
-/* Begins or ends a run.  False: there are PU1_PROFILERS_MAX already.
- * Thread: one at a time for one library. */
+/* Begins or ends a run.  Returns false if there are PU1_PROFILERS_MAX runs already.  Thread: one call at a time for
+ * each library. */
 bool pu1_tokens_begin(struct pu1_tokens *tokens, struct pu1_owner *owner);
 void pu1_tokens_end(struct pu1_tokens *tokens, const struct pu1_owner *owner);
-/* Ends all runs after a fork, where the threads are gone. */
+/* Ends all runs.  Called in the child of a fork, which does not have the parent's other threads. */
 void pu1_tokens_forget(struct pu1_tokens *tokens);
 
-/* Begins or ends an event of a run on the calling thread.  Errors: the library's result; PU1_INVALID_OPERATION if it
- * popped a value that was not pushed.
- * Thread: [any-thread]. */
+/* Begins or ends an event of a run on the calling thread.  Returns the library's result, or PU1_INVALID_OPERATION if
+ * the library popped another value than the one that was pushed.  Thread: [any-thread]. */
 pu1Result pu1_tokens_push(struct pu1_library *library, struct pu1_owner owner, uint64_t id);
 pu1Result pu1_tokens_pop(struct pu1_library *library, struct pu1_owner owner, uint64_t id);
 
@@ -42,7 +43,7 @@ pu1Result pu1_tokens_pop(struct pu1_library *library, struct pu1_owner owner, ui
  * Thread: [any-thread]. */
 uint64_t pu1_tokens_find(struct pu1_tokens *tokens, uint64_t external_id, struct pu1_owner owner, bool *inferred);
 
-/* Returns whether an external id is a token of epprof. */
+/* Returns true if an external id is a token of epprof. */
 bool pu1_tokens_is_own(uint64_t external_id);
 
 #endif

@@ -1,10 +1,10 @@
 /* TensorFlow's pluggable profilers: TF_InitProfiler -> OrtEpProfilerImpl.
  *
- * Registration is as in TensorFlow: structs with their sizes and the version filled in.  The results are checked in
- * TensorFlow's order, with more checks.  Revisions are distinguished by the size that the plugin sets, or by the
- * members that it sets: the struct of the first revision has 48 bytes and one more entry.  Data that a plugin writes
- * after the accepted struct goes into spare room.  Copies are kept, as TensorFlow does, and destroy_* run once, at the
- * end.
+ * Registration is as in TensorFlow: the plugin gets structs whose sizes and version are set.  The results are checked
+ * in TensorFlow's order, and more strictly.  Revisions are distinguished by the size that the plugin sets, or by the
+ * members that it sets: the struct of the first revision has 48 bytes and one more entry.  There is spare room after
+ * each struct, because a plugin of another revision may write past the end.  As in TensorFlow, the structs are copied,
+ * and destroy_* are called once, at the end.
  *
  * After a stop that failed, a plugin is not started until a stop has succeeded. */
 #include <dlfcn.h>
@@ -69,7 +69,8 @@ static epp_status *fns_check(struct tf_plugin *tf)
 	const EpprofTfFirstFns *first = &tf->fns.first;
 	size_t says = first->struct_size;
 	EPP_TRY(size_check("TP_ProfilerFns", says, TP_PROFILER_FNS_STRUCT_SIZE));
-	/* Samples of the first revision may leave the size as it was filled in. */
+	/* A sample of the first revision may leave the size as it was set before the call.  The member that only the
+	 * first revision has then decides. */
 	tf->is_first = says == sizeof(*first) || (says < sizeof(*first) && first->collect_data_xspace);
 	if (!first->start)
 		return entry_missing("start");
@@ -98,7 +99,8 @@ static void destroy(struct shared_run *run)
 
 static epp_status *status_make(struct tf_plugin *tf, void *library)
 {
-	/* Without the functions, no code in the process can read or write a TF_Status, so any memory will do. */
+	/* Without the status functions, no code in the process can read or write a TF_Status, so any memory can be
+	 * passed as one. */
 	static uint64_t nothing[8];
 	tf->statuses = tf_status_functions_find(library);
 	tf->status = tf->statuses.create ? tf->statuses.create() : (TF_Status *)(void *)nothing;
@@ -128,7 +130,7 @@ static epp_status *register_steps(struct tf_plugin *tf, void *library)
 	if (tf->statuses.code && tf->statuses.code(tf->status) != TF_OK) {
 		status = epp_status_create(EPP_PLUGIN, "TF_InitProfiler: code %d: %s",
 		                           (int)tf->statuses.code(tf->status), tf->statuses.message(tf->status));
-		/* The plugin may not have created the object that it would destroy. */
+		/* The plugin may not have created the object, so it must not be asked to destroy it. */
 		tf->params.destroy_profiler = NULL;
 		tf->params.destroy_profiler_fns = NULL;
 	}
@@ -166,7 +168,7 @@ static epp_status *stop(struct shared_run *run)
 	return status;
 }
 
-/* After a failed stop, the plugin may still be running. */
+/* After a stop that failed, the plugin may still be running, so it is stopped before it is started again. */
 static epp_status *start(struct shared_run *run)
 {
 	struct tf_plugin *tf = (struct tf_plugin *)run;

@@ -1,12 +1,12 @@
 /* Collects a plugin's data in two calls: the size, then the bytes.  Each call's status is checked before the next.  The
  * memory is larger than the size given to the plugin, and zeroed, so that an overrun is detected, for example if the
- * data grew between the calls; untouched pages cost nothing. */
+ * data grew between the calls.  Pages that are not touched use no memory. */
 #include <sys/mman.h>
 
 #include "plugins/tf/tf_plugin.h"
 
 #define SPARE_BYTES 65536
-/* No protobuf message is larger. */
+/* A protobuf message is at most 2 GiB - 1. */
 #define DATA_BYTES_MAX ((size_t)INT32_MAX)
 
 static size_t written_end(const uint8_t *bytes, size_t from, size_t until)
@@ -38,7 +38,7 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 	size_t end = written_end(data->bytes, asked, data->mapped_bytes);
 	data->count = reported < asked ? reported : asked;
 	if (reported > asked && reported <= data->mapped_bytes && end > asked)
-		/* The plugin wrote its current data, and there was enough room. */
+		/* The plugin wrote all data that it has now, and there was enough room. */
 		data->count = reported;
 	if (status)
 		return status;

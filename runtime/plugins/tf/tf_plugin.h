@@ -14,7 +14,8 @@
 
 /* ---- statuses ---- */
 
-/* All functions, or none: then no code in the process can set a status, and every status is TF_OK. */
+/* Either all functions are found or none.  If none is, no code in the process can set a status, and every status is
+ * TF_OK. */
 struct tf_status_functions {
 	TF_Status *(*create)(void);
 	void (*destroy)(TF_Status *status);
@@ -23,15 +24,15 @@ struct tf_status_functions {
 	const char *(*message)(const TF_Status *status);
 };
 
-/* Finds the functions to which an undefined reference in `library` resolves: in the global scope, else in the libraries
- * that it links. */
+/* Finds the functions to which the dynamic linker resolves these names for `library`: in the global scope, else in the
+ * libraries that it links. */
 struct tf_status_functions tf_status_functions_find(void *library);
 
 /* ---- a plugin ---- */
 
 typedef void tf_collect_fn(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status);
 
-/* Spare room after a struct, because a plugin of another revision may use a larger struct. */
+/* Spare room after a struct, for plugins of another revision, whose struct may be larger. */
 #define TF_FNS_ROOM_BYTES 256
 
 struct tf_plugin {
@@ -45,19 +46,20 @@ struct tf_plugin {
 		EpprofTfFirstFns first;
 		uint8_t room[TF_FNS_ROOM_BYTES];
 	} fns;
-	bool is_first;     /* whether it uses the first revision */
-	bool is_unstopped; /* whether its last stop failed */
+	bool is_first;     /* the plugin has the structs of the first revision */
+	bool is_unstopped; /* the last stop failed */
 	char device_type[64];
 };
 
-/* Calls into the plugin with a fresh status; one call at a time.  Errors: EPP_PLUGIN with the plugin's message. */
+/* Calls a function of the plugin with a new status.  One call at a time.  Errors: EPP_PLUGIN with the plugin's
+ * message. */
 epp_status *tf_call(struct tf_plugin *plugin, const char *step, void (*fn)(const TP_Profiler *, TF_Status *));
 epp_status *tf_call_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, uint8_t *buffer, size_t *bytes);
 
-/* ---- its data ---- */
+/* ---- the plugin's data ---- */
 
-/* Collects the bytes in two calls.  There may be data even with an error.  Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY.
- * Ownership: tf_data_release. */
+/* Collects the bytes in two calls.  There may be data even if an error is returned.  Errors: EPP_PLUGIN,
+ * EPP_OUT_OF_MEMORY.  Ownership: tf_data_release. */
 epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn *fn, struct profile_data *data);
 void tf_data_release(struct profile_data *data);
 

@@ -1,5 +1,5 @@
 /* Loads libepprof_tf_shim.so, from the folder of this library, into the global scope, where plugins find the symbols
- * that TensorFlow would provide.  If these symbols exist already, it does nothing. */
+ * that TensorFlow would provide.  If these symbols exist already, nothing is loaded. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

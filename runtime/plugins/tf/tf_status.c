@@ -1,4 +1,4 @@
-/* TF_Status is opaque: it is created and read with the same functions that the plugin's calls resolve to, either
+/* TF_Status is opaque.  It must be created and read with the functions that the plugin itself calls: either
  * TensorFlow's or those of libepprof_tf_shim.so. */
 #include <dlfcn.h>
 
