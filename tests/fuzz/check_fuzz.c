@@ -1,5 +1,8 @@
-/* Each fuzz target with its seeds and with random changes to them, the same in every run.  Covers all files of
+/* Each fuzz target with its seeds, with random changes to them, the same in every run, and with the inputs of
+ * tests/fuzz/corpus/, which libFuzzer found because they reach code that the seeds do not.  Covers all files of
  * tests/fuzz/ except fuzz_main.c, which `make fuzz` needs. */
+#include <dirent.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -79,6 +82,36 @@ START_TEST(seeds_and_random_changes)
 }
 END_TEST
 
+static int is_input(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+START_TEST(inputs_of_the_corpus)
+{
+	static uint8_t bytes[FUZZ_BYTES_MAX];
+	const struct fuzz_target *target = fuzz_target_at((size_t)_i);
+	struct dirent **entries = NULL;
+	char folder[4096], path[8192];
+
+	setenv("TMPDIR", check_directory_path, 1);
+	snprintf(folder, sizeof folder, "%s/tests/fuzz/corpus/%s", CHECK_SOURCE, target->name);
+	int count = scandir(folder, &entries, is_input, alphasort);
+	ck_assert_int_ge(count, 1);
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+		size_t size = fuzz_read(path, bytes);
+		/* A copy of the exact size, so that AddressSanitizer finds reads beyond it. */
+		uint8_t *exact = malloc(size + 1);
+		memcpy(exact, bytes, size);
+		target->run(exact, size);
+		free(exact);
+		free(entries[i]);
+	}
+	free(entries);
+}
+END_TEST
+
 static Suite *fuzz_suite(void)
 {
 	Suite *suite = suite_create("fuzz");
@@ -88,6 +121,7 @@ static Suite *fuzz_suite(void)
 	while (fuzz_target_at((size_t)count))
 		count++;
 	tcase_add_loop_test(targets, seeds_and_random_changes, 0, count);
+	tcase_add_loop_test(targets, inputs_of_the_corpus, 0, count);
 	suite_add_tcase(suite, targets);
 	return suite;
 }
