@@ -60,7 +60,7 @@ static int explain(const char *name)
 
 static void print_places(const epp_advice_finding *finding)
 {
-	struct cli_table *table = cli_table_create("start|time|gain|event|<track|<?of");
+	struct cli_table *table = cli_table_create("start|time|gain|event|<track|?<of");
 	char text[CLI_NUMBER_BYTES];
 
 	for (size_t i = 0; i < finding->places_count; i++) {

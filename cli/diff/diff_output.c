@@ -89,7 +89,7 @@ static void put_names(FILE *to, const struct diff_report *report)
 static void print_table(const struct diff_report *report)
 {
 	struct cli_table *table = cli_table_create(
-	    "change|?within|?to|before|after|?events|?events after|<verdict|<?kind|<?of|<name");
+	    "change|?within|?to|before|after|?events|?events after|<verdict|?<kind|?<of|<name");
 	char text[PERCENT_BYTES + 1];
 
 	for (size_t i = 0; i < shown_count(report); i++) {

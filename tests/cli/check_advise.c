@@ -47,6 +47,7 @@ START_TEST(text_has_the_finding_and_its_places)
 	ck_assert_ptr_nonnull(strstr(run.out, "the first 1 of 20 took up to 6 ms, the median is"));
 	ck_assert_ptr_nonnull(strstr(run.out, "Gain: at most 5.00 ms +- "));
 	ck_assert_ptr_nonnull(strstr(run.out, "(20.0 % of the time).  Confidence: high.\n"));
+	ck_assert_ptr_nonnull(strstr(run.out, "event  track  of\n"));
 	ck_assert_ptr_nonnull(strstr(run.out, "0.000000 s"));
 	ck_assert_ptr_null(strchr(run.out, '\033'));
 	command_free(&run);

@@ -166,6 +166,8 @@ START_TEST(text_has_the_worst_first)
 	ck_assert_ptr_nonnull(strstr(run.out, "Slower: the time of a run changed by +"));
 	ck_assert_ptr_nonnull(strstr(run.out, "5 traces before, 5 traces after; median of model_run\n"));
 	ck_assert_ptr_nonnull(strstr(run.out, "The limit of 5 % is exceeded."));
+	ck_assert_ptr_nonnull(strstr(run.out, " verdict  kind"));
+	ck_assert_ptr_null(strchr(run.out, '?'));
 	const char *relu = strstr(run.out, "  relu"), *conv = strstr(run.out, "  conv \"a\""),
 		   *extra = strstr(run.out, "only after");
 	ck_assert(relu && conv && extra && relu < conv && conv < extra);
