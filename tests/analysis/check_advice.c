@@ -28,6 +28,7 @@ struct fault {
 	int64_t copy_ns;     /* each run waits for a copy of this length, which nothing overlaps */
 	uint64_t copy_bytes; /* of that copy, which a node launches; 0: it is not known */
 	enum { COPY_EACH_RUN, COPY_OTHER_SIZES, COPY_SOME_RUNS, COPY_MORE_ONCE, COPY_OUT, COPY_OVERLAPPED } copied;
+	int64_t fallback_ns;    /* each 10th run has a node on the processor, which takes this, between two kernels */
 	int64_t overlapped_ns;  /* a copy of this length beside the kernels of each run */
 	int64_t outlier_ns;     /* one kernel takes this much longer */
 	int64_t warm_up_ns;     /* the first two runs take this much longer on the host */
@@ -56,7 +57,7 @@ static struct scene scene_create(const struct fault *fault)
 		               .host = BUILDER_START,
 		               .device = BUILDER_START };
 
-	if (fault->copy_ns || fault->overlapped_ns || fault->serial)
+	if (fault->copy_ns || fault->overlapped_ns || fault->serial || fault->fallback_ns)
 		scene.other = builder_device(builder, "stream 2", "Accelerator", 0, 2, clock);
 	return scene;
 }
@@ -140,6 +141,29 @@ static void add_kernel(struct scene *scene, const struct fault *fault, unsigned 
 	}
 }
 
+#define COPY_NS (100 * US)
+#define FRAMEWORK_NS MS
+#define WAIT_NS (10 * US)
+
+/* The host waits for the result of the kernel before, computes a node, and is busy with other things for longer. */
+static void add_fallback(struct scene *scene, const struct fault *fault)
+{
+	const epp_arg provider = { .key = builder_name(scene->builder, "provider"),
+		                   .type = EPP_ARG_TEXT,
+		                   .text_bytes = 20,
+		                   .value.text = "CPUExecutionProvider" };
+	uint64_t waited = scene->host;
+
+	device_event(scene, scene->other, COPY_NS, scene->copy_out, 0);
+	scene->host = scene->device + WAIT_NS;
+	builder_event(scene->builder, scene->thread, waited, scene->host - waited, EPP_API,
+	              builder_name(scene->builder, "deviceSynchronize"), NULL, 0);
+	builder_event(scene->builder, scene->thread, scene->host, (uint64_t)fault->fallback_ns, EPP_NODE,
+	              scene->prepare, &provider, 1);
+	scene->host += (uint64_t)fault->fallback_ns + FRAMEWORK_NS;
+	device_event(scene, scene->other, COPY_NS, scene->copy, host_event(scene, 2 * US, EPP_API, scene->launch));
+}
+
 static void add_run(struct scene *scene, const struct fault *fault, unsigned number)
 {
 	uint64_t run = builder_begin(scene->builder, scene->thread, scene->host, EPP_SESSION, scene->run);
@@ -148,6 +172,8 @@ static void add_run(struct scene *scene, const struct fault *fault, unsigned num
 	if (number < 2 && fault->warm_up_ns)
 		host_event(scene, fault->warm_up_ns, EPP_NODE, scene->prepare);
 	for (unsigned i = 0; i < KERNELS; i++) {
+		if (i == 2 && number && number % 10 == 0 && fault->fallback_ns)
+			add_fallback(scene, fault);
 		uint64_t launch = host_event(scene, 2 * US, EPP_API, scene->launch);
 		if (!i && fault->copy_bytes)
 			add_copy(scene, fault, number);
@@ -247,6 +273,8 @@ static const struct planted {
 	{ "host-bound", { .gap_ns = 2 * MS }, 3 * (2 * MS + 2 * US), 3 },
 	{ "sync-waits", { .gap_ns = 2 * MS, .gap = GAP_SYNCHRONISED }, 3 * (2 * MS + 12 * US), 3 },
 	{ "cpu-fallback", { .gap_ns = 2 * MS, .gap = GAP_ON_CPU }, 3 * 2 * MS, 3 },
+	/* Without the node there would be no copies, no wait, and none of the host's time between. */
+	{ "cpu-fallback", { .fallback_ns = 400 * US }, 3 * (400 * US + 2 * COPY_NS + WAIT_NS + FRAMEWORK_NS + 2 * US), 3 },
 	{ "allocation", { .gap_ns = 2 * MS, .gap = GAP_ALLOCATES }, 3 * 2 * MS, 3 },
 	{ "tiny-kernels", { .tiny = true }, (RUNS * KERNELS * 100 - 1) * 5 * US, RUNS *KERNELS * 100 - 1 },
 	/* Copies of all runs but one would be hidden. */
@@ -305,6 +333,32 @@ START_TEST(clean_traces_have_no_finding)
 	/* Below 1 % of the time. */
 	no_finding(&(struct fault){ .gap_ns = 100 * US });
 	no_finding(&(struct fault){ .outlier_ns = 1500 * US });
+}
+END_TEST
+
+/* A warm run would have taken as long as any of the others: its error is how far these are from their median. */
+START_TEST(a_warm_up_is_as_uncertain_as_the_runs_vary)
+{
+	struct epp_builder *builder = builder_create();
+	uint32_t thread = builder_thread(builder, "main", 1);
+	epp_name run = builder_name(builder, "run");
+	uint64_t at = BUILDER_START;
+	epp_advice *advice;
+
+	for (unsigned i = 0; i < RUNS; i++) {
+		uint64_t ns = i < 2 ? 6 * MS : i % 4 == 0 ? MS + 300 * US : MS;
+		builder_event(builder, thread, at, ns, EPP_SESSION, run, NULL, 0);
+		at += ns;
+	}
+	epp_trace *trace = builder_open(builder, EPF_FINISHED);
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	const epp_advice_finding *finding = finding_of(advice, "warm-up");
+	ck_assert_uint_eq(finding->count, 2);
+	ck_assert_int_le(llabs(finding->gain_ns - 2 * 5 * MS), 2 * MS / 100);
+	ck_assert_int_le(llabs(finding->gain_error_ns - 2 * 300 * US), 2 * MS / 50);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+	builder_destroy(builder);
 }
 END_TEST
 
@@ -456,6 +510,7 @@ static Suite *advice_suite(void)
 	tcase_add_loop_test(tests, a_planted_fault_is_found, 0, (int)(sizeof planted / sizeof *planted));
 	tcase_add_test(tests, clean_traces_have_no_finding);
 	tcase_add_loop_test(tests, other_copies_are_not_repeated, 0, 6);
+	tcase_add_test(tests, a_warm_up_is_as_uncertain_as_the_runs_vary);
 	tcase_add_test(tests, repeated_copies_are_worded_as_seen);
 	tcase_add_test(tests, no_gain_is_smaller_than_its_error);
 	tcase_add_test(tests, traces_without_devices_have_no_finding);

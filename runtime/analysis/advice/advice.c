@@ -167,6 +167,11 @@ static void find_host_cause(const struct advice_pass *pass, struct advice_gap *g
 		return;
 	gap->cause = GAP_FALLBACK;
 	gap->gain_ns = spans_covered(&pass->fallbacks, gap->from_ns, event->launch_ns);
+	/* In a run, the launch needs the node's result, however short the node is. */
+	if (gap->is_in_run && gap->gain_ns) {
+		gap->gain_ns = host_ns + event->start_ns - event->launch_ns;
+		return;
+	}
 	if (gap->gain_ns >= half_ns)
 		return;
 	gap->cause = GAP_ALLOCATION;
@@ -182,7 +187,8 @@ static struct advice_gap gap_before(const struct advice_pass *pass, const struct
 	const struct advice_device *device = taken->device;
 	const epp_event *event = taken->event;
 	struct advice_gap gap = { .from_ns = device->busy_until_ns,
-		                  .error_ns = device->busy_until_error_ns + event->start_error_ns };
+		                  .error_ns = device->busy_until_error_ns + event->start_error_ns,
+		                  .is_in_run = pass->run_start_ns <= device->busy_until_ns };
 
 	if (gap.from_ns == INT64_MIN || gap.from_ns >= event->start_ns)
 		return gap;
@@ -238,6 +244,8 @@ static void take_host_event(struct advice_pass *pass, const epp_event *event, in
 	if (event->kind != EPP_EVENT_SLICE)
 		return;
 	unsigned class = class_of(pass, event);
+	if (event->category == EPP_SESSION)
+		pass->run_start_ns = event->start_ns;
 	spans_add(&pass->host, event->start_ns, end_ns);
 	if (is_fallback(pass, event))
 		spans_add(&pass->fallbacks, event->start_ns, end_ns);
@@ -311,6 +319,7 @@ epp_status *advice_pass_create(const epp_timeline *timeline, struct advice_pass 
 	made->timeline = timeline;
 	made->first_ns = INT64_MAX;
 	made->last_ns = INT64_MIN;
+	made->run_start_ns = INT64_MIN;
 	made->advice = calloc(1, sizeof *made->advice);
 	made->states = calloc(RULES_COUNT, sizeof *made->states);
 	for (size_t i = 0; made->states && i < RULES_COUNT; i++)

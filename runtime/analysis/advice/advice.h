@@ -29,7 +29,7 @@ enum gap_cause {
 	GAP_NONE,       /* the device was busy */
 	GAP_OTHER,      /* no cause is known, or the host did nothing either */
 	GAP_TINY,       /* a short gap between two short kernels */
-	GAP_FALLBACK,   /* the host was in a node on the processor for at least half of the gap */
+	GAP_FALLBACK,   /* the host was in a node on the processor, of the same run or for at least half of the gap */
 	GAP_ALLOCATION, /* the host allocated memory for at least half of the gap */
 	GAP_WAIT,       /* the host launched the event after it had waited for the device */
 	GAP_HOST        /* the host was at work, and launched the event after the device was idle */
@@ -40,6 +40,7 @@ struct advice_gap {
 	int64_t from_ns; /* the gap ends with the start of the event */
 	int64_t gain_ns; /* the part of it that the cause explains */
 	int64_t error_ns;
+	bool is_in_run; /* no run began in the gap */
 };
 
 /* A slice or an asynchronous event as the rules see it. */
@@ -60,6 +61,7 @@ struct advice_pass {
 	/* when any thread was in an event; in a node on the processor, an allocation, a wait for the device */
 	struct spans host, fallbacks, allocations, waits;
 	int64_t first_ns, last_ns;
+	int64_t run_start_ns;           /* the last start of an event of category session */
 	const epp_advice_rule *unclear; /* the last rule whose gain was not larger than its error; NULL: none */
 	epp_advice *advice;
 	void **states;    /* of the rules */
@@ -158,7 +160,7 @@ extern const struct advice_rule advice_clock_quality;
  * the device was busy before. */
 #define ADVICE_SQL_GAPS \
 	"WITH g AS (SELECT * FROM (\n" \
-	"  SELECT d.source, d.start_ns, d.duration_ns, d.work, h.start_ns AS launch_ns, max(d.start_ns + d.duration_ns) OVER (\n" \
+	"  SELECT d.source, d.group_name, d.start_ns, d.duration_ns, d.work, h.start_ns AS launch_ns, max(d.start_ns + d.duration_ns) OVER (\n" \
 	"    PARTITION BY d.source, d.group_name ORDER BY d.event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING\n" \
 	"  ) AS busy_until_ns, lag(d.duration_ns) OVER (PARTITION BY d.source, d.group_name ORDER BY d.event) AS last_ns\n" \
 	"  FROM timeline d LEFT JOIN timeline h ON h.id = d.parent AND h.source = d.source AND h.kind = 'slice'\n" \

@@ -33,17 +33,32 @@ static epp_status *take(const struct advice_pass *pass, void *state, const struc
 	return histogram_add(&named->durations, event->event->duration_ns) ? NULL : epp_status_no_memory();
 }
 
+/* Returns how far the other runs are from their median, but for one in 20 at each end.  The `slow_count` slow ones are
+ * among the longest. */
+static int64_t variation_of(const struct runs *runs, unsigned slow_count, int64_t median_ns)
+{
+	const epp_histogram *durations = &runs->named.durations;
+	double others = 1 - slow_count / (double)durations->count;
+	int64_t below_ns = median_ns - epp_histogram_quantile(durations, 0.05 * others);
+	int64_t above_ns = epp_histogram_quantile(durations, 0.95 * others) - median_ns;
+	int64_t most_ns = below_ns > above_ns ? below_ns : above_ns;
+
+	return most_ns > median_ns / 100 ? most_ns : median_ns / 100; /* the histogram's resolution */
+}
+
 /* Adds up the slow runs at the beginning; returns the median of all runs. */
 static int64_t add_slow_runs(const struct runs *runs, struct advice_places *slow)
 {
 	int64_t median_ns = epp_histogram_quantile(&runs->named.durations, 0.5);
+	unsigned count = 0;
 
-	for (unsigned i = 0; i < FIRST_RUNS && i < runs->named.durations.count / 4; i++) {
+	while (count < FIRST_RUNS && count < runs->named.durations.count / 4 &&
+	       (double)runs->first[count].gain_ns > SLOW_LEAST * (double)median_ns)
+		count++;
+	for (unsigned i = 0; i < count; i++) {
 		epp_advice_place place = runs->first[i];
-		if ((double)place.gain_ns <= SLOW_LEAST * (double)median_ns)
-			break;
 		place.gain_ns -= median_ns;
-		advice_places_add(slow, &place, runs->errors_ns[i] + median_ns / 100);
+		advice_places_add(slow, &place, runs->errors_ns[i] + variation_of(runs, count, median_ns));
 	}
 	return median_ns;
 }
@@ -84,11 +99,13 @@ static void deinit(void *state)
 const struct advice_rule advice_warm_up = {
 	.rule = { .name = "warm-up",
 	          .title = "the measurement includes a warm-up",
-	          .documentation = "Looks at runs: host events of one name that are the outermost of their thread, or of category\n"
-	                           "session, at least 10.  The first ones are a warm-up while they take more than 1.5 times the median,\n"
-	                           "at most a quarter of them and at most 32.  The gain is what they take beyond the median: it is the\n"
-	                           "time that is in the measurement and does not come again.  Only the name with the largest gain is\n"
-	                           "reported.\n",
+	          .documentation =
+	              "Looks at runs: host events of one name that are the outermost of their thread, or of category\n"
+	              "session, at least 10.  The first ones are a warm-up while they take more than 1.5 times the median,\n"
+	              "at most a quarter of them and at most 32.  The gain is what they take beyond the median: it is the\n"
+	              "time that is in the measurement and does not come again.  Its error includes, for each of them, how\n"
+	              "far the other runs are from their median, but for one in 20 at each end.  Only the name with the\n"
+	              "largest gain is reported.\n",
 	          .remedy = "Run the model a few times before the measurement, or leave the first runs out: epprof summary "
 	                    "--warmup N.",
 	          .sql = "WITH r AS (SELECT source, name, category, duration_ns,\n"
