@@ -1,6 +1,6 @@
 /* The host's clock. The clock is chosen once. Its rate is measured between the library's load and the first call that
- * needs it, so that a precision of a few ppm usually costs no time. Traces do not depend on this rate: they contain
- * clock samples. */
+ * needs it, so that a precision of a few ppm usually costs no time. On arm64 the processor reports the rate, which is
+ * compared with CLOCK_MONOTONIC at load. Traces do not depend on this rate: they contain clock samples. */
 #include "base/clock.h"
 
 #include <stdatomic.h>
@@ -11,8 +11,12 @@
 #define NS_PER_SECOND 1000000000u
 #define CALIBRATION_NS 4000000
 #define PAIR_TRIES 5
+#define PER_SECOND_MIN 1000000u
+#define TRIAL_NS 50000
+#define TRIALS 3
 
 uint32_t clock_kind = EPF_CLOCK_MONOTONIC;
+uint64_t clock_step_ticks;
 
 static struct epf_host_pair load_pair;
 static _Atomic uint64_t measured_per_second;
@@ -35,12 +39,68 @@ uint64_t clock_ticks_slow(void)
 	return (uint64_t)system_ns(CLOCK_MONOTONIC);
 }
 
+bool clock_keeps_time(const struct epf_host_pair *first, const struct epf_host_pair *last, uint64_t per_second)
+{
+	if (per_second < PER_SECOND_MIN || last->monotonic_ns <= first->monotonic_ns)
+		return false;
+	double expected = (double)(last->monotonic_ns - first->monotonic_ns) * (double)per_second / NS_PER_SECOND;
+	double width = (double)first->half_width_ticks + (double)last->half_width_ticks;
+	double passed = (double)(int64_t)(last->ticks - first->ticks);
+	double tolerance = expected / 10 + width;
+	/* Samples that are as wide as what they measure allow any value. */
+	return width < expected / 2 && passed >= expected - tolerance && passed <= expected + tolerance;
+}
+
+#if defined(__aarch64__)
+static uint64_t counter_per_second(void)
+{
+	uint64_t rate;
+	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(rate));
+	return rate;
+}
+
+/* Returns the smallest step that the counter makes until `end_ns`; 0: it makes none. */
+static uint64_t smallest_step(int64_t end_ns)
+{
+	uint64_t before = clock_ticks_fast(), smallest = 0;
+	do {
+		uint64_t now = clock_ticks_fast();
+		if (now != before && (!smallest || now - before < smallest))
+			smallest = now - before;
+		before = now;
+	} while (system_ns(CLOCK_MONOTONIC) < end_ns);
+	return smallest;
+}
+
+/* Under an emulator the counter may stand still, and its reported rate may be 0 or wrong, as with some firmware. */
+static bool counter_is_sound(void)
+{
+	uint64_t rate = counter_per_second();
+	for (int i = 0; i < TRIALS; i++) {
+		struct epf_host_pair first, last;
+		clock_step_ticks = 0;
+		clock_pair_read(&first);
+		uint64_t step = smallest_step(first.monotonic_ns + TRIAL_NS);
+		clock_pair_read(&last);
+		clock_step_ticks = step;
+		if (clock_keeps_time(&first, &last, rate))
+			return true;
+	}
+	return false;
+}
+#endif
+
 void clock_setup(void)
 {
+	clock_step_ticks = 0;
 #if defined(__x86_64__)
 	clock_kind = os_counter_is_sound() ? EPF_CLOCK_TSC : EPF_CLOCK_MONOTONIC;
 #elif defined(__aarch64__)
 	clock_kind = EPF_CLOCK_CNTVCT;
+	if (!counter_is_sound()) {
+		clock_kind = EPF_CLOCK_MONOTONIC;
+		clock_step_ticks = 0;
+	}
 #endif
 	clock_pair_read(&load_pair);
 }
@@ -52,9 +112,7 @@ static uint64_t measure(void)
 	if (clock_kind == EPF_CLOCK_MONOTONIC)
 		return NS_PER_SECOND;
 #if defined(__aarch64__)
-	uint64_t rate;
-	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(rate));
-	return rate;
+	return counter_per_second();
 #endif
 	struct epf_host_pair now;
 	clock_pair_read(&now);
@@ -103,6 +161,7 @@ static void pair_try(struct epf_host_pair *pair)
 	int64_t realtime = system_ns(CLOCK_REALTIME);
 	int64_t second = system_ns(CLOCK_MONOTONIC);
 	*pair = clock_pair_of(before, first, realtime, second, clock_ticks());
+	pair->half_width_ticks += clock_step_ticks;
 }
 
 void clock_pair_read(struct epf_host_pair *pair)

@@ -1,8 +1,8 @@
 /* The host's clock: ticks that cost one instruction, and samples that relate them to the system's clocks.
  *
  * The clock is the TSC if the processor reports it as constant and nonstop and the kernel uses it (its clock source is
- * tsc, kvm-clock or hyperv); cntvct on arm64; otherwise CLOCK_MONOTONIC in ns. It is chosen once, at load. Tests inject
- * a clock. */
+ * tsc, kvm-clock or hyperv); cntvct on arm64, if it advances at the rate that the processor reports; otherwise
+ * CLOCK_MONOTONIC in ns. It is chosen once, at load. Tests inject a clock. */
 #ifndef EPPROF_RUNTIME_BASE_CLOCK_H
 #define EPPROF_RUNTIME_BASE_CLOCK_H
 
@@ -18,6 +18,9 @@
 /* enum epf_clock, or CLOCK_INJECTED. */
 extern uint32_t clock_kind;
 #define CLOCK_INJECTED 100u
+/* On arm64 the counter may advance by this many ticks at once, so that its value is too small by up to that; samples
+ * include it in their half-width. Otherwise 0. */
+extern uint64_t clock_step_ticks;
 
 uint64_t clock_ticks_slow(void);
 
@@ -47,6 +50,10 @@ static inline uint64_t clock_ticks(void)
 
 /* Chooses the clock; called once before anything is recorded. */
 void clock_setup(void);
+
+/* Whether a counter of that many ticks per second advanced between two samples as MONOTONIC did. Allows 10 % and the
+ * samples' half-widths; these must be narrower than half the span. */
+bool clock_keeps_time(const struct epf_host_pair *first, const struct epf_host_pair *last, uint64_t per_second);
 
 /* Nominal ticks per second; measured once, at the first call, which may take some ms. */
 uint64_t clock_ticks_per_second(void);

@@ -46,8 +46,8 @@ START_TEST(a_pair_holds_the_clocks_together)
 		uint64_t after = clock_ticks();
 		ck_assert_uint_ge(pair.ticks, before);
 		ck_assert_uint_le(pair.ticks, after);
-		ck_assert_uint_ge(pair.ticks - pair.half_width_ticks + 1, before);
-		ck_assert_uint_le(pair.ticks + pair.half_width_ticks, after + 1);
+		ck_assert_uint_ge(pair.ticks - pair.half_width_ticks + 1, before - clock_step_ticks);
+		ck_assert_uint_le(pair.ticks + pair.half_width_ticks, after + 1 + clock_step_ticks);
 		ck_assert_int_ge(pair.monotonic_ns, before_ns);
 		ck_assert_int_le(pair.monotonic_ns, after_ns);
 		ck_assert_int_gt(pair.realtime_ns, 1600000000ll * 1000000000ll);
@@ -69,6 +69,48 @@ START_TEST(a_pair_of_two_processors_is_worth_nothing)
 		ck_assert_uint_le(pair.ticks, 1000);
 	}
 	ck_assert_uint_eq(clock_pair_of(1000, 50, 7, 61, 1000).half_width_ticks, 0);
+}
+END_TEST
+
+/* A counter may stand still, jump, or have another rate than it reports, under an emulator for example. */
+START_TEST(a_counter_that_keeps_no_time_is_noticed)
+{
+	const uint64_t rate = 62500000; /* 50 us are 3125 ticks */
+	const struct epf_host_pair first = { .ticks = 1000, .half_width_ticks = 10, .monotonic_ns = 500 };
+	const struct {
+		uint64_t ticks, half_width_ticks, per_second;
+		bool keeps_time;
+	} cases[] = {
+		{ 1000 + 3125, 10, rate, true },
+		{ 1000 + 3125 + 312, 10, rate, true },  /* 10 % too fast */
+		{ 1000 + 3125 - 320, 10, rate, true },  /* the samples are this inexact */
+		{ 1000 + 3125 + 400, 10, rate, false }, /* too fast */
+		{ 1000 + 3125 - 400, 10, rate, false }, /* too slow */
+		{ 1000 + 3125 + 400, 100, rate, true },
+		{ 1000, 0, rate, false }, /* stands still */
+		{ 1001, 0, rate, false },
+		{ 1000 - 900, 10, rate, false }, /* goes back */
+		{ 1000 - 3125, 10, rate, false },
+		{ UINT64_MAX, 10, rate, false },
+		{ 1000 + (1ull << 40), 10, rate, false },         /* jumps */
+		{ 1000 + (1ull << 40), 1ull << 40, rate, false }, /* jumps while the sample is read */
+		{ 1000 + 3125, UINT64_MAX / 2, rate, false },
+		{ 1000 + 3125, 10, 0, false }, /* reports no rate */
+		{ 1000, 0, 0, false },
+		{ 1000 + 3125, 10, 2 * rate, false },
+		{ 1000 + 3125, 10, rate / 2, false },
+		{ 1000 + 3125, 10, UINT64_MAX, false },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct epf_host_pair last = { .ticks = cases[i].ticks,
+			                      .half_width_ticks = cases[i].half_width_ticks,
+			                      .monotonic_ns = 50500 };
+		ck_assert_msg(clock_keeps_time(&first, &last, cases[i].per_second) == cases[i].keeps_time, "case %zu", i);
+		last.monotonic_ns = first.monotonic_ns;
+		ck_assert(!clock_keeps_time(&first, &last, cases[i].per_second));
+	}
+	clock_setup();
+	ck_assert(clock_step_ticks == 0 || clock_kind == EPF_CLOCK_CNTVCT);
 }
 END_TEST
 
@@ -140,6 +182,7 @@ static Suite *clock_suite(void)
 	tcase_add_test(tcase, spans_of_centuries_are_right);
 	tcase_add_test(tcase, a_pair_holds_the_clocks_together);
 	tcase_add_test(tcase, a_pair_of_two_processors_is_worth_nothing);
+	tcase_add_test(tcase, a_counter_that_keeps_no_time_is_noticed);
 	tcase_add_test(tcase, an_injected_clock_is_the_only_one);
 	tcase_add_test(tcase, all_threads_agree_on_the_rate);
 	suite_add_tcase(suite, tcase);
