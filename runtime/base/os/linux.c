@@ -465,6 +465,11 @@ const char *os_folder_in_memory(void)
 
 /* ---- memory ---- */
 
+size_t os_page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 void *os_memory_map(size_t bytes)
 {
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -488,12 +493,22 @@ void os_memory_unmap(void *at, size_t bytes)
 
 void os_memory_release(void *at, size_t bytes)
 {
-	madvise(at, bytes, MADV_DONTNEED);
+	const size_t page = os_page_bytes(), over = (uintptr_t)at % page, before = over ? page - over : 0;
+	if (bytes < before + page) {
+		memset(at, 0, bytes);
+		return;
+	}
+	char *whole = (char *)at + before;
+	size_t behind = (bytes - before) % page, whole_bytes = bytes - before - behind;
+	memset(at, 0, before);
+	madvise(whole, whole_bytes, MADV_DONTNEED);
+	memset(whole + whole_bytes, 0, behind);
 }
 
 int os_memory_populate(void *at, size_t bytes)
 {
-	if (madvise(at, bytes, MADV_POPULATE_WRITE) == 0)
+	size_t before = (uintptr_t)at % os_page_bytes();
+	if (madvise((char *)at - before, before + bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
 	return errno == EINVAL ? 0 : errno; /* an older kernel: the first touch causes the fault */
 }

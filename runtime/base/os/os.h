@@ -142,13 +142,15 @@ const char *os_folder_in_memory(void);
 
 /* ---- memory ---- */
 
+/* The size of the system's pages: 4, 16 or 64 KiB. The parts of a mapping below may begin and end within pages. */
+size_t os_page_bytes(void);
 /* Maps memory that is zero, of which pages take room when they are used. NULL: there is none. */
 void *os_memory_map(size_t bytes);
 /* Maps the first bytes of a file: the system keeps each store if the process dies. NULL on failure, with errno. */
 void *os_memory_map_file(int fd, size_t bytes);
 /* Unmaps either. */
 void os_memory_unmap(void *at, size_t bytes);
-/* Gives memory of os_memory_map back to the system; it is zero when it is used again. */
+/* Gives the whole pages in memory of os_memory_map back to the system. All of the memory is zero afterwards. */
 void os_memory_release(void *at, size_t bytes);
 /* Makes the pages of memory present and writable, without changing them. */
 int os_memory_populate(void *at, size_t bytes);

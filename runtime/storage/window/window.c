@@ -107,7 +107,7 @@ static void remove_window_of(const struct epf_header *old)
 /* Allocates the first part of a window in a file; the rest is a hole. Returns 0 or errno. */
 static int make_room(const struct window *window, int fd)
 {
-	int error = window_reserve(fd, 0, chunks_end(window->chunks_first));
+	int error = window_reserve(window, fd, 0, chunks_end(window->chunks_first));
 	if (error)
 		return error;
 	struct os_signals before;

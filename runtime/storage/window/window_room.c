@@ -14,11 +14,13 @@
 /* The window does not grow if the disk has less free space. */
 #define ROOM_TO_SPARE (256ull << 20)
 
-int window_reserve(int fd, uint64_t offset, uint64_t bytes)
+int window_reserve(const struct window *window, int fd, uint64_t offset, uint64_t bytes)
 {
 	struct os_signals before;
+	const uint64_t page = os_page_bytes(), end = (offset + bytes + page - 1) / page * page;
 	os_size_limit_hold(&before);
-	int error = os_file_reserve(fd, offset, bytes);
+	/* The segments behind the window are not its own to allocate. */
+	int error = os_file_reserve(fd, offset, (end < window->bytes ? end : window->bytes) - offset);
 	os_size_limit_let_go(&before, error);
 	return error;
 }
@@ -58,19 +60,19 @@ static int make_present(const struct window *window, size_t at, size_t bytes)
 	                                : os_memory_populate(window->base + at, bytes);
 }
 
-static int reserve_step(int fd, uint64_t offset, size_t bytes)
+static int reserve_step(const struct window *window, uint64_t offset, size_t bytes)
 {
 	uint64_t room;
-	int error = os_file_room(fd, &room);
+	int error = os_file_room(window->mapped_fd, &room);
 	if (!error && room < ROOM_TO_SPARE)
 		error = ENOSPC;
-	return error ? error : window_reserve(fd, offset, bytes);
+	return error ? error : window_reserve(window, window->mapped_fd, offset, bytes);
 }
 
 static int make_usable(const struct window *window, size_t at, size_t bytes)
 {
 	bool shared = window_is_shared(window);
-	int error = shared ? reserve_step(window->mapped_fd, at, bytes) : 0;
+	int error = shared ? reserve_step(window, at, bytes) : 0;
 	if (!error)
 		error = make_present(window, at, bytes);
 	/* A part of it may be allocated. */

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Allocates a part of the file. */
-int window_reserve(int fd, uint64_t offset, uint64_t bytes);
+struct window;
+
+/* Allocates a part of a window's file, up to the end of a page: a store needs room for the whole page. */
+int window_reserve(const struct window *window, int fd, uint64_t offset, uint64_t bytes);
 
 /* As os_memory_populate, for a part of a file mapped at `base` that is allocated, reads as zeros and is not in use
  * yet. */
