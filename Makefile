@@ -2,6 +2,7 @@
 #
 #   V=1        shows the commands               WERROR=1  makes warnings errors
 #   SAN=...    address,undefined or thread; each variant has a build tree of its own (BUILD)
+#   ARM64=1    builds for arm64 in build-arm64; check runs the programs under qemu-user (./setup --arm64)
 #   T=...      with check and check-interop: only these programs, "check_codec check_ring"
 #   TIME=...   with soak: seconds; with fuzz: seconds for each target; its T names targets, "trace json"
 #   TORCH=...  with kineto: the folder of the package torch
@@ -24,6 +25,17 @@ CMAKEDIR ?= $(LIBDIR)/cmake/epprof
 INSTALL ?= install
 
 comma := ,
+# The compiler and the libraries of `./setup --arm64`.
+ifdef ARM64
+CC := aarch64-linux-gnu-gcc
+CXX := aarch64-linux-gnu-g++
+AR := aarch64-linux-gnu-ar
+PKG_CONFIG := PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
+# This machine's Python has headers for this machine.
+PYTHON := false
+BUILD := build-arm64$(addprefix -,$(subst $(comma),-,$(SAN)))
+EMULATE := tests/emulate
+endif
 COMPILER := $(filter-out cc gcc,$(notdir $(firstword $(CC))))
 BUILD ?= build$(addprefix -,$(COMPILER))$(addprefix -,$(subst $(comma),-,$(SAN)))
 O := $(BUILD)/objects
@@ -414,7 +426,7 @@ dist-needs-scdoc:
 # With T, only what that needs is built.  The scripts come first: one that builds and installs at the end would run alone.
 check: all $(TEST_LIBRARIES) $(if $(T),$(filter $(T:%=$(BUILD)/tests/%),$(TEST_PROGRAMS)),$(TEST_PROGRAMS))
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' ORT_HEADERS='$(ORT_HEADERS)' \
-		tests/run $(if $(T),$(T),$(notdir $(SCRIPTS) $(basename $(TESTS))))
+		$(EMULATE) tests/run $(if $(T),$(T),$(notdir $(SCRIPTS) $(basename $(TESTS))))
 
 # Tests with many repetitions, of which check runs fewer; it takes hours.
 LONG_TESTS := check_kill check_kill_pushed check_many_sessions

@@ -189,7 +189,7 @@ END_TEST
 START_TEST(what_needs_care_may_stand_anywhere)
 {
 	static const char clean[] = "abcdefghijklmnopqrstuvwxyz";
-	char text[sizeof clean], expected[sizeof clean + 2];
+	char text[sizeof clean], expected[2 * sizeof clean + 2];
 
 	for (size_t bytes = 1; bytes < sizeof clean; bytes++) {
 		escapes_to(clean + sizeof clean - 1 - bytes, bytes, clean + sizeof clean - 1 - bytes);
