@@ -12,7 +12,7 @@
  * Columns that may have no value are nullable: pid, tid, device, stream, parent, args.
  *
  * Thread, unless a function states otherwise: [any-thread], but a trace and its streams are used by one thread at a
- * time.  Batches and the schema are independent of the stream and of the trace: each is used and released by itself. */
+ * time.  Batches and the schema are independent of the stream and of the trace: each may be used and released alone. */
 #ifndef EPPROF_ARROW_H
 #define EPPROF_ARROW_H
 
@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* The structs of the Arrow C data interface, as its specification gives them.  Every header that has them uses these
- * guards. */
+/* The structs of the Arrow C data interface, copied from its specification.  Every header that declares them uses the
+ * same guards. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
@@ -73,17 +73,18 @@ struct ArrowArrayStream {
 
 typedef struct epp_arrow_options {
 	size_t struct_size;
-	const epp_timeline_options *timeline; /* NULL: everything; borrowed for the call */
-	uint32_t rows_max; /* the most rows of a batch; 0: 65,536.  A batch with more than 64 MiB of text ends earlier */
+	const epp_timeline_options *timeline; /* NULL: all events; borrowed for the call */
+	uint32_t rows_max;    /* the maximum number of rows in a batch; 0: 65,536.  A batch ends earlier if it has more
+	                      than 64 MiB of text */
 	uint32_t close_trace; /* 1: the stream closes the trace when it is released */
 } epp_arrow_options;
 
-/* Makes a stream of the events of a trace.  `options` may be NULL.
+/* Creates a stream of the events of a trace.  `options` may be NULL.
  * The stream's functions return 0, or an errno: ENOMEM; EIO (a failed read); EINVAL (a damaged file).
  * get_last_error returns the reason as a text, valid until the next call.  After an error of get_next the stream can
  * only be released.  At the end get_next returns 0, and the array's `release` is NULL.
- * Ownership: the caller releases the stream, before the trace is closed, unless the stream closes it.  On failure
- * `stream->release` is NULL, and the trace stays open.  Errors: as epp_timeline_create. */
+ * Ownership: the caller releases the stream.  Unless options.close_trace is set, this must happen before the trace is
+ * closed.  On failure `stream->release` is NULL, and the trace stays open.  Errors: as epp_timeline_create. */
 EPP_EXPORT epp_status *epp_trace_arrow_stream(epp_trace *trace, const epp_arrow_options *options,
                                               struct ArrowArrayStream *stream) EPP_MUST_CHECK;
 

@@ -10,8 +10,9 @@
  *   event.parent = profiler->current();                             at the launch, on the launching thread
  *   profiler->emit(event, { epprof::ep::arg("rows", 64) });         when the device reports that it is done
  *
- * Each function is inline and makes the C call that its comment names, which defines threads, units and limits.
- * Thread: as that call.  Ownership: the kit copies strings during a call.  Strings end with a NUL, as in ep.h, because
+ * Each function is inline and makes the C call that its comment names.  The comment of the C function in ep.h has the
+ * threads, units and limits.
+ * Thread: as the C call.  Ownership: the kit copies strings during a call.  Strings end with a NUL, as in ep.h, because
  * the interface between the kit and its hosts has no lengths.
  * Errors: an OrtStatus for ONNX Runtime.  Nothing throws, because ONNX Runtime's tables must not; the header compiles
  * with -fno-exceptions and -fno-rtti.  It needs the kit, no other part of epprof. */
@@ -43,7 +44,8 @@ struct options : epp_ep_options {
 	}
 };
 
-/* A device event; the other members of epp_ep_event are 0 until they are set.  Units: ticks of the device's clock. */
+/* A device event.  The other members of epp_ep_event are 0 until the caller sets them.  Units: ticks of the device's
+ * clock. */
 struct event : epp_ep_event {
 	event(const char *event_name, uint64_t start, uint64_t end) noexcept : epp_ep_event()
 	{
@@ -53,8 +55,8 @@ struct event : epp_ep_event {
 	}
 };
 
-/* An arg: bool and integers without a sign are EPP_EP_U64, other integers EPP_EP_I64, floating point is EPP_EP_F64;
- * std::string and `const char *` are text.  Ownership: key and text are borrowed until the event was emitted. */
+/* An arg.  bool and unsigned integers are EPP_EP_U64, other integers EPP_EP_I64, floating point is EPP_EP_F64;
+ * std::string and `const char *` are text.  Ownership: key and text are borrowed until the event is emitted. */
 template <class T> epp_ep_arg arg(const char *key, const T &value) noexcept
 {
 	epp_ep_arg made = {};
@@ -76,7 +78,7 @@ template <class T> epp_ep_arg arg(const char *key, const T &value) noexcept
 	return made;
 }
 
-/* The base of the EP's own profiler.  create makes it, and Release of its `impl` deletes it. */
+/* The base of the EP's own profiler.  create() creates it, and Release of its `impl` deletes it. */
 class profiler : public epp_ep_profiler
 {
       public:
@@ -96,7 +98,7 @@ class profiler : public epp_ep_profiler
 	{
 		epp_ep_emit(this, &emitted);
 	}
-	/* epp_ep_emit of the event with these args instead of its own */
+	/* epp_ep_emit of the event, with these args in place of event.args */
 	void emit(epp_ep_event emitted, std::initializer_list<epp_ep_arg> args) noexcept
 	{
 		emitted.args = args.begin();
@@ -113,7 +115,7 @@ class profiler : public epp_ep_profiler
 	{
 		epp_ep_stream_name_set(this, device, stream, name);
 	}
-	/* epp_ep_counter_record: the value now, or at `host_ticks_of_value`.  The type is that of `arg`. */
+	/* epp_ep_counter_record.  The value was read at `host_ticks_of_value`; 0: now.  The type is that of `arg`. */
 	template <class T>
 	void record_counter(int32_t device, const char *name, T value, uint64_t host_ticks_of_value = 0) noexcept
 	{
@@ -162,8 +164,8 @@ class profiler : public epp_ep_profiler
 	}
 };
 
-/* A wait of the calling thread for the device, from the construction of the object to its destruction: epp_ep_waited
- * for the work that was launched under `parent`.  Ownership: the profiler is borrowed. */
+/* A wait of the calling thread for the device.  The wait lasts from the construction of the object to its destruction,
+ * which calls epp_ep_waited for the work that was launched under `parent`.  Ownership: the profiler is borrowed. */
 class wait
 {
       public:
@@ -184,10 +186,11 @@ class wait
 	uint64_t start_host_ticks_;
 };
 
-/* Creates a Profiler, which is derived from `profiler`, from `constructor_args`: operator new, then epp_ep_profiler_init.
- * Sets options.release: Release deletes the Profiler.  Its constructor and destructor must not throw.
- * Errors: those of epp_ep_profiler_init, and an OrtStatus for no memory; then `created` is NULL.
- * Ownership: on success ONNX Runtime's, by Release of its `impl`. */
+/* Creates a Profiler, a class derived from `profiler`, with operator new and the arguments `constructor_args`; then
+ * calls epp_ep_profiler_init.  Sets options.release: Release deletes the Profiler.  Its constructor and destructor must
+ * not throw.
+ * Errors: those of epp_ep_profiler_init, and an OrtStatus if there is no memory; then `created` is NULL.  Ownership: on
+ * success ONNX Runtime owns the Profiler, and frees it by Release of its `impl`. */
 template <class Profiler, class... Args>
 OrtStatus *create(epp_ep_options options, Profiler *&created, Args &&...constructor_args) noexcept
 {

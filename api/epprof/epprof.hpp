@@ -1,18 +1,20 @@
-/* epprof for C++17 and later: objects that own what the C functions of epprof.h create.
+/* epprof for C++17 and later: classes that own the objects that the C functions of epprof.h create.
  *
- *   epprof::event step(nullptr, EPP_NODE, EPPROF_NAME("step"));     ends when the scope is left, by an exception too
+ *   epprof::event step(nullptr, EPP_NODE, EPPROF_NAME("step"));     ends when the scope is left, also by an exception
  *   ...
  *   step.end({ epprof::arg(EPPROF_NAME("rows"), 3) });              or here, with args
  *
- * Each function is inline and makes the C call that its comment names, which defines threads, errors and limits.
- * Thread, Units: as that call.  Objects may be moved to another thread; one object is used by one thread at a time.
+ * Each function is inline and makes the C call that its comment names.  The comment of the C function has the threads,
+ * errors and limits.  Thread, Units: as the C call.  Objects may be moved to another thread; one object is used by one
+ * thread at a time.
  * Ownership: an object owns its session, event or status and can be moved, not copied.  A session parameter is borrowed:
  * an epprof::session, or NULL for the process's default session.  std::string_view needs no NUL at its end.
  *
- * Errors.  A function that can fail returns epprof::status or epprof::result<T>.  If EPPROF_EXCEPTIONS is defined before
- * the header is included, it returns void or T and throws epprof::error instead.  Files compiled with and without
- * EPPROF_EXCEPTIONS can be linked into one program: their types are in different inline namespaces.  Recording never
- * fails and never throws.  Without EPPROF_EXCEPTIONS the header compiles with -fno-exceptions; it needs no RTTI. */
+ * Errors.  A function that can fail returns epprof::status or epprof::result<T>.  If EPPROF_EXCEPTIONS is defined
+ * before the header is included, it returns void or T and throws epprof::error instead.  Files compiled with and
+ * without EPPROF_EXCEPTIONS can be linked into one program: their types are in different inline namespaces.  Recording
+ * never fails and never throws.  Without EPPROF_EXCEPTIONS the header compiles with -fno-exceptions; RTTI is not
+ * needed. */
 #ifndef EPPROF_EPPROF_HPP
 #define EPPROF_EPPROF_HPP
 
@@ -27,8 +29,8 @@
 
 #include "epprof/epprof.h"
 
-/* The number of a name, interned at the first execution: later ones cost a load and a branch.  `text` is a string
- * literal. */
+/* The number of a name.  The first execution interns the name; later executions cost a load and a branch.  `text` is a
+ * string literal. */
 #define EPPROF_NAME(text) \
 	([]() noexcept -> epp_name { \
 		static const epp_name epprof_name = epp_name_intern_bytes("" text, sizeof("" text) - 1); \
@@ -78,7 +80,7 @@ class [[nodiscard]] status
 	{
 		return epp_status_message(status_.get());
 	}
-	/* Ownership: passes to the caller. */
+	/* Ownership: the caller owns the returned status. */
 	epp_status *release() noexcept
 	{
 		return status_.release();
@@ -88,7 +90,7 @@ class [[nodiscard]] status
 	std::unique_ptr<epp_status, detail::destroyer<epp_status_destroy>> status_;
 };
 
-/* A status and, if it is ok, a value; else the value is a default one. */
+/* A status and a value.  If the status is an error, the value is default-constructed. */
 template <class T> class [[nodiscard]] result : public status
 {
       public:
@@ -110,7 +112,7 @@ template <class T> class [[nodiscard]] result : public status
 
 #ifdef EPPROF_EXCEPTIONS
 
-/* The exception of functions that can fail.  Copies share the status. */
+/* The exception that is thrown by functions that can fail.  Copies share the status. */
 class error : public std::exception
 {
       public:
@@ -170,8 +172,8 @@ template <class T> result<T> check(epp_status *owned, T value) noexcept
 
 /* ---- sessions ---- */
 
-/* The options of a session in `file`, or in memory without one.  Ownership: the text is borrowed until the session is
- * created. */
+/* The options of a session that records into `file`, or into memory if `file` is NULL.  Ownership: the text is borrowed
+ * until the session is created. */
 struct session_options : epp_session_options {
 	explicit session_options(const char *file = nullptr) noexcept : epp_session_options()
 	{
@@ -180,13 +182,13 @@ struct session_options : epp_session_options {
 	}
 };
 
-/* A session, destroyed with the object by epp_session_destroy.  An object without a session, such as one whose session
- * was moved, converts to NULL, the default session. */
+/* A session.  The destructor calls epp_session_destroy.  An object without a session, such as one whose session was
+ * moved to another object, converts to NULL, which means the default session. */
 class session
 {
       public:
 	session() noexcept = default;
-	/* Takes ownership of what epp_session_create or a similar function returned. */
+	/* Takes ownership of a session that epp_session_create or a similar function returned. */
 	explicit session(epp_session *owned) noexcept : session_(owned)
 	{
 	}
@@ -204,14 +206,14 @@ class session
 		epp_status *failure = epp_session_share(&options, &shared);
 		return detail::check(failure, session(shared));
 	}
-	/* epp_session_share_output; an object without a session if EPPROF_OUTPUT is not set */
+	/* epp_session_share_output.  The object has no session if EPPROF_OUTPUT is not set. */
 	static outcome_of<session> share_output()
 	{
 		epp_session *shared = nullptr;
 		epp_status *failure = epp_session_share_output(&shared);
 		return detail::check(failure, session(shared));
 	}
-	/* epp_session_attach.  Ownership: on success the session's. */
+	/* epp_session_attach.  Ownership: on success the session owns the profiler. */
 	outcome attach(OrtEpProfilerImpl *profiler, const char *label = nullptr)
 	{
 		return detail::check(epp_session_attach(get(), profiler, label));
@@ -245,7 +247,7 @@ class session
 		return get();
 	}
 	operator epp_session *() const && = delete; /* the session would be destroyed with the temporary object */
-	/* Ownership: passes to the caller. */
+	/* Ownership: the caller owns the returned session. */
 	epp_session *release() noexcept
 	{
 		return session_.release();
@@ -257,14 +259,15 @@ class session
 
 /* ---- names and args ---- */
 
-/* epp_name_intern_bytes: looks the text up at each call; EPPROF_NAME does so once. */
+/* epp_name_intern_bytes.  It looks the text up at each call; EPPROF_NAME looks it up once. */
 inline epp_name intern(std::string_view text) noexcept
 {
 	return epp_name_intern_bytes(text.empty() ? "" : text.data(), text.size());
 }
 
-/* An arg: bool and integers without a sign are EPP_ARG_U64, other integers EPP_ARG_I64, floating point is EPP_ARG_F64,
- * and what converts to std::string_view EPP_ARG_TEXT.  Ownership: the text is borrowed until the arg was recorded. */
+/* An arg.  bool and unsigned integers are EPP_ARG_U64, other integers EPP_ARG_I64, floating point is EPP_ARG_F64, and
+ * types that convert to std::string_view are EPP_ARG_TEXT.  Ownership: the text is borrowed until the arg is
+ * recorded. */
 template <class T> epp_arg arg(epp_name key, const T &value) noexcept
 {
 	epp_arg made = {};
@@ -287,13 +290,13 @@ template <class T> epp_arg arg(epp_name key, const T &value) noexcept
 	return made;
 }
 
-/* The same, with a key that is looked up at each call. */
+/* As arg above; the text of the key is looked up at each call. */
 template <class T> epp_arg arg(std::string_view key, const T &value) noexcept
 {
 	return arg(intern(key), value);
 }
 
-/* epp_args_intern; the number is used as EPP_ARGS_OF(number), if it is not 0. */
+/* epp_args_intern.  If the returned number is not 0, use it as EPP_ARGS_OF(number). */
 inline epp_name intern_args(std::initializer_list<epp_arg> args) noexcept
 {
 	return epp_args_intern(args.begin(), args.size());
@@ -301,7 +304,7 @@ inline epp_name intern_args(std::initializer_list<epp_arg> args) noexcept
 
 /* ---- events ---- */
 
-/* An event that is open for the life of the object; the two kinds are below. */
+/* An event that is open until the object is destroyed.  `event` and `async_event` below are its two kinds. */
 template <auto begin_call, auto end_call> class scope
 {
       public:
@@ -310,7 +313,7 @@ template <auto begin_call, auto end_call> class scope
 	    : session_(in), id_(begin_call(in, category, name))
 	{
 	}
-	/* The name is looked up at each call, unless no session records. */
+	/* Looks the name up at each call, unless no session records. */
 	scope(epp_session *in, epp_category category, std::string_view name) noexcept
 	    : session_(in), id_(EPPROF_ENABLED() ? begin_call(in, category, intern(name)) : 0)
 	{
@@ -346,12 +349,12 @@ template <auto begin_call, auto end_call> class scope
 	{
 		return id_;
 	}
-	/* True if the event is recorded and open: then its args are worth preparing. */
+	/* Returns true if the event is recorded and open.  A caller can skip the preparation of args if it is not. */
 	explicit operator bool() const noexcept
 	{
 		return id_ != 0;
 	}
-	/* Returns the id; the caller ends the event, by the C call. */
+	/* Returns the id and leaves the event open; the caller ends it with the C function. */
 	uint64_t release() noexcept
 	{
 		return std::exchange(id_, 0);
@@ -362,10 +365,10 @@ template <auto begin_call, auto end_call> class scope
 	uint64_t id_ = 0;
 };
 
-/* epp_event_begin, epp_event_end: nested in the events of its thread. */
+/* epp_event_begin, epp_event_end: events of a thread, which nest. */
 using event = scope<epp_event_begin, epp_event_end>;
 
-/* epp_async_begin, epp_async_end: need not nest, and may end on any thread. */
+/* epp_async_begin, epp_async_end: events that need not nest and may end on any thread. */
 using async_event = scope<epp_async_begin, epp_async_end>;
 
 /* epp_instant_record */
@@ -375,7 +378,7 @@ inline void record_instant(epp_session *session, epp_category category, epp_name
 	epp_instant_record(session, category, name, args.begin(), args.size());
 }
 
-/* The same, with a name that is looked up at each call, unless no session records. */
+/* As record_instant above; looks the name up at each call, unless no session records. */
 inline void record_instant(epp_session *session, epp_category category, std::string_view name,
                            std::initializer_list<epp_arg> args = {}) noexcept
 {
@@ -394,14 +397,14 @@ template <class T> void record_counter(epp_session *session, epp_name name, T va
 		epp_counter_record_i64(session, name, static_cast<int64_t>(value));
 }
 
-/* The same, with a name that is looked up at each call, unless no session records. */
+/* As record_counter above; looks the name up at each call, unless no session records. */
 template <class T> void record_counter(epp_session *session, std::string_view name, T value) noexcept
 {
 	if (EPPROF_ENABLED())
 		record_counter(session, intern(name), value);
 }
 
-/* epp_flow_record, between events by their ids */
+/* epp_flow_record; the ids are those of the two events */
 inline void record_flow(epp_session *session, uint64_t from_id, uint64_t to_id) noexcept
 {
 	epp_flow_record(session, from_id, to_id);
@@ -409,7 +412,7 @@ inline void record_flow(epp_session *session, uint64_t from_id, uint64_t to_id) 
 
 /* ---- tracks ---- */
 
-/* The options of a track, as epp_track_options_init sets them. */
+/* The options of a track.  The constructor calls epp_track_options_init. */
 struct track_options : epp_track_options {
 	track_options() noexcept : epp_track_options()
 	{

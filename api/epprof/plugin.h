@@ -1,8 +1,7 @@
 /* epprof: loads profiler plugins.
  *
- * A plugin is a shared library that a framework would load for its device.  The symbols that it exports determine its
- * kind.  A plugin of any kind provides OrtEpProfilerImpl objects for epp_session_attach.
- */
+ * A plugin is a shared library that a framework would load for its device.  The symbols that a plugin exports determine
+ * its kind.  A plugin of any kind provides OrtEpProfilerImpl objects for epp_session_attach. */
 #ifndef EPPROF_PLUGIN_H
 #define EPPROF_PLUGIN_H
 
@@ -20,71 +19,75 @@ typedef struct epp_plugin epp_plugin;
 typedef struct epp_plugin_device {
 	size_t struct_size; /* sizeof(epp_plugin_device) of the caller */
 	uint32_t type;      /* OrtHardwareDeviceType: 0 CPU, 1 GPU, 2 NPU */
-	uint32_t vendor_id; /* the PCI vendor, for example 0x8086; 0: none */
+	uint32_t vendor_id; /* the PCI id of the vendor, for example 0x8086; 0: none */
 	uint32_t device_id;
 	uint32_t reserved;
 } epp_plugin_device;
 
-/* Makes this device, instead of the processor, the one that is passed to execution providers, for the whole process.
- * The device need not exist: a provider that opens it then gets an error.
+/* Sets the device that execution providers of this process get; without a call they get the processor.  The device need
+ * not exist: a provider that opens it then gets an error.
  * Errors: EPP_INVALID_ARGUMENT.
  * Thread: one at a time, before plugins are loaded.  Ownership: copied. */
 EPP_EXPORT epp_status *epp_plugin_offer_device(const epp_plugin_device *device) EPP_MUST_CHECK;
 
-/* Opens a plugin, as its framework would: for an execution provider library dlopen(RTLD_NOW | RTLD_LOCAL), then
- * CreateEpFactories, GetSupportedDevices, CreateEp.  All functions of a plugin except StartEvent and StopEvent are
+/* Opens a plugin by the same calls as its framework: an execution provider library by dlopen(RTLD_NOW | RTLD_LOCAL),
+ * CreateEpFactories, GetSupportedDevices and CreateEp.  All functions of a plugin except StartEvent and StopEvent are
  * called on the plugin's own thread, and the caller waits at most EPPROF_PLUGIN_TIMEOUT_MS (of the environment, or else
- * 2 s); a library whose constructor hangs in dlopen blocks its caller.
+ * 2 s).  There is one exception: if a library's constructor hangs in dlopen, this function does not return.
  *
  * `path` contains a '/': a bare name such as "libfoo.so" is refused, because it would depend on the working directory.
  * The file is opened by its real path.
  * Errors: EPP_INVALID_ARGUMENT (a NULL, a bare name), EPP_NOT_FOUND, EPP_INCOMPATIBLE, EPP_PLUGIN, EPP_LIMIT (a ninth
- * PU1 library), EPP_TIMEOUT (it hangs, and stays loaded); the message names the library and the step.  After any other
- * error the library is unloaded.
+ * PU1 library), EPP_TIMEOUT (a call into the library hangs; the library stays loaded); the message names the library
+ * and the step.  After any other error the library is unloaded.
  * `*plugin` is NULL on failure.
  * Thread: [any-thread].  Ownership: the caller unloads it. */
 EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EPP_MUST_CHECK;
 
-/* Checks that only this user and root can change the file at `path`, or replace it in its folder: both belong to one of
- * them; neither is writable by others, except a folder with the sticky bit, nor by a group, except one whose number is
- * the owner's.  A file that does not exist is allowed; its folder is checked.  Devices and pipes are not checked.
- * epprof itself warns with it (the command on standard error, the bridges in their framework's log) and continues.
+/* Checks that only this user and root can change the file at `path`, or replace it in its folder: file and folder
+ * belong to one of them.  Others cannot write to them, except to a folder with the sticky bit.  A group cannot write to
+ * them, except a group whose number is the owner's.  If the file does not exist, only its folder is checked.  Devices
+ * and pipes are not checked.
+ * If the check fails, epprof itself only warns (the command on standard error, the bridges in their framework's log)
+ * and continues.
  * Errors: EPP_INVALID_ARGUMENT; the message names the path and who can write to it; EPP_OUT_OF_MEMORY.
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_path_check(const char *path) EPP_MUST_CHECK;
 
-/* Called for each library that was examined: with a plugin, which the function then owns, or with `failure`, which
- * says why the library is not a plugin. Ownership: path and failure are valid only during the call. */
+/* Called for each library that was examined.  Gets either the plugin, which the called function then owns, or
+ * `failure`, the reason why the library cannot be used as a plugin. Ownership: path and failure are valid only during
+ * the call. */
 typedef void (*epp_plugin_found_fn)(void *user, const char *path, epp_plugin *plugin, const epp_status *failure);
 
-/* Loads the plugins that PyTorch's tracing proposal would load: the files in KINETO_PLUGIN_PATH (colon-separated; of a
- * directory its *.so, in sorted order; a name without a '/' is reported as refused) or, if that is not set, in
- * /usr/lib/kineto/plugins, /usr/local/lib/kineto/plugins and ~/.local/lib/kineto/plugins; plugins of any kind.  Returns the number of plugins
- * loaded.
+/* Loads plugins, of any kind, from the places that PyTorch's tracing proposal defines: the files in KINETO_PLUGIN_PATH
+ * (colon-separated; of a directory its *.so, in sorted order; a name without a '/' is reported as refused) or, if that
+ * variable is not set, in /usr/lib/kineto/plugins, /usr/local/lib/kineto/plugins and ~/.local/lib/kineto/plugins.
+ * Returns the number of plugins loaded.
  * Thread: [any-thread]. */
 EPP_EXPORT size_t epp_plugin_load_kineto_path(epp_plugin_found_fn found, void *user);
 
-/* Called for a library that was configured and is not opened yet; `place` is the variable or the directory that names
- * it.
+/* Called for a library that was configured and is not opened yet.  `place` is the environment variable or the directory
+ * in which the library was found.
  * Ownership: both are borrowed for the call. */
 typedef void (*epp_plugin_named_fn)(void *user, const char *place, const char *path);
 
 /* Lists the libraries that bridges load into their frameworks, each file once: those in EPPROF_PROFILERS, then those in
- * KINETO_PLUGIN_PATH (both variables have the form of the latter); if the first has none and the second is not set,
- * those in the proposal's standard directories.
+ * KINETO_PLUGIN_PATH.  Both variables have the syntax of KINETO_PLUGIN_PATH.  If EPPROF_PROFILERS contains no library
+ * and KINETO_PLUGIN_PATH is not set, lists those in the proposal's standard directories.
  * Thread: [any-thread], while no thread changes the environment. */
 EPP_EXPORT void epp_plugin_find_hosted(epp_plugin_named_fn found, void *user);
 
-/* Makes a profiler.  On success `*profiler` is never NULL: a plugin without a profiler is EPP_PLUGIN.
- * Any number of sessions may profile one plugin at once, except for a PU1 plugin: at most 64.  For one more session
- * StartProfiling is an error, which the session counts and reports.  A process can use at most 8 PU1 libraries, counted
- * until it ends.
+/* Creates a profiler.  On success `*profiler` is never NULL: if the plugin has no profiler, the call fails with
+ * EPP_PLUGIN.
+ * Any number of sessions may profile one plugin at once, but at most 64 may profile one PU1 plugin: in a further
+ * session StartProfiling returns an error, which the session counts and reports.  A process can use at most 8 different
+ * PU1 libraries until it ends.
  * Thread: one at a time for one plugin.  Ownership: attach it to a session, which destroys it, or pass it to
- * epp_plugin_profiler_destroy; after a direct call of Release the plugin still counts it as live.
+ * epp_plugin_profiler_destroy; if the caller calls Release itself, the plugin still counts the profiler as live.
  * Errors: EPP_PLUGIN, EPP_OUT_OF_MEMORY, EPP_TIMEOUT. */
 EPP_EXPORT epp_status *epp_plugin_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **profiler) EPP_MUST_CHECK;
 
-/* What a profile should contain, with the values of TensorFlow's ProfileOptions. */
+/* The type of the devices that a profile should contain, with the values of TensorFlow's ProfileOptions. */
 typedef enum epp_device_type {
 	EPP_DEVICE_UNSPECIFIED = 0,
 	EPP_DEVICE_CPU = 1,
@@ -95,67 +98,71 @@ typedef enum epp_device_type {
 
 typedef struct epp_profile_options {
 	size_t struct_size;           /* sizeof(epp_profile_options) of the caller */
-	uint32_t device_tracer_level; /* 0: no devices */
+	uint32_t device_tracer_level; /* 0: devices are not traced */
 	uint32_t device_type;         /* epp_device_type */
 } epp_profile_options;
 
-/* Returns 1 if the options select the plugin, that is, if its framework would profile it: TensorFlow leaves out
- * pluggable devices at level 0 and for another type.  Plugins of other kinds are always selected; NULL, and
- * options with members that this version does not know, select every plugin.
+/* Returns 1 if the options select the plugin, that is, if its framework would profile the plugin with these options.
+ * TensorFlow does not profile pluggable devices if the level is 0 or the options have another type.  Plugins of other
+ * kinds are always selected.  If `options` is NULL, or has members that this version does not have, every plugin is
+ * selected.
  * Thread: [any-thread]. */
 EPP_EXPORT uint32_t epp_plugin_is_selected(const epp_plugin *plugin, const epp_profile_options *options);
 
-/* Destroys a profiler of epp_plugin_profiler_create, or of epp_plugin_thread_assign, that no session will destroy.  Its
- * Release is called on the plugin's thread, before any later call there; this function does not wait for it.  NULL does
- * nothing.
+/* Destroys a profiler of epp_plugin_profiler_create, or of epp_plugin_thread_assign, that no session will destroy.
+ * Release is called on the plugin's thread, before any later call on that thread.  This function does not wait for
+ * Release.  NULL does nothing.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_profiler_destroy(OrtEpProfilerImpl *profiler);
 
 /* ---- libraries that the caller opens ---- */
 
-/* A thread for the calls into one library, so that a call that does not return blocks no other library. */
+/* A thread for the calls into one library.  If a call hangs, calls into other libraries are not blocked. */
 typedef struct epp_plugin_thread epp_plugin_thread;
 
-/* Makes a thread.
+/* Creates a thread.
  * Errors: EPP_OUT_OF_MEMORY.
- * Thread: [any-thread].  Ownership: the caller destroys it; hanging calls and profilers hold references, too. */
+ * Thread: [any-thread].  Ownership: the caller destroys it.  It exists as long as hanging calls and profilers refer to
+ * it. */
 EPP_EXPORT epp_status *epp_plugin_thread_create(epp_plugin_thread **thread) EPP_MUST_CHECK;
 
-/* Gives back the caller's reference; the thread ends with the last one.  NULL does nothing.
+/* Releases the caller's reference; the thread ends when the last reference is released.  NULL does nothing.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_thread_destroy(epp_plugin_thread *thread);
 
-/* Calls `function` on the thread and waits for it, at most EPPROF_PLUGIN_TIMEOUT_MS.
- * Errors: EPP_TIMEOUT: it has not returned, or an earlier call has not; EPP_UNAVAILABLE, EPP_OUT_OF_MEMORY.
+/* Calls `function` on the thread and waits at most EPPROF_PLUGIN_TIMEOUT_MS until it returns.
+ * Errors: EPP_TIMEOUT: `function` or an earlier call has not returned in time; EPP_UNAVAILABLE, EPP_OUT_OF_MEMORY.
  * Thread: [any-thread].  Ownership: after an error the thread owns the argument and calls `discard` (if not NULL) with
- * it: at once if `function` did not begin, else when it returns. */
+ * it: at once if `function` was not called, else when `function` returns. */
 EPP_EXPORT epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const char *step,
                                               void (*function)(void *argument), void (*discard)(void *argument),
                                               void *argument) EPP_MUST_CHECK;
 
-/* Returns EPPROF_PLUGIN_TIMEOUT_MS of the environment, or else 2 s.
+/* Returns the time limit for calls into plugins: EPPROF_PLUGIN_TIMEOUT_MS of the environment, or else 2 s.
  * Units: nanoseconds.  Thread: [any-thread]. */
 EPP_EXPORT uint64_t epp_plugin_timeout_ns(void);
 
 /* Assigns a profiler of the library to the thread: epp_hosted_profilers_start, epp_hosted_profilers_end and
- * epp_plugin_profiler_destroy, which is the only way to destroy it, call the profiler there.
- * Errors: EPP_PLUGIN if it has a thread already, or without memory.
+ * epp_plugin_profiler_destroy call the profiler on this thread.  The profiler must be destroyed by
+ * epp_plugin_profiler_destroy.
+ * Errors: EPP_PLUGIN if the profiler already has a thread, or if there is no memory.
  * Thread: [any-thread]. */
 EPP_EXPORT epp_status *epp_plugin_thread_assign(epp_plugin_thread *thread, OrtEpProfilerImpl *profiler) EPP_MUST_CHECK;
 
-/* The plugin's own name (the EP's name), the ABI by which it was opened ("ort", "tf"), and the path of its library.
+/* Return the plugin's own name (for an EP the EP's name), the ABI by which the plugin was opened ("ort", "tf"), and the
+ * path of its library.
  * Thread: [any-thread], not during unload.  Ownership: valid until unload. */
 EPP_EXPORT const char *epp_plugin_name(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_kind(const epp_plugin *plugin);
 EPP_EXPORT const char *epp_plugin_path(const epp_plugin *plugin);
 
-/* A symbol of the plugin's library, or NULL.
+/* Returns the address of a symbol of the plugin's library, or NULL.
  * Thread: [any-thread]. */
 EPP_EXPORT void *epp_plugin_symbol(const epp_plugin *plugin, const char *name);
 
 /* Unloads a plugin.  NULL does nothing.
- * Errors: EPP_BUSY while the plugin has live profilers (an attached one lives until its session has released it);
- * EPP_TIMEOUT: it hangs.
+ * Errors: EPP_BUSY while the plugin has live profilers (an attached profiler is live until its session has released
+ * it); EPP_TIMEOUT: a call into the plugin hangs.
  * Thread: one at a time for one plugin. */
 EPP_EXPORT epp_status *epp_plugin_unload(epp_plugin *plugin) EPP_MUST_CHECK;
 
@@ -176,19 +183,21 @@ EPP_EXPORT epp_status *epp_plugin_find_tf(epp_plugin_path_fn found, void *user) 
 
 /* The types of facts about a library as a plugin of one kind. */
 typedef enum epp_fact_type {
-	EPP_FACT_KIND = 0,    /* it is of this kind; the facts that follow are about this kind */
-	EPP_FACT_SYMBOL = 1,  /* it exports the symbol `name`, if is_present */
-	EPP_FACT_NAME = 2,    /* its own name is `text` */
+	EPP_FACT_KIND = 0,    /* the library is a plugin of the kind `kind`; the facts that follow are about this
+	                         kind */
+	EPP_FACT_SYMBOL = 1,  /* the library exports the symbol `name`, if is_present */
+	EPP_FACT_NAME = 2,    /* the plugin's own name is `text` */
 	EPP_FACT_VERSION = 3, /* `name` has version `text` */
-	EPP_FACT_SIZE = 4,    /* its struct `name` has `bytes` bytes; this build's declaration has `known_bytes` */
-	EPP_FACT_ENTRY = 5,   /* its table has an entry `name`, if is_present */
-	EPP_FACT_PROBLEM = 6  /* it cannot be used as this kind: `text` */
+	EPP_FACT_SIZE = 4,    /* the plugin's struct `name` has `bytes` bytes; the declaration of this build has
+	                         `known_bytes` */
+	EPP_FACT_ENTRY = 5,   /* the plugin's table has an entry `name`, if is_present */
+	EPP_FACT_PROBLEM = 6  /* the library cannot be used as this kind, for the reason `text` */
 } epp_fact_type;
 
 typedef struct epp_plugin_fact {
 	uint32_t type;        /* epp_fact_type */
-	uint32_t is_present;  /* symbols and entries */
-	uint32_t is_required; /* symbols and entries */
+	uint32_t is_present;  /* for symbols and entries: 1 if the library has it */
+	uint32_t is_required; /* for symbols and entries: 1 if the ABI requires it */
 	uint32_t reserved;
 	const char *kind;
 	const char *name;
@@ -200,26 +209,26 @@ typedef struct epp_plugin_fact {
 /* Ownership: the fact is borrowed for the call. */
 typedef void (*epp_plugin_fact_fn)(void *user, const epp_plugin_fact *fact);
 
-/* Reports what a library is: the facts for each kind of plugin that it is, in the order of their preference.  The
- * library is opened as each kind, as epp_plugin_load would, and closed again; it is not profiled.
- * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if the load (dlopen) or an entry
- * point, named in the message, does not return within EPPROF_PLUGIN_TIMEOUT_MS.  A load that does not return keeps the
+/* Reports the kinds of plugin that a library is, with facts about each kind, the preferred kind first.  The library is
+ * opened as each kind, as epp_plugin_load would, and closed again; it is not profiled.
+ * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if the load (dlopen) or an entry point,
+ * named in the message, does not return within EPPROF_PLUGIN_TIMEOUT_MS.  A load that does not return keeps the
  * loader's lock: the process cannot load libraries any more, and must end with _exit.  If the library cannot be used as
- * one kind, that is a fact (EPP_FACT_PROBLEM), not an error.
+ * one kind, the function reports a fact (EPP_FACT_PROBLEM) and does not fail.
  * Thread: [any-thread]; `tell` is called on another thread, before this function returns. */
 EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tell, void *user) EPP_MUST_CHECK;
 
-/* Sets the receiver of messages that plugins log at severity warning and above: `log` is called with the plugin's name
- * in front of each message.  NULL, the initial value: messages are dropped.  For the whole process; a call to the
- * previous receiver may still be running when this returns.
+/* Sets the function that receives the messages that plugins of this process log with severity warning and above.  Each
+ * message begins with the plugin's name.  NULL, the initial value: messages are dropped.  When this call returns, a
+ * call of the previous function may still be running.
  * Thread: [any-thread]. */
 EPP_EXPORT void epp_plugin_set_log(epp_log_fn log, void *user);
 
-/* For processes that are not a framework's, such as epprof's own commands: loads the functions by which plugins made
- * for TensorFlow report errors (TF_SetStatus, ...), from `path` or, if `path` is NULL, from libepprof_tf_shim.so in the
- * folder of this library.  Does nothing if TensorFlow is loaded.  Never call it in a process that may load TensorFlow
- * later; in such a process epp_plugin_load refuses a plugin that needs these functions and does not contain them, with
- * a message that names them.
+/* Loads the functions by which plugins for TensorFlow report errors (TF_SetStatus, ...), from `path` or, if `path` is
+ * NULL, from libepprof_tf_shim.so in the folder of this library.  For processes that have no framework, such as
+ * epprof's own commands.  Does nothing if TensorFlow is loaded.  Never call it in a process that may load TensorFlow
+ * later; in such a process epp_plugin_load refuses a plugin that needs these functions and does not contain them.  Its
+ * message names the functions.
  * Errors: EPP_NOT_FOUND.  Thread: one at a time, before plugins are loaded. */
 EPP_EXPORT epp_status *epp_tf_shim_load(const char *path) EPP_MUST_CHECK;
 

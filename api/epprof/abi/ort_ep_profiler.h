@@ -7,12 +7,12 @@
  * Names, parameters and order are those of ONNX Runtime's headers onnxruntime_c_api.h and onnxruntime_ep_c_api.h, API
  * version 29: a profiler compiled with either set of headers runs in either host.  The official calling convention
  * macro is empty on Linux.  Entries that are not declared here are placeholders `unnamed_<slot>`; an EP leaves them
- * NULL.  If the official headers are needed too, include them first: then their declarations are used, and
- * epprof/abi/ort_layout.h checks those.
+ * NULL.  If a file needs the official headers too, it includes them first.  The official declarations are then used,
+ * and epprof/abi/ort_layout.h checks their layout.
  *
- * ONNX Runtime defines the contract of each entry; the comments describe what both hosts do.  All strings are UTF-8 and
- * end with a NUL.  No entry may throw: in C++ the types are noexcept, as the official ones are.
- */
+ * ONNX Runtime defines the contract of each entry; the comments describe the behaviour that ONNX Runtime and an epprof
+ * host have in common.  All strings are UTF-8 and end with a NUL.  No entry may throw: in C++ the types are noexcept,
+ * as the official ones are. */
 #ifndef EPPROF_ABI_ORT_EP_PROFILER_H
 #define EPPROF_ABI_ORT_EP_PROFILER_H
 
@@ -20,7 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The newest API version whose tables are declared here and implemented by libepprof, and the oldest with profilers. */
+/* EPPROF_ORT_API_VERSION is the newest API version: its tables are declared here and implemented by libepprof.
+ * EPPROF_ORT_API_VERSION_MIN is the oldest version that has profilers. */
 #define EPPROF_ORT_API_VERSION 29
 #define EPPROF_ORT_API_VERSION_MIN 25
 
@@ -78,7 +79,7 @@ typedef struct OrtTypeInfo OrtTypeInfo;
 typedef struct OrtValue OrtValue;
 typedef struct OrtValueInfo OrtValueInfo;
 
-/* A placeholder for entries that are not declared here. */
+/* The type of table entries that are not declared here. */
 typedef void (*epp_ort_slot)(void);
 
 typedef enum OrtErrorCode {
@@ -114,7 +115,7 @@ typedef enum OrtHardwareDeviceType {
 	OrtHardwareDeviceType_NPU
 } OrtHardwareDeviceType;
 
-/* CreateProfilingEvent refuses values of 4 and more. */
+/* CreateProfilingEvent rejects values of 4 and more. */
 typedef enum OrtProfilingEventCategory {
 	OrtProfilingEventCategory_SESSION = 0,
 	OrtProfilingEventCategory_NODE = 1,
@@ -122,7 +123,7 @@ typedef enum OrtProfilingEventCategory {
 	OrtProfilingEventCategory_API = 3
 } OrtProfilingEventCategory;
 
-/* clang-format would remove the space in front of the macros that end a member. */
+/* clang-format is off because it would remove the space before the macros at the end of a member. */
 /* clang-format off */
 
 /* A profiler.  The EP fills it and usually embeds it in a struct of its own; the host calls it.
@@ -137,17 +138,17 @@ struct OrtEpProfilerImpl {
 	 * Thread: [any-thread], the last call. */
 	void (*Release)(OrtEpProfilerImpl *this_ptr) EPP_ORT_NOEXCEPT;
 
-	/* Profiling begins: the EP reads its own clock now, which gives start_ns.  The offset is the time since the
-	 * host's profile began: an event at ep_ns on the EP's clock has the timestamp (ep_profiling_start_offset_ns +
-	 * (ep_ns - start_ns)) / 1000 us.  Required.
+	/* Profiling begins.  The EP reads its own clock now; the reading is start_ns below.  The offset is the time
+	 * since the host's profile began: an event at ep_ns on the EP's clock has the timestamp
+	 * (ep_profiling_start_offset_ns + (ep_ns - start_ns)) / 1000 us.  Required.
 	 * Units: ns.  Thread: [session-thread].
-	 * Errors: the other entries are called nevertheless. */
+	 * Errors: the host continues to call the other entries after an error. */
 	OrtStatus *(*StartProfiling)(OrtEpProfilerImpl *this_ptr, int64_t ep_profiling_start_offset_ns) EPP_ORT_CHECK;
 
 	/* A host event begins on this thread.  Optional.
-	 * The id: in an epprof host unique in the process; in ONNX Runtime the event's start in us since the epoch,
-	 * which two open events of one thread can share.  Match begin and end with a stack per thread and profiler,
-	 * never by the id alone.
+	 * In an epprof host the id is unique in the process.  In ONNX Runtime the id is the event's start in us since
+	 * the epoch, so two open events of one thread can have the same id.  Match begin and end with a stack per
+	 * thread and profiler, never by the id alone.
 	 * Thread: [event-thread]; must neither block nor begin host events. */
 	OrtStatus *(*StartEvent)(OrtEpProfilerImpl *this_ptr, uint64_t ort_event_correlation_id) EPP_ORT_CHECK;
 
@@ -164,25 +165,26 @@ struct OrtEpProfilerImpl {
 	                           OrtProfilingEventsContainer *events_container) EPP_ORT_CHECK;
 };
 
-/* How a compiled (fused) node runs: filled by the EP in OrtEp::Compile. */
+/* The functions that run a compiled (fused) node.  The EP fills the struct in OrtEp::Compile. */
 struct OrtNodeComputeInfo {
 	uint32_t ort_version_supported;
-	/* Thread: one at a time.  Ownership: the state is the EP's until ReleaseState. */
+	/* Thread: one at a time.  Ownership: the EP owns the state and frees it in ReleaseState. */
 	OrtStatus *(*CreateState)(OrtNodeComputeInfo *this_ptr, OrtNodeComputeContext *compute_context,
 	                          void **compute_state);
-	/* Thread: [any-thread], between StartEvent and StopEvent of the node's event when profiled. */
+	/* Thread: [any-thread]; while profiling, the host calls it between StartEvent and StopEvent of the node's
+	 * event. */
 	OrtStatus *(*Compute)(OrtNodeComputeInfo *this_ptr, void *compute_state, OrtKernelContext *kernel_context);
 	void (*ReleaseState)(OrtNodeComputeInfo *this_ptr, void *compute_state);
 };
 
-/* For OrtEpApi::EpGraphSupportInfo_AddNodesToFuse. */
+/* Options of OrtEpApi::EpGraphSupportInfo_AddNodesToFuse. */
 struct OrtNodeFusionOptions {
 	uint32_t ort_version_supported;
-	bool drop_constant_initializers; /* constants are not inputs of the fused node, because the EP has copied
+	bool drop_constant_initializers; /* true: constants are not inputs of the fused node, because the EP has copied
 	                                    them */
 };
 
-/* An execution provider instance of one session: filled by the EP, made by OrtEpFactory::CreateEp.
+/* An execution provider instance of one session.  OrtEpFactory::CreateEp creates it, and the EP fills it.
  * An epprof host uses only CreateProfiler; ONNX Runtime uses the rest. */
 struct OrtEp {
 	uint32_t ort_version_supported;
@@ -190,7 +192,7 @@ struct OrtEp {
 	const char *(*GetName)(const OrtEp *this_ptr) EPP_ORT_NOEXCEPT;
 	OrtStatus *(*GetCapability)(OrtEp *this_ptr, const OrtGraph *graph,
 	                            OrtEpGraphSupportInfo *graph_support_info) EPP_ORT_CHECK;
-	/* Ownership: graphs and nodes are borrowed for the call; the infos are the EP's until
+	/* Ownership: graphs and nodes are borrowed for the call.  The EP owns the infos until
 	 * ReleaseNodeComputeInfos. */
 	OrtStatus *(*Compile)(OrtEp *this_ptr, const OrtGraph **graphs, const OrtNode **fused_nodes, size_t count,
 	                      OrtNodeComputeInfo **node_compute_infos, OrtNode **ep_context_nodes) EPP_ORT_CHECK;
@@ -202,25 +204,26 @@ struct OrtEp {
 	epp_ort_slot unnamed_10[4];
 	OrtStatus *(*IsConcurrentRunSupported)(OrtEp *this_ptr, bool *is_supported) EPP_ORT_CHECK;
 	OrtStatus *(*Sync)(OrtEp *this_ptr) EPP_ORT_CHECK;
-	/* Makes a profiler, or NULL if there is nothing to profile.  Since version 25; optional.
+	/* Creates a profiler, or sets `*profiler` to NULL if the EP has nothing to profile.  Since version 25;
+	 * optional.
 	 * Thread: [session-thread].  Ownership: the host calls the profiler's Release before ReleaseEp. */
 	OrtStatus *(*CreateProfiler)(OrtEp *this_ptr, OrtEpProfilerImpl **profiler) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_17[9];
 };
 
-/* A factory, made by CreateEpFactories.  Required: GetName, GetVendor, GetSupportedDevices, CreateEp, ReleaseEp,
- * GetVersion, CreateDataTransfer (which may return NULL); the rest is optional.
- * Thread: one at a time for one factory.  Ownership: texts are valid while the factory lives. */
+/* A factory of EPs; CreateEpFactories creates it.  Required: GetName, GetVendor, GetSupportedDevices, CreateEp,
+ * ReleaseEp, GetVersion, CreateDataTransfer (which may return NULL); the rest is optional.
+ * Thread: one at a time for one factory.  Ownership: texts are valid until ReleaseEpFactory. */
 struct OrtEpFactory {
 	uint32_t ort_version_supported;
 	const char *(*GetName)(const OrtEpFactory *this_ptr) EPP_ORT_NOEXCEPT;
 	const char *(*GetVendor)(const OrtEpFactory *this_ptr) EPP_ORT_NOEXCEPT;
 	/* Returns the devices that the EP supports, as OrtEpDevices made with OrtEpApi::CreateEpDevice.
-	 * Ownership: devices are borrowed; the OrtEpDevices are the host's from then on. */
+	 * Ownership: the hardware devices are borrowed; the OrtEpDevices become the host's. */
 	OrtStatus *(*GetSupportedDevices)(OrtEpFactory *this_ptr, const OrtHardwareDevice *const *devices,
 	                                  size_t num_devices, OrtEpDevice **ep_devices, size_t max_ep_devices,
 	                                  size_t *num_ep_devices) EPP_ORT_CHECK;
-	/* Ownership: all arguments are borrowed for the call, except the logger, which lives as long as the EP. */
+	/* Ownership: all arguments are borrowed for the call, except the logger, which is valid until ReleaseEp. */
 	OrtStatus *(*CreateEp)(OrtEpFactory *this_ptr, const OrtHardwareDevice *const *devices,
 	                       const OrtKeyValuePairs *const *ep_metadata_pairs, size_t num_devices,
 	                       const OrtSessionOptions *session_options, const OrtLogger *logger,
@@ -243,8 +246,8 @@ struct OrtEpFactory {
 
 /* The two symbols that an EP library exports, "CreateEpFactories" and "ReleaseEpFactory".
  * CreateEpFactories writes at most max_factories (4 in both hosts) factories and their number.
- * Thread: one at a time for one library.  Ownership: the api base is static, the logger lives until the library is
- * unloaded; a factory is the EP's until ReleaseEpFactory. */
+ * Thread: one at a time for one library.  Ownership: the API base is static.  The logger is valid until the library is
+ * unloaded.  The EP owns a factory and frees it in ReleaseEpFactory. */
 typedef OrtStatus *(*CreateEpApiFactoriesFn)(const char *registered_name, const OrtApiBase *ort_api_base,
                                              const OrtLogger *default_logger, OrtEpFactory **factories,
                                              size_t max_factories, size_t *num_factories);

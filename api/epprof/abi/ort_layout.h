@@ -1,6 +1,6 @@
-/* epprof: compile-time checks of the layout of ONNX Runtime's structs and tables: of this library's declarations, or of
- * the official headers if they were included first.  A slot is the index of a pointer in its table; both hosts use the
- * same numbers. */
+/* epprof: compile-time checks of the layout of ONNX Runtime's structs and tables.  They check this library's
+ * declarations or, if the official headers were included first, the official ones.  A slot is the index of a pointer in
+ * its table; ONNX Runtime and epprof use the same slots. */
 #ifndef EPPROF_ABI_ORT_LAYOUT_H
 #define EPPROF_ABI_ORT_LAYOUT_H
 

@@ -1,10 +1,10 @@
 /* epprof: the function tables that an execution provider library gets: OrtApiBase -> OrtApi -> OrtEpApi of ONNX
- * Runtime, API version 29, including the functions that a program calls to run models.  Included by
- * epprof/abi/ort_ep_profiler.h, which explains names and `unnamed_`.
+ * Runtime, API version 29.  They include the functions that a program calls to run models.
+ * epprof/abi/ort_ep_profiler.h includes this header, and explains the names and `unnamed_`.
  *
- * A table only grows: an entry keeps its slot from the version that added it, and a table of an older version ends
- * before it.  Call GetApi with the smaller of the version compiled with and the minor of GetVersionString, and use no
- * slot that is newer than that version.
+ * A newer version of a table only adds entries at its end, so an entry never changes its slot.  Call GetApi with the
+ * smaller of two versions: EPPROF_ORT_API_VERSION, and the minor number of GetVersionString.  Use no slot that was
+ * added after that version.
  * libepprof implements the entries that an EP calls before CreateProfiler and during profiling ([served] below).  Every
  * other entry, named or not, can be called and returns, depending on its return type, a status ORT_NOT_IMPLEMENTED,
  * NULL, 0 or nothing.
@@ -12,8 +12,8 @@
  * Thread: all entries [any-thread], on objects that no other thread changes meanwhile.
  * Ownership: Create functions make an object, Release functions free it and accept NULL; texts live as long as the
  * object that returned them.
- * Errors: a status is the caller's, for ReleaseStatus; then the `out` parameter of a served entry is NULL or 0.
- */
+ * Errors: the caller owns a status and frees it with ReleaseStatus.  If a [served] entry fails, its `out` parameter is
+ * NULL or 0. */
 #ifndef EPPROF_ABI_ORT_TABLES_H
 #define EPPROF_ABI_ORT_TABLES_H
 
@@ -23,13 +23,14 @@
 extern "C" {
 #endif
 
-/* Slots of the tables, as of version 29. */
+/* The number of slots of each table, as of version 29. */
 #define EPPROF_ORT_API_SLOTS 425
 #define EPPROF_ORT_EP_API_SLOTS 74
 #define EPPROF_ORT_MODEL_EDITOR_API_SLOTS 20
 
-/* OrtApi::GetExperimentalFunction by its slot, for code that may be compiled with official headers of version 25 to 27,
- * which lack it.  The host has it if GetVersionString returns 1.28 or later. */
+/* The slot of OrtApi::GetExperimentalFunction, and the version that added it.  Code that is compiled with official
+ * headers of version 25 to 27, which do not declare the entry, calls it by this slot.  The host has the entry if
+ * GetVersionString returns 1.28 or later. */
 #define EPPROF_ORT_EXPERIMENTAL_SLOT 422
 #define EPPROF_ORT_EXPERIMENTAL_VERSION 28
 typedef void (*EpprofFunction)(void);
@@ -37,7 +38,7 @@ typedef EpprofFunction (*EpprofGetExperimentalFunction_Fn)(const char *name);
 
 #ifndef ORT_API_VERSION
 
-/* The values that are not listed are types that epprof does not compute with. */
+/* Element types that are not listed are not used by epprof. */
 typedef enum ONNXTensorElementDataType {
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED = 0,
 	ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT = 1,
@@ -123,23 +124,23 @@ typedef void (*OrtExperimentalFnPtr)(void);
 typedef void (*OrtLoggingFunction)(void *param, OrtLoggingLevel severity, const char *category, const char *logid,
                                    const char *code_location, const char *message);
 
-/* clang-format would remove the space in front of the macros that end a member. */
+/* clang-format is off because it would remove the space before the macros at the end of a member. */
 /* clang-format off */
 
 struct OrtApiBase {
-	/* The table of an API version; NULL for a version above the host's own.  Ownership: static. */
+	/* Returns the table of an API version; NULL for a version above the host's own.  Ownership: static. */
 	const OrtApi *(*GetApi)(uint32_t version) EPP_ORT_NOEXCEPT;
-	/* "1.<API version>.<patch>". */
+	/* Returns "1.<API version>.<patch>". */
 	const char *(*GetVersionString)(void) EPP_ORT_NOEXCEPT;
 };
 
 struct OrtApi {
-	/* [served] `msg` is copied.  Without memory CreateStatus returns a static status, never NULL. */
+	/* [served] `msg` is copied.  If there is no memory, CreateStatus returns a static status, never NULL. */
 	OrtStatus *(*CreateStatus)(OrtErrorCode code, const char *msg) EPP_ORT_NOEXCEPT;
 	OrtErrorCode (*GetErrorCode)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
 	const char *(*GetErrorMessage)(const OrtStatus *status) EPP_ORT_NOEXCEPT;
 	OrtStatus *(*CreateEnv)(OrtLoggingLevel log_severity_level, const char *logid, OrtEnv **out) EPP_ORT_CHECK;
-	/* Log messages go to the function, also from other threads. */
+	/* Log messages are passed to `logging_function`, on any thread. */
 	OrtStatus *(*CreateEnvWithCustomLogger)(OrtLoggingFunction logging_function, void *logger_param,
 	                                        OrtLoggingLevel log_severity_level, const char *logid,
 	                                        OrtEnv **out) EPP_ORT_CHECK;
@@ -148,11 +149,13 @@ struct OrtApi {
 	                            OrtSession **out) EPP_ORT_CHECK;
 	OrtStatus *(*CreateSessionFromArray)(const OrtEnv *env, const void *model_data, size_t model_data_length,
 	                                     const OrtSessionOptions *options, OrtSession **out) EPP_ORT_CHECK;
-	/* `run_options` may be NULL, and so may each of `outputs`; Run makes a value for a NULL output. */
+	/* `run_options` may be NULL.  Each element of `outputs` may be NULL: Run then creates a value for this
+	 * output. */
 	OrtStatus *(*Run)(OrtSession *session, const OrtRunOptions *run_options, const char *const *input_names,
 	                  const OrtValue *const *inputs, size_t input_len, const char *const *output_names,
 	                  size_t output_names_len, OrtValue **outputs) EPP_ORT_CHECK;
-	OrtStatus *(*CreateSessionOptions)(OrtSessionOptions **options) EPP_ORT_CHECK; /* [served] always empty */
+	OrtStatus *(*CreateSessionOptions)(OrtSessionOptions **options) EPP_ORT_CHECK; /* [served] the options have no
+	                                                                                  entries */
 	epp_ort_slot unnamed_11[1];
 	OrtStatus *(*CloneSessionOptions)(const OrtSessionOptions *in_options, OrtSessionOptions **out_options) EPP_ORT_CHECK;
 	OrtStatus *(*SetSessionExecutionMode)(OrtSessionOptions *options, ExecutionMode execution_mode) EPP_ORT_CHECK;
@@ -169,7 +172,7 @@ struct OrtApi {
 	OrtStatus *(*SessionGetInputTypeInfo)(const OrtSession *session, size_t index,
 	                                      OrtTypeInfo **type_info) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_34[2];
-	/* Texts from an allocator are the caller's, to be freed with AllocatorFree. */
+	/* The caller owns texts that came from an allocator, and frees them with AllocatorFree. */
 	OrtStatus *(*SessionGetInputName)(const OrtSession *session, size_t index, OrtAllocator *allocator,
 	                                  char **value) EPP_ORT_CHECK;
 	OrtStatus *(*SessionGetOutputName)(const OrtSession *session, size_t index, OrtAllocator *allocator,
@@ -177,7 +180,7 @@ struct OrtApi {
 	epp_ort_slot unnamed_38[1];
 	OrtStatus *(*CreateRunOptions)(OrtRunOptions **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_40[5];
-	/* "" without a tag; valid as long as the options, until their tag is set again. */
+	/* Returns "" if no tag was set.  The text is valid until the tag is set again or the options are released. */
 	OrtStatus *(*RunOptionsGetRunTag)(const OrtRunOptions *options, const char **run_tag) EPP_ORT_CHECK;
 	OrtStatus *(*RunOptionsSetTerminate)(OrtRunOptions *options) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_47[1];
@@ -185,7 +188,7 @@ struct OrtApi {
 	                                     ONNXTensorElementDataType type, OrtValue **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_49[2];
 
-	/* Tensors: the data is valid as long as the value. */
+	/* The data of a tensor is valid as long as the value. */
 	OrtStatus *(*GetTensorMutableData)(OrtValue *value, void **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_52[3];
 	OrtStatus *(*CastTypeInfoToTensorInfo)(const OrtTypeInfo *info,
@@ -196,15 +199,15 @@ struct OrtApi {
 	OrtStatus *(*GetDimensionsCount)(const OrtTensorTypeAndShapeInfo *info, size_t *out) EPP_ORT_CHECK;
 	OrtStatus *(*GetDimensions)(const OrtTensorTypeAndShapeInfo *info, int64_t *dim_values,
 	                            size_t dim_values_length) EPP_ORT_CHECK;
-	/* "" for a dimension without a name. */
+	/* A dimension without a name is reported as "". */
 	OrtStatus *(*GetSymbolicDimensions)(const OrtTensorTypeAndShapeInfo *info, const char *dim_params[],
 	                                    size_t dim_params_length) EPP_ORT_CHECK;
 	OrtStatus *(*GetTensorShapeElementCount)(const OrtTensorTypeAndShapeInfo *info, size_t *out) EPP_ORT_CHECK;
 	OrtStatus *(*GetTensorTypeAndShape)(const OrtValue *value, OrtTensorTypeAndShapeInfo **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_66[2];
 
-	/* [served] Descriptions of memory, which an EP makes for its devices (EpDevice_AddAllocatorInfo); they are
-	 * never used to allocate.  Names are copied.  CompareMemoryInfo: 0 if equal. */
+	/* [served] Descriptions of memory, which an EP creates for its devices (EpDevice_AddAllocatorInfo).  epprof
+	 * never allocates with them.  Names are copied.  CompareMemoryInfo returns 0 if they are equal. */
 	OrtStatus *(*CreateMemoryInfo)(const char *name, OrtAllocatorType type, int id, OrtMemType mem_type,
 	                               OrtMemoryInfo **out) EPP_ORT_CHECK;
 	OrtStatus *(*CreateCpuMemoryInfo)(OrtAllocatorType type, OrtMemType mem_type,
@@ -217,10 +220,10 @@ struct OrtApi {
 	epp_ort_slot unnamed_75[1];
 	OrtStatus *(*AllocatorFree)(OrtAllocator *ort_allocator, void *p) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_77[1];
-	OrtStatus *(*GetAllocatorWithDefaultOptions)(OrtAllocator **out) EPP_ORT_CHECK; /* static */
+	OrtStatus *(*GetAllocatorWithDefaultOptions)(OrtAllocator **out) EPP_ORT_CHECK; /* ownership: static */
 	epp_ort_slot unnamed_79[9];
 
-	/* A fused node's inputs and outputs, in Compute. */
+	/* Compute calls these for the inputs and outputs of a fused node. */
 	OrtStatus *(*KernelContext_GetInputCount)(const OrtKernelContext *context, size_t *out) EPP_ORT_CHECK;
 	OrtStatus *(*KernelContext_GetOutputCount)(const OrtKernelContext *context, size_t *out) EPP_ORT_CHECK;
 	OrtStatus *(*KernelContext_GetInput)(const OrtKernelContext *context, size_t index,
@@ -241,12 +244,13 @@ struct OrtApi {
 	OrtStatus *(*SessionEndProfiling)(OrtSession *session, OrtAllocator *allocator, char **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_111[19];
 
-	/* [served] Config entries of session options.  GetSessionConfigEntry: `*size` is the size of the buffer on
-	 * entry, and the size needed, with the NUL, on return; if `config_value` is NULL, only the size is returned. */
+	/* [served] Config entries of session options.  GetSessionConfigEntry: on entry `*size` is the size of the
+	 * buffer; on return it is the needed size, including the NUL.  If `config_value` is NULL, only the size is
+	 * returned. */
 	OrtStatus *(*AddSessionConfigEntry)(OrtSessionOptions *options, const char *config_key,
 	                                    const char *config_value) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_131[37];
-	/* As CreateSession and CreateSessionFromArray, with prepacked weights that sessions share. */
+	/* As CreateSession and CreateSessionFromArray; the sessions share prepacked weights. */
 	OrtStatus *(*CreateSessionWithPrepackedWeightsContainer)(const OrtEnv *env, const char *model_path,
 	                                                         const OrtSessionOptions *options,
 	                                                         OrtPrepackedWeightsContainer *prepacked_weights_container,
@@ -270,7 +274,8 @@ struct OrtApi {
 	                                const char *file_path, int line_number, const char *func_name) EPP_ORT_CHECK;
 	OrtStatus *(*Logger_GetLoggingSeverityLevel)(const OrtLogger *logger, OrtLoggingLevel *out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_249[3];
-	/* Resizes an element of a string tensor to `length_in_bytes`; `*buffer` is where its bytes go. */
+	/* Resizes an element of a string tensor to `length_in_bytes`, and sets `*buffer` to the memory for its
+	 * bytes. */
 	OrtStatus *(*GetResizedStringTensorElementBuffer)(OrtValue *value, size_t index, size_t length_in_bytes,
 	                                                  char **buffer) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_253[19];
@@ -279,10 +284,11 @@ struct OrtApi {
 	epp_ort_slot unnamed_273[16];
 	OrtStatus *(*GetValueInfoName)(const OrtValueInfo *value_info, const char **name) EPP_ORT_CHECK;
 	OrtStatus *(*GetValueInfoTypeInfo)(const OrtValueInfo *value_info, const OrtTypeInfo **type_info) EPP_ORT_CHECK;
-	const OrtModelEditorApi *(*GetModelEditorApi)(void); /* [served] static */
+	const OrtModelEditorApi *(*GetModelEditorApi)(void); /* [served] ownership: static */
 	epp_ort_slot unnamed_292[3];
 
-	/* [served] Key-value pairs: keys and values are copied; the arrays are valid until the next change. */
+	/* [served] Key-value pairs.  Keys and values are copied; the returned arrays are valid until the pairs
+	 * change. */
 	void (*CreateKeyValuePairs)(OrtKeyValuePairs **out) EPP_ORT_NOEXCEPT;
 	void (*AddKeyValuePair)(OrtKeyValuePairs *kvps, const char *key, const char *value) EPP_ORT_NOEXCEPT;
 	const char *(*GetKeyValue)(const OrtKeyValuePairs *kvps, const char *key) EPP_ORT_NOEXCEPT;
@@ -290,8 +296,8 @@ struct OrtApi {
 	                         size_t *num_entries) EPP_ORT_NOEXCEPT;
 	void (*RemoveKeyValuePair)(OrtKeyValuePairs *kvps, const char *key) EPP_ORT_NOEXCEPT;
 	void (*ReleaseKeyValuePairs)(OrtKeyValuePairs *input);
-	/* Execution provider libraries of an environment: the devices of their factories, and which of them a session
-	 * uses. */
+	/* Execution provider libraries of an environment: they are registered, the devices of their factories are
+	 * listed, and devices are selected for a session. */
 	OrtStatus *(*RegisterExecutionProviderLibrary)(OrtEnv *env, const char *registration_name,
 	                                               const char *path) EPP_ORT_CHECK;
 	OrtStatus *(*UnregisterExecutionProviderLibrary)(OrtEnv *env, const char *registration_name) EPP_ORT_CHECK;
@@ -303,14 +309,14 @@ struct OrtApi {
 	                                                       const char *const *ep_option_keys,
 	                                                       const char *const *ep_option_vals,
 	                                                       size_t num_ep_options) EPP_ORT_CHECK;
-	/* ONNX Runtime selects the providers of a session whose options have none. */
+	/* Sets the policy by which ONNX Runtime selects providers for a session whose options name none. */
 	OrtStatus *(*SessionOptionsSetEpSelectionPolicy)(OrtSessionOptions *session_options,
 	                                                 OrtExecutionProviderDevicePolicy policy) EPP_ORT_CHECK;
 	OrtStatus *(*SessionOptionsSetEpSelectionPolicyDelegate)(OrtSessionOptions *session_options,
 	                                                         EpSelectionDelegate delegate,
 	                                                         void *delegate_state) EPP_ORT_CHECK;
 
-	/* [served] Devices. */
+	/* [served] Properties of hardware devices and of EP devices. */
 	OrtHardwareDeviceType (*HardwareDevice_Type)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
 	uint32_t (*HardwareDevice_VendorId)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
 	const char *(*HardwareDevice_Vendor)(const OrtHardwareDevice *device) EPP_ORT_NOEXCEPT;
@@ -322,10 +328,11 @@ struct OrtApi {
 	const OrtKeyValuePairs *(*EpDevice_EpOptions)(const OrtEpDevice *ep_device) EPP_ORT_NOEXCEPT;
 	const OrtHardwareDevice *(*EpDevice_Device)(const OrtEpDevice *ep_device) EPP_ORT_NOEXCEPT;
 
-	const OrtEpApi *(*GetEpApi)(void); /* [served] static */
+	const OrtEpApi *(*GetEpApi)(void); /* [served] ownership: static */
 	epp_ort_slot unnamed_318[2];
 
-	/* [served] Further descriptions of memory.  Vendor 0: none; alignment 0: the device's own. */
+	/* [served] Further descriptions of memory.  Vendor 0 means no vendor; alignment 0 means the device's own
+	 * alignment. */
 	OrtStatus *(*CreateMemoryInfo_V2)(const char *name, OrtMemoryInfoDeviceType device_type, uint32_t vendor_id,
 	                                  int32_t device_id, OrtDeviceMemoryType mem_type, size_t alignment,
 	                                  OrtAllocatorType allocator_type, OrtMemoryInfo **out) EPP_ORT_CHECK;
@@ -333,7 +340,7 @@ struct OrtApi {
 	uint32_t (*MemoryInfoGetVendorId)(const OrtMemoryInfo *info) EPP_ORT_NOEXCEPT;
 	epp_ort_slot unnamed_323[1];
 
-	/* The graph, in OrtEp::GetCapability and Compile: everything is owned by the host and borrowed for the call. */
+	/* The graph, for OrtEp::GetCapability and Compile.  Ownership: the host's; borrowed for the call. */
 	OrtStatus *(*ValueInfo_GetValueNumConsumers)(const OrtValueInfo *value_info, size_t *num_consumers) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_325[1];
 	OrtStatus *(*ValueInfo_GetInitializerValue)(const OrtValueInfo *value_info,
@@ -373,20 +380,20 @@ struct OrtApi {
 	OrtStatus *(*OpAttr_GetName)(const OrtOpAttr *attribute, const char **name) EPP_ORT_CHECK;
 	OrtStatus *(*Node_GetNumSubgraphs)(const OrtNode *node, size_t *count) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_366[7];
-	/* In OrtEp::OnRunStart: NULL for an unknown key; valid until the run ends. */
+	/* For OrtEp::OnRunStart.  Returns NULL for an unknown key; the text is valid until the run ends. */
 	const char *(*GetRunConfigEntry)(const OrtRunOptions *options, const char *config_key) EPP_ORT_NOEXCEPT;
-	/* [served] The memory info that EpDevice_AddAllocatorInfo added, or NULL. */
+	/* [served] Returns the memory info that EpDevice_AddAllocatorInfo added, or NULL if none was added. */
 	const OrtMemoryInfo *(*EpDevice_MemoryInfo)(const OrtEpDevice *ep_device,
 	                                            OrtDeviceMemoryType memory_type) EPP_ORT_NOEXCEPT;
 	epp_ort_slot unnamed_375[3];
 	OrtStatus *(*GetTensorData)(const OrtValue *value, const void **out) EPP_ORT_CHECK;
 
-	/* [served] A copy, to be freed with ReleaseKeyValuePairs. */
+	/* [served] Returns a copy; the caller frees it with ReleaseKeyValuePairs. */
 	OrtStatus *(*GetSessionOptionsConfigEntries)(const OrtSessionOptions *options,
 	                                             OrtKeyValuePairs **out) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_380[27];
-	/* The nodes assigned to each provider; for sessions made with "session.record_ep_graph_assignment_info" at
-	 * "1". */
+	/* Returns the nodes that were assigned to each provider.  Only for sessions that were created with the config
+	 * entry "session.record_ep_graph_assignment_info" set to "1". */
 	OrtStatus *(*Session_GetEpGraphAssignmentInfo)(const OrtSession *session,
 	                                               const OrtEpAssignedSubgraph *const **ep_subgraphs,
 	                                               size_t *num_ep_subgraphs) EPP_ORT_CHECK;
@@ -398,7 +405,8 @@ struct OrtApi {
 	epp_ort_slot unnamed_410[5];
 	OrtStatus *(*RunOptionsEnableProfiling)(OrtRunOptions *options, const char *profile_file_prefix) EPP_ORT_CHECK;
 	epp_ort_slot unnamed_416[6];
-	/* [served] Finds a function by name (epprof/ep_push.h), NULL for an unknown one.  Since version 28. */
+	/* [served] Returns the function with this name (epprof/ep_push.h), or NULL if it is unknown.  Since version
+	 * 28. */
 	OrtExperimentalFnPtr (*GetExperimentalFunction)(const char *name) EPP_ORT_NOEXCEPT;
 	epp_ort_slot unnamed_423[2];
 };
@@ -411,7 +419,7 @@ struct OrtEpApi {
 	                             OrtEpDevice **ep_device) EPP_ORT_CHECK;
 	void (*ReleaseEpDevice)(OrtEpDevice *input);
 
-	/* The nodes that OrtEp::GetCapability claims: each call makes one fused node. */
+	/* Adds the nodes that OrtEp::GetCapability claims; the nodes of one call become one fused node. */
 	OrtStatus *(*EpGraphSupportInfo_AddNodesToFuse)(OrtEpGraphSupportInfo *graph_support_info,
 	                                                const OrtNode *const *nodes, size_t num_nodes,
 	                                                const OrtNodeFusionOptions *options) EPP_ORT_CHECK;
@@ -419,9 +427,9 @@ struct OrtEpApi {
 	                                               const OrtNode *node) EPP_ORT_CHECK;
 	const char *(*NodeComputeContext_NodeName)(const OrtNodeComputeContext *context) EPP_ORT_NOEXCEPT;
 
-	/* [served] The memory info is borrowed and must outlive the device; one for each kind of memory, a later call
-	 * replaces the earlier one.  ONNX Runtime calls the factory's CreateAllocator for it when the library is
-	 * registered. */
+	/* [served] The memory info is borrowed and must outlive the device.  A device has one for each kind of memory:
+	 * a later call replaces the earlier one.  ONNX Runtime calls the factory's CreateAllocator for it when the
+	 * library is registered. */
 	OrtStatus *(*EpDevice_AddAllocatorInfo)(OrtEpDevice *ep_device,
 	                                        const OrtMemoryInfo *allocator_memory_info) EPP_ORT_CHECK;
 	const OrtMemoryDevice *(*MemoryInfo_GetMemoryDevice)(const OrtMemoryInfo *memory_info) EPP_ORT_NOEXCEPT;
@@ -439,14 +447,15 @@ struct OrtEpApi {
 	                                   OrtHardwareDevice **hardware_device) EPP_ORT_CHECK;
 	void (*ReleaseHardwareDevice)(OrtHardwareDevice *input);
 	epp_ort_slot unnamed_18[31];
-	OrtStatus *(*GetEnvConfigEntries)(OrtKeyValuePairs **config_entries) EPP_ORT_CHECK; /* [served] always empty */
+	OrtStatus *(*GetEnvConfigEntries)(OrtKeyValuePairs **config_entries) EPP_ORT_CHECK; /* [served] the result has
+	                                                                                       no entries */
 	epp_ort_slot unnamed_50[15];
 
-	/* [served] Profiling events.  Create copies all strings; process and thread are -1 if they do not apply; the
-	 * arrays may be NULL if num_args is 0; if two args have the same key, the first one is used.  Name and value
-	 * belong to the event.  GetArgValue: NULL for a key that the event lacks.
+	/* [served] Profiling events.  Create copies all strings.  Process and thread are -1 if they do not apply.  The
+	 * arrays may be NULL if num_args is 0.  If two args have the same key, the first one is used.  The returned
+	 * names and values are valid as long as the event.  GetArgValue returns NULL if the event has no such key.
 	 * Units: us since the profile began (see OrtEpProfilerImpl::StartProfiling).
-	 * Errors: ORT_INVALID_ARGUMENT for a category above 3 or a NULL. */
+	 * Errors: ORT_INVALID_ARGUMENT for a category above 3 or a NULL argument. */
 	OrtStatus *(*CreateProfilingEvent)(OrtProfilingEventCategory category, int32_t process_id, int32_t thread_id,
 	                                   const char *event_name, int64_t timestamp_us, int64_t duration_us,
 	                                   const char *const *arg_keys, const char *const *arg_values, size_t num_args,
@@ -460,14 +469,14 @@ struct OrtEpApi {
 	OrtStatus *(*ProfilingEvent_GetArgValue)(const OrtProfilingEvent *event, const char *key,
 	                                         const char **out) EPP_ORT_CHECK;
 
-	/* [served] Only in EndProfiling, with its container; num_events must be above 0; may be called several times,
-	 * but larger batches are cheaper.
-	 * Ownership: the events stay the caller's, who releases them. */
+	/* [served] May be called only in EndProfiling, with the container that EndProfiling got.  num_events must be
+	 * above 0.  Several calls are allowed, but a few large batches cost less than many small ones.
+	 * Ownership: the caller keeps the events and releases them. */
 	OrtStatus *(*ProfilingEventsContainer_AddEvents)(OrtProfilingEventsContainer *events_container,
 	                                                 const OrtProfilingEvent *const *events,
 	                                                 size_t num_events) EPP_ORT_CHECK;
 
-	/* [served] Always NULL and 0: no model was given as a buffer. */
+	/* [served] Returns NULL and 0, because epprof has no model in a buffer. */
 	OrtStatus *(*SessionOptionsGetWeightlessSourceModelBuffer)(const OrtSessionOptions *session_options,
 	                                                           const void **source_model_data,
 	                                                           size_t *source_model_data_length) EPP_ORT_CHECK;

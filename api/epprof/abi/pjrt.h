@@ -1,14 +1,13 @@
-/* epprof: the profiler extension of PJRT, JAX's plugin ABI: the first members of PJRT_Api, which lead to it, and its
- * function table.
+/* epprof: the profiler extension of PJRT, which is JAX's plugin ABI.  This header declares the first members of
+ * PJRT_Api, through which a host finds the extension, and the extension's function table.
  *
  * A plugin exports GetPjrtApi.  The extension chain of the returned PJRT_Api has an extension of type
- * PJRT_Extension_Type_Profiler, with a table of functions.  Each function takes one struct of arguments and returns
- * NULL, or an error that the plugin's own functions describe and destroy.  Argument structs begin with their size;
- * hosts built before July 2026 do not set it.
+ * PJRT_Extension_Type_Profiler, with a table of functions.  Each function takes one struct of arguments.  It returns
+ * NULL, or an error; the plugin has functions that describe and destroy the error.  Argument structs begin with their
+ * size; hosts built before July 2026 do not set it.
  *
  * Layouts, sizes and names are those of the official headers (xla/pjrt/c, xla/backends/profiler/plugin); if one of them
- * was included first, this header does not declare its names again.
- */
+ * was included first, this header does not declare its names again. */
 #ifndef EPPROF_ABI_PJRT_H
 #define EPPROF_ABI_PJRT_H
 
@@ -28,7 +27,7 @@ typedef struct PLUGIN_Profiler_ConsumeResult PLUGIN_Profiler_ConsumeResult;
 typedef struct PLUGIN_Profiler_Error_Destroy_Args {
 	size_t struct_size;
 	void *priv;
-	PLUGIN_Profiler_Error *error; /* NULL is allowed */
+	PLUGIN_Profiler_Error *error; /* NULL does nothing */
 } PLUGIN_Profiler_Error_Destroy_Args;
 typedef void PLUGIN_Profiler_Error_Destroy(PLUGIN_Profiler_Error_Destroy_Args *args);
 
@@ -36,7 +35,7 @@ typedef struct PLUGIN_Profiler_Error_Message_Args {
 	size_t struct_size;
 	void *priv;
 	const PLUGIN_Profiler_Error *error;
-	const char *message; /* out; valid as long as the error, not NUL-terminated */
+	const char *message; /* out; valid as long as the error; has no NUL at its end */
 	size_t message_size; /* out */
 } PLUGIN_Profiler_Error_Message_Args;
 typedef void PLUGIN_Profiler_Error_Message(PLUGIN_Profiler_Error_Message_Args *args);
@@ -75,13 +74,14 @@ typedef struct PLUGIN_Profiler_Stop_Args {
 } PLUGIN_Profiler_Stop_Args;
 typedef PLUGIN_Profiler_Error *PLUGIN_Profiler_Stop(PLUGIN_Profiler_Stop_Args *args);
 
-/* Returns a serialised XSpace.  If `buffer` is NULL, a plugin either returns the size only, and the host calls again
- * with a buffer of that size; or it sets `buffer` to memory of its own, which is valid until the profiler is destroyed
- * or collect_data is called again, as in XLA's own plugins.  JAX supports only the latter. */
+/* Returns a serialised XSpace.  If `buffer` is NULL on entry, a plugin may do one of two things.  It may return the
+ * size only; the host then calls again with a buffer of that size.  Or it sets `buffer` to memory of its own, as XLA's
+ * own plugins do; this memory is valid until the profiler is destroyed or collect_data is called again.  JAX supports
+ * only the second way. */
 typedef struct PLUGIN_Profiler_CollectData_Args {
 	size_t struct_size;
 	PLUGIN_Profiler *profiler;
-	uint8_t *buffer;             /* in, or out */
+	uint8_t *buffer;             /* in: NULL or the host's buffer; out: the plugin's buffer */
 	size_t buffer_size_in_bytes; /* out */
 } PLUGIN_Profiler_CollectData_Args;
 typedef PLUGIN_Profiler_Error *PLUGIN_Profiler_CollectData(PLUGIN_Profiler_CollectData_Args *args);
@@ -119,8 +119,8 @@ typedef struct PLUGIN_Profiler_Api {
 	PLUGIN_Profiler_Start *start;
 	PLUGIN_Profiler_Stop *stop;
 	PLUGIN_Profiler_CollectData *collect_data;
-	/* Since July 2026.  A plugin without these entries sets struct_size to 80, the only size that earlier hosts
-	 * accept. */
+	/* Since July 2026.  A plugin that does not have these entries sets struct_size to 80, because earlier hosts
+	 * accept no other size. */
 	PLUGIN_Profiler_Consume *consume;
 	PLUGIN_Profiler_ConsumeResult_Destroy *consume_result_destroy;
 	PLUGIN_Profiler_Serialize *serialize;
@@ -138,13 +138,13 @@ typedef struct PJRT_Extension_Base {
 	struct PJRT_Extension_Base *next;
 } PJRT_Extension_Base;
 
-/* The first members of PJRT_Api in all versions; the others are not used here. */
+/* The first members of PJRT_Api, the same in all versions.  epprof does not use the other members. */
 typedef struct PJRT_Api {
 	size_t struct_size;
 	PJRT_Extension_Base *extension_start;
 } PJRT_Api;
 
-/* The plugin's entry point.  Ownership: static. */
+/* The plugin's entry point.  Ownership: the returned table is static. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
@@ -158,19 +158,19 @@ GetPjrtApi(void);
 typedef struct PJRT_Profiler_Extension {
 	PJRT_Extension_Base base;
 	PLUGIN_Profiler_Api *profiler_api;
-	int64_t traceme_context_id; /* used only in the arguments of calls */
+	int64_t traceme_context_id; /* epprof only copies it into the arguments of calls */
 } PJRT_Profiler_Extension;
 
 #endif
 
-/* For a plugin that is not a PJRT device and has only a profiler: hosts read entries far beyond the first two members,
- * and find NULL there. */
+/* The PJRT_Api of a plugin that has only a profiler and is no PJRT device.  Hosts read entries far beyond the first two
+ * members; `entries` makes them NULL. */
 typedef struct EpprofPjrtApi {
 	PJRT_Api api; /* struct_size: the size of this whole struct */
 	void *entries[254];
 } EpprofPjrtApi;
 
-/* The sizes of the table: up to collect_data, and up to serialize. */
+/* The sizes of a function table that ends with collect_data, and of one that ends with serialize. */
 #define EPPROF_PJRT_TABLE_BYTES (offsetof(PLUGIN_Profiler_Api, collect_data) + sizeof(void *))
 #define EPPROF_PJRT_CONSUME_TABLE_BYTES (offsetof(PLUGIN_Profiler_Api, serialize) + sizeof(void *))
 

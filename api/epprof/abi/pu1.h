@@ -1,8 +1,8 @@
 /* The PrivateUse1 tracing ABI (pu1*), by which the vendor of an accelerator for PyTorch reports the device's work.
  *
  * The proposal names functions and fields; this header defines types, values and threading, after the model of CUPTI
- * and similar libraries.  A vendor's shared library exports these functions and links nothing for it; a host finds them
- * with dlsym:
+ * and similar libraries.  A vendor's shared library exports these functions and links no library of epprof for them.  A
+ * host finds them with dlsym and calls them in this order:
  *
  *   pu1GetVersion()                                        the major version must be this header's
  *   kineto_register_privateuse1_plugin()                   once
@@ -10,15 +10,14 @@
  *   pu1PushExternalCorrelationId(id) ... work is launched ... pu1PopExternalCorrelationId(NULL)
  *   pu1FlushAll(); pu1TracingDisable(kind)...
  *
- * The vendor requests buffers from the host, fills them with records, and gives them back; the host may read them at
- * any later time.
+ * The vendor requests buffers from the host, fills them with records, and returns them.  The host may read a returned
+ * buffer at any later time.
  * A host looks in KINETO_PLUGIN_PATH (files or directories, colon-separated; the *.so of a directory in sorted order)
  * or, if that is not set, in /usr/lib/kineto/plugins, /usr/local/lib/kineto/plugins and ~/.local/lib/kineto/plugins.
- * It opens a library with RTLD_NOW | RTLD_LOCAL, once, and never unloads it: names and callbacks stay valid.
+ * It opens a library with RTLD_NOW | RTLD_LOCAL, once, and never unloads it, so that names and callbacks stay valid.
  *
  * Thread: all functions [any-thread], several at once, unless a function says otherwise.  The host never calls a
- * function from inside a callback, and holds no lock of its own during pu1FlushAll.
- */
+ * function from inside a callback, and holds no lock of its own during pu1FlushAll. */
 #ifndef EPPROF_ABI_PU1_H
 #define EPPROF_ABI_PU1_H
 
@@ -40,19 +39,19 @@ extern "C" {
 #define PU1_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-/* major << 16 | minor << 8 | patch. */
+/* A version is major << 16 | minor << 8 | patch. */
 #define PU1_VERSION_MAJOR 1u
 #define PU1_VERSION (PU1_VERSION_MAJOR << 16)
 
-/* CUPTI's values, where CUPTI has the result. */
+/* If CUPTI has the same result, its value is used. */
 typedef enum pu1Result {
 	PU1_SUCCESS = 0,
 	PU1_INVALID_PARAMETER = 1,
-	PU1_INVALID_OPERATION = 7, /* the calls are in a wrong order */
+	PU1_INVALID_OPERATION = 7, /* the functions were called in a wrong order */
 	PU1_OUT_OF_MEMORY = 8,
 	PU1_NOT_IMPLEMENTED = 11,
-	PU1_MAX_LIMIT_REACHED = 12, /* no further record; a full stack */
-	PU1_QUEUE_EMPTY = 18,       /* nothing to pop */
+	PU1_MAX_LIMIT_REACHED = 12, /* there is no further record, or the stack is full */
+	PU1_QUEUE_EMPTY = 18,       /* the stack is empty */
 	PU1_INVALID_KIND = 21,
 	PU1_UNKNOWN = 999,
 	PU1_RESULT_FORCE_INT32 = 0x7fffffff
@@ -69,55 +68,55 @@ typedef enum pu1ActivityKind {
 } pu1ActivityKind;
 
 #define PU1_RECORD_ALIGNMENT 8u
-#define PU1_RECORD_BYTES_MIN 64u /* up to `metadata` */
+#define PU1_RECORD_BYTES_MIN 64u /* the size of a record that ends with `metadata` */
 
-/* flags */
-#define PU1_FLAG_EXTERNAL_ID 1u /* external_id is valid; 0 is a valid id */
+/* ---- values of pu1ActivityRecord.flags ---- */
+#define PU1_FLAG_EXTERNAL_ID 1u /* external_id is valid, and may be 0 */
 
-/* One struct for all kinds.  A record has the fields that are completely within its struct_size; later versions add
- * fields at the end.
- * Times are of the clock of pu1GetTimestamp; without that function, of CLOCK_REALTIME. */
+/* A record of any kind.  A record has the fields that are completely within its struct_size; later versions add fields
+ * at the end.
+ * Times are of the clock that pu1GetTimestamp reads or, if the library has no such function, of CLOCK_REALTIME. */
 typedef struct pu1ActivityRecord {
 	uint32_t kind;
 	uint32_t struct_size; /* bytes of this record: a multiple of 8, at least 64 */
 	uint64_t start_time;  /* ns; 0: unknown */
 	uint64_t end_time;
-	int32_t device_id; /* for runtime and driver records: the process id */
+	int32_t device_id; /* in runtime and driver records: the process id */
 	uint32_t flags;
-	int64_t stream_id;       /* for runtime and driver records: the thread id */
-	uint64_t correlation_id; /* the same in a runtime record and its device record; in a record of 64 bytes: the
-	                            external id */
+	int64_t stream_id;       /* in runtime and driver records: the thread id */
+	uint64_t correlation_id; /* a runtime record and the device record of the work that it launched have the same
+	                            id; a record of 64 bytes has the external id here */
 	const char *name;        /* valid until the process ends (interned by the vendor); NULL: unnamed */
-	const char *metadata;    /* a JSON object as text, or NULL; valid as long as name */
-	uint64_t external_id;    /* the top of the launching thread's stack at the launch */
-	uint32_t process_id;     /* of the launch; 0: unknown */
+	const char *metadata;    /* a JSON object as text, or NULL; valid until the process ends */
+	uint64_t external_id;    /* the top of the launching thread's stack of external ids at the launch */
+	uint32_t process_id;     /* the process that launched the work; 0: unknown */
 	uint32_t thread_id;
-	uint64_t bytes; /* of a copy or fill */
+	uint64_t bytes; /* copies and fills: the number of bytes */
 } pu1ActivityRecord;
 
-/* Requests a buffer from the host; it is 8-aligned.  `*max_records` 0: as many as fit.  `*buffer` NULL: the host
- * declines; the vendor drops the records and counts them.  The vendor owns the buffer until it calls
- * pu1BufferCompleteFn with it.
+/* Requests a buffer from the host.  The buffer is 8-aligned.  If `*max_records` is 0, the vendor may write as many
+ * records as fit.  If `*buffer` is NULL, the host has no buffer: the vendor drops the records and counts them.  The
+ * vendor owns the buffer until it calls pu1BufferCompleteFn with it.
  * Thread: [any-thread], including the vendor's own threads, several at once.  The callback calls no pu1 function. */
 typedef void (*pu1BufferRequestFn)(uint8_t **buffer, size_t *size, size_t *max_records);
 
-/* Returns a buffer to the host: the first `valid_bytes` are complete records, packed and 8-aligned; `size` is the value
- * from the request.
- * Thread: as pu1BufferRequestFn.  Ownership: from here on the buffer is the host's. */
+/* Returns a buffer to the host: its first `valid_bytes` contain complete, 8-aligned records without gaps; `size` is the
+ * value from the request.
+ * Thread: as pu1BufferRequestFn.  Ownership: the buffer becomes the host's. */
 typedef void (*pu1BufferCompleteFn)(uint8_t *buffer, size_t size, size_t valid_bytes);
 
 /* ---- required ---- */
 
-/* Returns PU1_VERSION of the header that the vendor's library was built with.  May be called before any other
- * function. */
+/* Returns the PU1_VERSION that the vendor's library was compiled with.  May be called before any other function. */
 PU1_API uint32_t pu1GetVersion(void);
 
-/* Puts the library into use.  A result other than 0 means that the library refuses; then the host calls no other
+/* Initialises the library.  If the result is not 0, the library cannot be used, and the host calls no other
  * function.
  * Thread: once, after the version was checked. */
 PU1_API int kineto_register_privateuse1_plugin(void);
 
-/* Turns records of this kind on or off, for work that is launched from now on.  A second call has no further effect.
+/* Turns records of this kind on or off for work that is launched after the call.  Enabling an enabled kind, or
+ * disabling a disabled one, has no effect.
  * Errors: PU1_INVALID_KIND. */
 PU1_API pu1Result pu1TracingEnable(pu1ActivityKind kind);
 PU1_API pu1Result pu1TracingDisable(pu1ActivityKind kind);
@@ -138,7 +137,7 @@ PU1_API pu1Result pu1PopExternalCorrelationId(uint64_t *last_id);
  * Errors: PU1_INVALID_OPERATION without callbacks. */
 PU1_API pu1Result pu1FlushAll(void);
 
-/* Iterates over the records of a buffer.  `*record` NULL: gets the first record; else the one after `*record`.
+/* Iterates over the records of a buffer.  If `*record` is NULL, gets the first record, else the one after `*record`.
  * Errors: PU1_MAX_LIMIT_REACHED at the end or at a truncated record, PU1_INVALID_KIND, PU1_INVALID_PARAMETER; then
  * `*record` is not changed. */
 PU1_API pu1Result pu1GetNextRecord(uint8_t *buffer, size_t valid_bytes, pu1ActivityRecord **record);
@@ -151,11 +150,12 @@ PU1_API pu1Result pu1GetNumDroppedRecords(size_t *count);
 /* Reads the clock of the records.  Units: ns. */
 PU1_API pu1Result pu1GetTimestamp(uint64_t *now_ns);
 
-/* Returns how far the times of records may be from the clock that pu1GetTimestamp reads, if the vendor converts them to
- * it.  Not in the proposal; without it a host takes them to be times of that clock.  Units: ns. */
+/* If the vendor converts the times of records to the clock that pu1GetTimestamp reads, returns the maximum error of the
+ * conversion.  This function is not in the proposal.  If a library lacks it, a host assumes an error of 0.  Units:
+ * ns. */
 PU1_API pu1Result pu1GetClockError(uint64_t *error_ns);
 
-/* Ownership: static. */
+/* Returns the text for a result.  Ownership: static. */
 PU1_API const char *pu1GetResultString(pu1Result result);
 
 PU1_STATIC_ASSERT(sizeof(pu1Result) == 4 && sizeof(pu1ActivityKind) == 4, "enums have 32 bits");

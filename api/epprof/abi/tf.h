@@ -2,12 +2,11 @@
  *
  * A plugin exports TF_InitProfiler, which fills the structs that its params point to.  The host starts and stops the
  * profiler and then calls collect_data_xspace twice for a serialised XSpace: with a NULL buffer for the size, then with
- * a buffer of that size for the bytes.  Struct sizes are those that the *_STRUCT_SIZE macros give: up to the end of the
+ * a buffer of that size for the bytes.  The *_STRUCT_SIZE macros give the struct sizes: each reaches to the end of the
  * last known field.
  *
  * If TensorFlow's own headers were included first, this header does not declare their names again.  The layouts are
- * checked in both cases.
- */
+ * checked in both cases. */
 #ifndef EPPROF_ABI_TF_H
 #define EPPROF_ABI_TF_H
 
@@ -44,8 +43,8 @@ typedef enum TF_Code {
 	TF_UNAUTHENTICATED = 16
 } TF_Code;
 
-/* TensorFlow exports these from libtensorflow_framework.so.2.  A plugin that should load in any host declares them weak
- * and calls them only if they are there; reporting success needs none of them. */
+/* TensorFlow exports these from libtensorflow_framework.so.2.  A plugin that should load in any host declares these
+ * functions weak, and calls them only if they are defined.  To report success, a plugin need not call any of them. */
 extern TF_Status *TF_NewStatus(void);
 extern void TF_DeleteStatus(TF_Status *status);
 extern void TF_SetStatus(TF_Status *status, TF_Code code, const char *message);
@@ -68,21 +67,22 @@ extern const char *TF_Message(const TF_Status *status);
 
 typedef struct TP_Profiler {
 	size_t struct_size;
-	void *ext; /* for the plugin's use */
-	/* "XPU": upper-case letters and underscores, the first character is a letter.  Must be static: hosts copy the
-	 * pointer. */
+	void *ext; /* for the plugin's own data */
+	/* For example "XPU": upper-case letters and underscores; the first character is a letter.  The string must be
+	 * static, because hosts copy the pointer. */
 	const char *device_type;
 } TP_Profiler;
 #define TP_PROFILER_STRUCT_SIZE TF_OFFSET_OF_END(TP_Profiler, device_type)
 
-/* `profiler` points to a copy of the struct that registration filled; distinguish profilers by `ext`. */
+/* `profiler` points to the host's copy of the struct that the plugin filled at registration, so its address does not
+ * identify a profiler.  Use `ext` to distinguish profilers. */
 typedef struct TP_ProfilerFns {
 	size_t struct_size;
 	void *ext;
 	void (*start)(const TP_Profiler *profiler, TF_Status *status);
 	void (*stop)(const TP_Profiler *profiler, TF_Status *status);
-	/* `buffer` NULL: sets `*size_in_bytes` to the size of the data.  Else writes that many bytes.  Only the first
-	 * call with a buffer after start and stop has to return data. */
+	/* If `buffer` is NULL, sets `*size_in_bytes` to the size of the data; else writes that many bytes to `buffer`.
+	 * Only the first call with a buffer after start and stop must return data. */
 	void (*collect_data_xspace)(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status);
 } TP_ProfilerFns;
 #define TP_PROFILER_FNS_STRUCT_SIZE TF_OFFSET_OF_END(TP_ProfilerFns, collect_data_xspace)
@@ -90,7 +90,7 @@ typedef struct TP_ProfilerFns {
 typedef struct TF_ProfilerRegistrationParams {
 	size_t struct_size;
 	void *ext;
-	int32_t major_version; /* the host's */
+	int32_t major_version; /* the host's version */
 	int32_t minor_version;
 	int32_t patch_version;
 	TP_Profiler *profiler;        /* filled by the plugin */
@@ -110,15 +110,15 @@ TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status);
 
 #endif
 
-/* The first revision of the proposal, of May 2021: it has one more entry, before the last one.  A plugin may fill it
- * only if the host's struct_size has room for it.  TensorFlow itself passes the size of the accepted revision, 40,
- * which has no room. */
+/* The function table of the proposal's first revision (May 2021), which has one more entry before the last one.  A
+ * plugin may fill it only if the host's struct_size has room for it.  TensorFlow itself passes 40, the size of the
+ * accepted revision, which has no room for it. */
 typedef struct EpprofTfFirstFns {
 	size_t struct_size;
 	void *ext;
 	void (*start)(const TP_Profiler *profiler, TF_Status *status);
 	void (*stop)(const TP_Profiler *profiler, TF_Status *status);
-	/* A serialised RunMetadata, in two calls like collect_data_xspace. */
+	/* Returns a serialised RunMetadata; called twice, as collect_data_xspace is. */
 	void (*collect_data_run_metadata)(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes,
 	                                  TF_Status *status);
 	void (*collect_data_xspace)(const TP_Profiler *profiler, uint8_t *buffer, size_t *size_in_bytes, TF_Status *status);
