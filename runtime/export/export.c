@@ -125,15 +125,14 @@ static epp_status *all_passes(const struct export_writer *writer, struct export_
 {
 	const epp_timeline_options all = { .struct_size = sizeof all };
 	const epp_timeline_options *options = run->options->timeline ? run->options->timeline : &all;
-	struct weights *weights;
-	epp_status *status = weights_create(run->trace->reader, options, &weights);
+	struct inherited inherited;
+	epp_status *status = inherited_init(&inherited, run->trace->reader, options);
 
 	while (!status) {
 		epp_timeline *timeline;
-		status = timeline_create_unweighted(run->trace->reader, options, &timeline);
+		status = timeline_create_with(run->trace->reader, options, &inherited, &timeline);
 		if (status)
 			break;
-		timeline_use_weights(timeline, weights);
 		run->timeline = timeline;
 		run->again = false;
 		if (!run->pass)
@@ -147,7 +146,7 @@ static epp_status *all_passes(const struct export_writer *writer, struct export_
 		if (!run->again)
 			break;
 	}
-	weights_destroy(weights);
+	inherited_deinit(&inherited);
 	return status;
 }
 

@@ -298,8 +298,7 @@ void epp_sql_destroy(epp_sql *sql)
 	sql_memory_deinit(&sql->memory);
 	sql_stored_args_deinit(&sql->args);
 	free(sql->marks.marks);
-	requests_destroy(sql->requests);
-	weights_destroy(sql->weights);
+	inherited_deinit(&sql->inherited);
 	free(sql->trace_ids);
 	epp_status_destroy(sql->status);
 	free(sql);

@@ -81,9 +81,8 @@ struct epp_sql {
 	_Atomic int interrupted; /* may be set by any thread, or by a signal handler */
 	epp_status *status;      /* the error of a table */
 	struct sql_scan *scans;
-	struct requests *requests; /* of the trace; NULL: there are none */
-	struct weights *weights;   /* likewise */
-	bool requests_known;       /* and the weights */
+	struct inherited inherited; /* of the trace */
+	bool inherited_known;
 	/* The trace ids of the last event that had some: most rows have those of the row before. */
 	char *trace_ids;
 	size_t trace_ids_bytes;

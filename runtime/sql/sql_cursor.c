@@ -322,7 +322,7 @@ static epp_status *make_trace_ids(struct epp_sql *sql, const epp_event *event)
 {
 	epp_request request = { .struct_size = sizeof request };
 	size_t count, bytes = 0;
-	const uint32_t *numbers = requests_numbers(sql->requests, event, &count);
+	const uint32_t *numbers = requests_numbers(sql->inherited.requests, event, &count);
 	const size_t id_bytes = sizeof request.trace_id;
 	char *text = realloc(sql->trace_ids, count * id_bytes);
 
@@ -331,7 +331,7 @@ static epp_status *make_trace_ids(struct epp_sql *sql, const epp_event *event)
 		return epp_status_no_memory();
 	sql->trace_ids = text;
 	for (size_t i = 0; i < count; i++) {
-		requests_fill(sql->requests, numbers[i], &request);
+		requests_fill(sql->inherited.requests, numbers[i], &request);
 		memcpy(text + i * id_bytes, request.trace_id, id_bytes);
 	}
 	qsort(text, count, id_bytes, by_text);
@@ -352,7 +352,7 @@ static epp_status *result_trace_id(sqlite3_context *context, struct epp_sql *sql
 {
 	size_t count;
 
-	requests_numbers(sql->requests, event, &count);
+	requests_numbers(sql->inherited.requests, event, &count);
 	if (!count)
 		return NULL;
 	if (sql->trace_ids_of != event->requests)

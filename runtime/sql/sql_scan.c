@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "containers/array.h"
 
@@ -55,7 +56,7 @@ static epp_status *make_marks(struct epp_sql *sql)
 	if (sql->marks.complete)
 		return NULL;
 	sql->marks.count = 0;
-	EPP_TRY(timeline_create_unweighted(sql->trace->reader, NULL, &timeline));
+	EPP_TRY(timeline_create_with(sql->trace->reader, NULL, &(struct inherited){ 0 }, &timeline));
 	epp_status *status = mark_all(sql, timeline);
 	epp_timeline_destroy(timeline);
 	sql->marks.complete = !status;
@@ -85,16 +86,15 @@ static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t 
 	const epp_timeline_options range = { .struct_size = sizeof range, .from_ns = from_ns, .to_ns = to_ns };
 	const epp_timeline_options *window = sql->run.options ? sql->run.options->timeline : NULL;
 
-	if (!sql->requests_known) {
-		requests_destroy(sql->requests);
-		sql->requests = NULL;
-		EPP_TRY(requests_create(sql->trace->reader, window ? window : &range, &sql->requests));
-		EPP_TRY(weights_create(sql->trace->reader, window ? window : &range, &sql->weights));
-	}
-	sql->requests_known = true;
-	EPP_TRY(timeline_create_unweighted(sql->trace->reader, window ? window : &range, &scan->timeline));
-	timeline_use_requests(scan->timeline, sql->requests);
-	timeline_use_weights(scan->timeline, sql->weights);
+	epp_timeline_options own;
+
+	EPP_TRY(options_take(&own, sizeof own, window ? window : &range, "timeline options"));
+	own.struct_size = sizeof own;
+	own.requests = 1;
+	if (!sql->inherited_known)
+		EPP_TRY(inherited_init(&sql->inherited, sql->trace->reader, &own));
+	sql->inherited_known = true;
+	EPP_TRY(timeline_create_with(sql->trace->reader, &own, &sql->inherited, &scan->timeline));
 	sql->run.filtered = 0;
 	scan->sql = sql;
 	scan->next = sql->scans;

@@ -368,7 +368,7 @@ epp_status *requests_create(struct reader *reader, const epp_timeline_options *o
 	*made = NULL;
 	if (!reader_has_name(reader, REQUEST_SET) && !reader_has_name(reader, REQUEST_BEGIN))
 		return NULL;
-	EPP_TRY(timeline_create_unweighted(reader, &all, &timeline));
+	EPP_TRY(timeline_create_with(reader, &all, &(struct inherited){ 0 }, &timeline));
 	pass.requests = calloc(1, sizeof(*pass.requests));
 	epp_status *status = pass.requests ? read_events(&pass, timeline, &open) : epp_status_no_memory();
 	open_grants_deinit(&open);

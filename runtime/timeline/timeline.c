@@ -24,26 +24,27 @@ static epp_status *take_options(struct epp_timeline *timeline, const epp_timelin
 	return NULL;
 }
 
-static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_options *options, bool is_weighted)
+/* `inherited` NULL: the timeline reads its own. */
+static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_options *options,
+                           const struct inherited *inherited)
 {
 	EPP_TRY(take_options(timeline, options));
 	EPP_TRY(host_clock_init(&timeline->host, timeline->reader));
 	EPP_TRY(lines_init(&timeline->lines, timeline->reader, &timeline->clocks));
 	EPP_TRY(scan_pass_blocks(timeline));
 	EPP_TRY(plan_merge(timeline));
-	if (timeline->options.requests || timeline->options.trace_id)
-		EPP_TRY(requests_create(timeline->reader, &timeline->options, &timeline->own_requests));
-	timeline->requests = timeline->own_requests;
-	if (is_weighted && !timeline->options.unweighted)
-		EPP_TRY(weights_create(timeline->reader, &timeline->options, &timeline->own_weights));
-	timeline->weights = timeline->own_weights;
+	if (!inherited)
+		EPP_TRY(inherited_init(&timeline->own, timeline->reader, &timeline->options));
+	timeline->requests = inherited ? inherited->requests : timeline->own.requests;
+	timeline->weights = inherited ? inherited->weights : timeline->own.weights;
 	return timeline->options.trace_id
 	           ? requests_select(timeline->requests, timeline->options.trace_id, &timeline->selected)
 	           : NULL;
 }
 
 static epp_status *create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
-                          size_t spill_bytes_most, bool is_measuring, bool is_weighted, epp_timeline **timeline)
+                          size_t spill_bytes_most, bool is_measuring, const struct inherited *inherited,
+                          epp_timeline **timeline)
 {
 	*timeline = NULL;
 	struct epp_timeline *made = calloc(1, sizeof(*made));
@@ -58,7 +59,7 @@ static epp_status *create(struct reader *reader, const epp_timeline_options *opt
 	spill_init(&made->spill);
 	made->spill.bytes_most = spill_bytes_most;
 	made->references.bytes_most = spill_bytes_most < SPILL_BYTES_MOST ? spill_bytes_most : REFERENCES_BYTES_MOST;
-	epp_status *status = prepare(made, options, is_weighted);
+	epp_status *status = prepare(made, options, inherited);
 	if (status) {
 		epp_timeline_destroy(made);
 		return status;
@@ -70,19 +71,43 @@ static epp_status *create(struct reader *reader, const epp_timeline_options *opt
 epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
                             size_t spill_bytes_most, epp_timeline **timeline)
 {
-	return create(reader, options, active_bytes_most, spill_bytes_most, false, true, timeline);
+	return create(reader, options, active_bytes_most, spill_bytes_most, false, NULL, timeline);
 }
 
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline)
 {
-	return create(like->reader, options, like->active_bytes_most, like->spill.bytes_most, true, false, timeline);
+	const struct inherited nothing = { 0 };
+
+	return create(like->reader, options, like->active_bytes_most, like->spill.bytes_most, true, &nothing, timeline);
 }
 
-epp_status *timeline_create_unweighted(struct reader *reader, const epp_timeline_options *options,
-                                       struct epp_timeline **timeline)
+epp_status *timeline_create_with(struct reader *reader, const epp_timeline_options *options,
+                                 const struct inherited *inherited, struct epp_timeline **timeline)
 {
-	return create(reader, options, ACTIVE_BYTES_MOST, SPILL_BYTES_MOST, false, false, timeline);
+	return create(reader, options, ACTIVE_BYTES_MOST, SPILL_BYTES_MOST, false, inherited, timeline);
+}
+
+epp_status *inherited_init(struct inherited *inherited, struct reader *reader, const epp_timeline_options *options)
+{
+	epp_timeline_options given;
+
+	*inherited = (struct inherited){ 0 };
+	EPP_TRY(options_take(&given, sizeof(given), options, "timeline options"));
+	given.struct_size = sizeof(given);
+	if (given.requests || given.trace_id)
+		EPP_TRY(requests_create(reader, &given, &inherited->requests));
+	epp_status *status = weights_create(reader, &given, &inherited->weights);
+	if (status)
+		inherited_deinit(inherited);
+	return status;
+}
+
+void inherited_deinit(struct inherited *inherited)
+{
+	requests_destroy(inherited->requests);
+	weights_destroy(inherited->weights);
+	*inherited = (struct inherited){ 0 };
 }
 
 epp_status *epp_timeline_create(epp_trace *trace, const epp_timeline_options *options, epp_timeline **timeline)
@@ -125,23 +150,12 @@ void epp_timeline_destroy(epp_timeline *timeline)
 	free(timeline->order.stack);
 	free(timeline->buffer);
 	free(timeline->ends_buffer);
-	requests_destroy(timeline->own_requests);
+	inherited_deinit(&timeline->own);
 	open_grants_deinit(&timeline->open_grants);
-	weights_destroy(timeline->own_weights);
 	open_grants_deinit(&timeline->open_weights);
 	free(timeline->selected);
 	epp_status_destroy(timeline->status);
 	free(timeline);
-}
-
-void timeline_use_requests(struct epp_timeline *timeline, const struct requests *requests)
-{
-	timeline->requests = requests;
-}
-
-void timeline_use_weights(struct epp_timeline *timeline, const struct weights *weights)
-{
-	timeline->weights = weights;
 }
 
 int epp_timeline_request_at(const epp_timeline *timeline, const epp_event *event, size_t index, epp_request *request)

@@ -61,6 +61,12 @@ struct event_args {
 
 #define BLOCK_NONE UINT32_MAX
 
+/* What events have from their parents.  A member is NULL if the trace has none, or the options do not ask for it. */
+struct inherited {
+	struct requests *requests;
+	struct weights *weights;
+};
+
 struct epp_timeline {
 	struct reader *reader;
 	epp_timeline_options options; /* from_ns and to_ns are set also if the caller gave no range */
@@ -106,11 +112,10 @@ struct epp_timeline {
 	uint32_t ends_payload_bytes;
 	uint32_t ends_block; /* index of this block; BLOCK_NONE: none */
 
+	struct inherited own;            /* all NULL if timeline_create_with was given others */
 	const struct requests *requests; /* NULL: the options do not ask for requests, or the trace has none */
-	struct requests *own_requests;   /* to be destroyed with the timeline */
 	struct open_grants open_grants;
 	const struct weights *weights; /* NULL: the trace has no weights */
-	struct weights *own_weights;   /* to be destroyed with the timeline */
 	struct open_grants open_weights;
 	uint8_t *selected; /* by the number of a grant: 1 if its events are wanted; NULL: all events are wanted */
 
@@ -129,17 +134,18 @@ epp_status *timeline_create(struct reader *reader, const epp_timeline_options *o
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* As epp_timeline_create, but does not read the weights of the trace: all events have the weight 1, unless
- * timeline_use_weights gives the timeline weights. */
-epp_status *timeline_create_unweighted(struct reader *reader, const epp_timeline_options *options,
-                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
+/* As epp_timeline_create, but uses requests and weights that the caller has read, instead of reading them.  Several
+ * timelines of a trace may share them.
+ * Ownership: the members of `inherited` are borrowed until the timeline is destroyed. */
+epp_status *timeline_create_with(struct reader *reader, const epp_timeline_options *options,
+                                 const struct inherited *inherited, struct epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* As timeline_use_requests, for weights. */
-void timeline_use_weights(struct epp_timeline *timeline, const struct weights *weights);
-
-/* Sets the requests of a new timeline.  Several timelines of a trace may share them.  NULL: there are none.  Ownership:
- * borrowed until the timeline is destroyed. */
-void timeline_use_requests(struct epp_timeline *timeline, const struct requests *requests);
+/* Reads the requests, if the options ask for them, and the weights: all events once for each of the two.  After a failure
+ * there is nothing to release.
+ * Ownership: released by inherited_deinit, which also accepts a zeroed struct. */
+epp_status *inherited_init(struct inherited *inherited, struct reader *reader, const epp_timeline_options *options)
+    EPP_MUST_CHECK;
+void inherited_deinit(struct inherited *inherited);
 
 /* As epp_timeline_next, but stores the event in the caller's memory. */
 bool timeline_next(struct epp_timeline *timeline, epp_event *event);

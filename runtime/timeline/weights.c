@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
 #include "base/status.h"
 #include "base/weight.h"
 #include "timeline/timeline.h"
@@ -79,20 +78,17 @@ static epp_status *read_events(struct weights *weights, struct epp_timeline *tim
 
 epp_status *weights_create(struct reader *reader, const epp_timeline_options *options, struct weights **made)
 {
-	epp_timeline_options given;
-
-	*made = NULL;
-	EPP_TRY(options_take(&given, sizeof(given), options, "timeline options"));
 	const epp_timeline_options all = { .struct_size = sizeof(all),
-		                           .sources = given.sources,
-		                           .sources_count = given.sources_count,
-		                           .as_claimed = given.as_claimed };
+		                           .sources = options->sources,
+		                           .sources_count = options->sources_count,
+		                           .as_claimed = options->as_claimed };
 	struct open_grants open = { 0 };
 	struct epp_timeline *timeline;
 
-	if (given.unweighted || !reader_has_name(reader, WEIGHT_SET))
+	*made = NULL;
+	if (options->unweighted || !reader_has_name(reader, WEIGHT_SET))
 		return NULL;
-	EPP_TRY(timeline_create_unweighted(reader, &all, &timeline));
+	EPP_TRY(timeline_create_with(reader, &all, &(struct inherited){ 0 }, &timeline));
 	struct weights *weights = calloc(1, sizeof(*weights));
 	epp_status *status = weights ? read_events(weights, timeline, &open) : epp_status_no_memory();
 	open_grants_deinit(&open);

@@ -3,6 +3,7 @@
 #include "epprof/sql.h"
 #include "epprof/timeline.h"
 #include "epprof/track.h"
+#include "tests/support/export_text.h"
 #include "tests/support/recording.h"
 #include "tests/support/sql_text.h"
 
@@ -534,6 +535,50 @@ START_TEST(sql_has_the_trace_id)
 }
 END_TEST
 
+/* Bytes that this process has read so far. */
+static unsigned long long bytes_read(void)
+{
+	unsigned long long bytes = 0;
+	FILE *file = fopen("/proc/self/io", "r");
+
+	MUST(file && fscanf(file, "rchar: %llu", &bytes) == 1);
+	fclose(file);
+	return bytes;
+}
+
+static unsigned long long export_reads(epp_trace *trace, const char *format, const epp_export_options *options)
+{
+	unsigned long long before = bytes_read();
+	struct export_text text;
+
+	export_text_make(&text, trace, format, options);
+	export_text_free(&text);
+	return bytes_read() - before;
+}
+
+/* A report whose timeline shows a part takes two passes, OTLP takes one; before both, requests are read once. */
+START_TEST(an_export_of_two_passes_reads_requests_once)
+{
+	const epp_export_options part = { .struct_size = sizeof(part), .events_max = 10 };
+	char *path = check_path("requests.epp");
+	epp_session *session = recording_start(path);
+	uint64_t run = begin(session, "run");
+	epp_trace *trace;
+
+	check_ok(epp_context_set(session, A, NULL));
+	for (int i = 0; i < 200000; i++)
+		end(session, begin(session, "node"));
+	end(session, run);
+	recording_end(session);
+	check_ok(epp_trace_open(path, &trace));
+	unsigned long long once = export_reads(trace, "otlp", NULL), twice = export_reads(trace, "html", &part);
+	/* Two readings of the trace, and three. */
+	ck_assert_msg(once * 5 / 4 < twice && twice < once * 7 / 4, "%llu bytes read, %llu in one pass", twice, once);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
 static Suite *context_suite(void)
 {
 	Suite *suite = suite_create("context");
@@ -551,6 +596,7 @@ static Suite *context_suite(void)
 	tcase_add_test(tests, many_requests_of_one_event);
 	tcase_add_test(tests, an_event_that_is_left_out_at_its_end);
 	tcase_add_test(tests, sql_has_the_trace_id);
+	tcase_add_test(tests, an_export_of_two_passes_reads_requests_once);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
