@@ -136,5 +136,19 @@ class Ggml(Provider, unittest.TestCase):
                 self.assertEqual((claimed, told["device_events"]), (0, 0))
 
 
+class Example(unittest.TestCase):
+    def test_the_page(self):
+        """What docs/example.md shows: the advice, and that the change helps."""
+        if opencl.missing():
+            self.skipTest(opencl.missing())
+        model = models.path_of(self, "direction")
+        _, text = interop.do_as_page("docs/example.md", download=("pip download -q --no-deps rapidocr-onnxruntime==1.4.4\n", ""),
+                                     unzip=("unzip -qjo rapidocr_onnxruntime-1.4.4-*.whl '*/ch_ppocr_mobile_v2.0_cls_infer.onnx'", f"cp '{model}' ."),
+                                     provider=("build/libsample", f"{interop.BUILD}/libsample"))
+        self.assertIn("warm-up: the measurement includes a warm-up", text)
+        self.assertIn("Faster: the time of a run changed by -", text)
+        self.assertIn("wrote slow.html", text)
+
+
 if __name__ == "__main__":
     interop.main()
