@@ -95,6 +95,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 	kit->offset_ns = offset_ns;
 	kit->sums_before = kit->sums_end;
 	kit->late_before = atomic_load_explicit(&kit->late, memory_order_relaxed);
+	atomic_store(&kit->unfinished, 0);
 	if (kit->push) {
 		kit_push_clock_to(kit, NULL);
 		kit_names_push(kit, NULL);
@@ -210,10 +211,38 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 /* Waits for work that is not finished, as long as the host permits it. */
 static void kit_await_pending(const struct kit *kit)
 {
-	uint64_t grace_ns = kit->grace_ns ? kit->grace_ns(&kit->profiler->impl) : 0;
+	uint64_t grace_ns = kit->grace_ns ? kit->grace_ns(&kit->profiler->impl) : kit->options.grace_ns;
 	uint64_t begin_ns = system_clock_ns();
 	while (atomic_load_explicit(&kit->pending, memory_order_acquire) > 0 && system_clock_ns() - begin_ns < grace_ns)
 		system_pause();
+}
+
+/* Returns whether an event that comes after EndProfiling was counted as lost there. */
+static bool kit_take_unfinished(struct kit *kit)
+{
+	uint64_t left = atomic_load(&kit->unfinished);
+	while (left > 0 && !atomic_compare_exchange_weak(&kit->unfinished, &left, left - 1))
+		continue;
+	return left > 0;
+}
+
+/* Corrects what EndProfiling counted as unfinished: an event was emitted before the end, and is not pending now. */
+static void kit_correct_unfinished(struct kit *kit)
+{
+	uint64_t counted = atomic_load(&kit->unfinished), pending;
+	do {
+		int64_t now = atomic_load_explicit(&kit->pending, memory_order_acquire);
+		pending = now > 0 ? (uint64_t)now : 0;
+		if (counted <= pending)
+			return;
+	} while (!atomic_compare_exchange_weak(&kit->unfinished, &counted, pending));
+	/* ONNX Runtime's profile has the count already. */
+	if (!kit->push_late)
+		return;
+	EpprofBatch batch = KIT_ZERO;
+	batch.struct_size = sizeof(batch);
+	batch.unfinished_count = counted - pending;
+	kit->push_late(&kit->profiler->impl, &batch);
 }
 
 static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container) KIT_NOEXCEPT
@@ -232,6 +261,12 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 	}
 	atomic_store(&kit->run, run & ~1u);
 	struct kit_chunk *chunks = kit_collect(kit);
+	/* From here on their events are late. */
+	int64_t pending = atomic_load_explicit(&kit->pending, memory_order_acquire);
+	uint64_t unfinished = pending > 0 ? (uint64_t)pending : 0;
+	atomic_store(&kit->unfinished, unfinished);
+	if (!kit->push_late)
+		kit_count_lost(kit, KIT_OUTSIDE_RUN, unfinished);
 	if (!kit->push) {
 		status = kit_deliver(kit, container, chunks);
 		kit_tokens_clear(kit);
@@ -241,8 +276,10 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 		kit->pairs_room = 0;
 	}
 	kit->sums_end = kit_sums_read(kit);
-	EpprofBatch ledger_only = KIT_ZERO;
-	kit_push_with(kit, &kit->sums_end, &ledger_only);
+	EpprofBatch last = KIT_ZERO;
+	last.unfinished_count = kit->push_late ? unfinished : 0;
+	kit_push_with(kit, &kit->sums_end, &last);
+	kit_correct_unfinished(kit);
 	kit_recording_leave(kit);
 	return status;
 }
@@ -406,6 +443,8 @@ static KIT_NOINLINE void kit_emit_late(struct kit *kit, struct kit_thread *threa
 			batch.pairs_count = 1;
 		}
 	}
+	for (uint32_t i = 0; i < thread->chunk->events_count; i++)
+		kit_take_unfinished(kit);
 	batch.struct_size = sizeof(batch);
 	batch.events = kit_chunk_events(thread->chunk);
 	batch.events_count = thread->chunk->events_count;
@@ -438,8 +477,11 @@ uint64_t epp_ep_current(epp_ep_profiler *profiler)
 void epp_ep_pending_add(epp_ep_profiler *profiler, int64_t count)
 {
 	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
-	if (kit)
-		atomic_fetch_add_explicit(&kit->pending, count, memory_order_release);
+	if (!kit)
+		return;
+	atomic_fetch_add_explicit(&kit->pending, count, memory_order_release);
+	if (atomic_load(&kit->unfinished) > 0)
+		kit_correct_unfinished(kit);
 }
 
 void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
@@ -458,7 +500,7 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 	if (!kit_run_is_on(atomic_load(&kit->run))) {
 		if (kit->push_late && event && event->parent)
 			kit_emit_late(kit, thread, event);
-		else
+		else if (!kit_take_unfinished(kit))
 			kit_count_lost(kit, KIT_OUTSIDE_RUN, 1);
 	} else if (!event) {
 		kit_count_lost(kit, KIT_REFUSED, 1);

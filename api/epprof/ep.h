@@ -89,6 +89,8 @@ typedef struct epp_ep_options {
 	 * late one.  Two calls for one profiler never run at once; profilers that share a clock may call it at once. */
 	int (*read_clocks)(void *clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second, uint64_t pair[3]);
 	void *clock;
+	uint64_t grace_ns; /* how long EndProfiling waits for pending work (epp_ep_pending_add) in a host that does not
+	                      define it, which ONNX Runtime is; 0: it does not wait there */
 } epp_ep_options;
 
 /* Embedded as the first member of the EP's own profiler object.  The EP may access `impl` only. */
@@ -196,8 +198,9 @@ EPP_EP_API uint64_t epp_ep_current(epp_ep_profiler *profiler);
 
 /* Adds to the number of pieces of work that were launched and whose events were not yet emitted.  Add n when n pieces
  * are launched, and -n after their events were emitted.  While the number is positive, EndProfiling, after
- * options.end_profiling, waits for these events, at most for the grace time of the host (epp_session_options.grace_ns;
- * in ONNX Runtime it does not wait).
+ * options.end_profiling, waits for these events, at most for the grace time of the host (epp_session_options.grace_ns),
+ * in ONNX Runtime at most for options.grace_ns.  Pieces that are pending when EndProfiling returns are counted as lost; in
+ * an epprof host each is counted until a late event comes, so add one for each event.
  * Thread: [any-thread]. */
 EPP_EP_API void epp_ep_pending_add(epp_ep_profiler *profiler, int64_t count);
 

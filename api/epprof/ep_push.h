@@ -176,6 +176,10 @@ typedef struct EpprofBatch {
 	const EpprofHostClock *host_clock; /* the clock of EPPROF_SUBMIT_KEY and of counters; NULL:
 	                                      EpprofApi_HostTicks_SinceV1.  The collector sets it for profilers under
 	                                      ONNX Runtime */
+	/* In EndProfiling: pieces of work that the device has not finished.  They are counted as emitted and lost
+	 * (EPP_LOSS_AFTER_END), each until a late event comes (EpprofApi_PushLateEvents_SinceV1).  In a late push: so
+	 * many of them are not waited for any more, because their events came before. */
+	uint64_t unfinished_count;
 } EpprofBatch;
 
 /* "EpprofApi_PushEvents_SinceV1": pushes a batch.  The host processes the parts of a batch in this order: clocks,

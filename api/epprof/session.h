@@ -191,7 +191,8 @@ typedef enum epp_loss {
 	EPP_LOSS_FILTER = 7,    /* left out on request: by options.include, options.exclude or options.schedule, or by
 	                           filters of an export */
 	EPP_LOSS_AFTER_END = 8, /* an event was ended after the end of the session; or a plugin's event began, by its
-	                             times, after the end; or a late event (epp_session_wait) could not be added */
+	                             times, after the end; or a late event (epp_session_wait) could not be added; or the
+	                             event of a device's unfinished work (epp_ep_pending_add) has not come yet */
 	EPP_LOSS_RESTART_GAP = 9, /* a shared single-run plugin was being restarted; this counts the gaps, not the
 	                             events; the trace has an event `epprof.restart_gap` for each gap */
 	EPP_LOSS_PLUGIN = 10,     /* losses that a plugin reports */

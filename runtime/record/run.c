@@ -328,6 +328,35 @@ static bool end_run(struct session *session)
 
 /* ---- late events ---- */
 
+/* A late event, or such a correction, can come before the profiler has reported its work as unfinished. */
+void submission_unfinished(struct session_profiler *of, uint64_t count)
+{
+	if (count == 0)
+		return;
+	pthread_mutex_lock(&of->session->storage.lock);
+	struct submission *submission = of->submission;
+	uint64_t came = submission->late < count ? submission->late : count;
+	submission->late -= came;
+	count -= came;
+	submission->unfinished += count;
+	pthread_mutex_unlock(&of->session->storage.lock);
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, count);
+	submission_lose(of, EPP_LOSS_AFTER_END, count);
+}
+
+/* Takes as many pieces of unfinished work out of the account: late events are counted on their own. */
+static void take_unfinished(struct session_profiler *of, uint64_t count)
+{
+	pthread_mutex_lock(&of->session->storage.lock);
+	struct submission *submission = of->submission;
+	uint64_t known = submission->unfinished < count ? submission->unfinished : count;
+	submission->unfinished -= known;
+	submission->late += count - known;
+	pthread_mutex_unlock(&of->session->storage.lock);
+	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 0 - known);
+	submission_lose(of, EPP_LOSS_AFTER_END, 0 - known);
+}
+
 /* Returns false if the run is over for late events, too. */
 static bool begin_late(struct session *session)
 {
@@ -397,8 +426,12 @@ static void push_late(struct session_profiler *of, EpprofBatch batch)
 	const EpprofEvent *events = batch.events;
 	uint64_t *ids = batch.ids;
 	uint64_t count = events ? batch.events_count : 0, at = 0;
-	if (!begin_late(of->session)) {
+	uint64_t unfinished_count = count + batch.unfinished_count;
+	bool is_correction = count == 0 && batch.unfinished_count > 0;
+	batch.unfinished_count = 0;
+	if (is_correction || !begin_late(of->session)) {
 		lose_late(of, &batch, count);
+		take_unfinished(of, unfinished_count);
 		return;
 	}
 	/* In pieces, if there are events of an earlier run among them; what is not an event goes with the first one. */
@@ -418,6 +451,8 @@ static void push_late(struct session_profiler *of, EpprofBatch batch)
 		if (at > first)
 			lose_late(of, &batch, at - first);
 	} while (at < count);
+	/* Only now: a kill must not leave an event that is neither stored nor counted. */
+	take_unfinished(of, unfinished_count);
 	end_late(of->session);
 }
 

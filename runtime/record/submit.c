@@ -215,7 +215,7 @@ void submission_begin_run(struct session_profiler *of)
 	submission->flows = NULL;
 	submission->last = (EpprofLedger){ 0 };
 	submission->has_ledger = false;
-	submission->counted = 0;
+	submission->counted = submission->unfinished = submission->late = 0;
 	STORE_RELAXED(&submission->arrived, 0);
 	pthread_mutex_unlock(&of->session->storage.lock);
 	STORE_RELAXED(&of->is_hung, false);
@@ -817,7 +817,7 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 	bool has_ids = batch->struct_size >= offsetof(EpprofBatch, early_count) && batch->ids;
 	if (has_ids && events_count)
 		memset(batch->ids, 0, events_count * sizeof(*batch->ids));
-	bool has_counters = batch->struct_size >= sizeof(*batch);
+	bool has_counters = batch->struct_size >= offsetof(EpprofBatch, unfinished_count);
 	if (is_closed(of)) {
 		/* The profiler's own ledger does not include these events. */
 		uint64_t late = events_count + (has_waits ? batch->waits_count : 0) +
@@ -870,6 +870,7 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 	}
 	if (batch->ledger)
 		take_ledger(of, batch->ledger);
+	submission_unfinished(of, batch->struct_size >= sizeof(*batch) ? batch->unfinished_count : 0);
 }
 
 /* ---- ONNX Runtime's microseconds ---- */

@@ -50,6 +50,8 @@ struct submission {
 	uint64_t gaps_ns;        /* total time it was off */
 	uint64_t counted;        /* events of this run counted as emitted here, until it reports its own counts */
 	uint64_t arrived;        /* events of this run that were pushed */
+	uint64_t unfinished;     /* work of this run that is counted as lost until its events come */
+	uint64_t late;           /* late events that came before their work was reported as unfinished */
 };
 #define SUBMIT_OFFSET_US UINT32_MAX
 #define SUBMIT_HOST_CLOCK \
@@ -74,6 +76,10 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 
 /* Counts a loss of a profiler. */
 void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
+
+/* Counts work that the device has not finished at the end of the run (run.c) as emitted and lost, so that the account is
+ * right if its events never come. */
+void submission_unfinished(struct session_profiler *of, uint64_t count);
 
 /* Gives a profiler up because a call has not returned in time: events that it announced but did not submit count as
  * lost, and so do all that it submits from now on. `why` is the note in its ledger. */

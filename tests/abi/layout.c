@@ -109,7 +109,8 @@ AT(EpprofBatch, negative_count, 152);
 AT(EpprofBatch, counters, 160);
 AT(EpprofBatch, counters_count, 168);
 AT(EpprofBatch, host_clock, 176);
-SIZE(EpprofBatch, 184);
+AT(EpprofBatch, unfinished_count, 184);
+SIZE(EpprofBatch, 192);
 
 AT(EpprofCollector, struct_size, 0);
 AT(EpprofCollector, Join, 8);

@@ -448,20 +448,69 @@ START_TEST(the_end_waits_for_pending_work)
 	host.takes_late = true;
 	epp_ep_profiler *profiler = emitting = ep_create(&options);
 	epp_ep_pending_add(NULL, 1);
-	/* Without a grace time it does not wait; with one, until there is no work. */
+	/* Without a grace time it does not wait, and reports what is unfinished; with one, until there is no work. */
 	epp_ep_pending_add(profiler, 2);
 	ep_start(profiler);
 	ep_end(profiler);
+	ck_assert_uint_eq(host.unfinished_count, 2);
+	/* Its events were in the run: it is not pending any more, and none of them came late. */
+	epp_ep_pending_add(profiler, -1);
+	ck_assert_uint_eq(host.unfinished_count, 2 + 1);
+	epp_ep_pending_add(profiler, 1);
+	host.unfinished_count = 0;
 	host.grace_ns = UINT64_MAX;
 	host.in_grace = finish_work;
 	ep_start(profiler);
 	ep_end(profiler);
+	ck_assert_uint_eq(host.unfinished_count, 0);
 	/* It ends with the grace time. */
 	host.grace_ns = 1000000;
 	host.in_grace = NULL;
 	epp_ep_pending_add(profiler, 1);
 	ep_start(profiler);
 	ep_end(profiler);
+	ck_assert_uint_eq(host.unfinished_count, 1);
+	ep_release(profiler);
+}
+END_TEST
+
+static void *finish_late(void *profiler)
+{
+	epp_ep_pending_add(profiler, -1);
+	return NULL;
+}
+
+/* A host that defines no grace time and takes no late events. */
+START_TEST(the_end_waits_as_the_ep_says)
+{
+	epp_ep_options options = ep_options();
+	pthread_t thread;
+	options.grace_ns = UINT64_MAX;
+	epp_ep_profiler *profiler = ep_create(&options);
+	epp_ep_pending_add(profiler, 1);
+	ep_start(profiler);
+	ck_assert_int_eq(pthread_create(&thread, NULL, finish_late, profiler), 0);
+	ep_end(profiler);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(host.ledger.emitted, 0);
+	ep_release(profiler);
+
+	/* What is pending then is counted once, also if it comes. */
+	options.grace_ns = 1000;
+	profiler = ep_create(&options);
+	epp_ep_pending_add(profiler, 2);
+	ep_start(profiler);
+	ep_end(profiler);
+	ck_assert_uint_eq(host.unfinished_count, 0);
+	ck_assert_uint_eq(host.ledger.lost_outside_run, 2);
+	for (int i = 0; i < 3; i++)
+		ep_emit(profiler, 7, "late");
+	epp_ep_pending_add(profiler, -3);
+	EpprofLedger ledger = ep_balance(profiler, 3, 0);
+	ck_assert_uint_eq(ledger.lost_outside_run, 3);
+	ep_start(profiler);
+	ep_end(profiler);
+	ck_assert_uint_eq(host.ledger.lost_outside_run, 1);
 	ep_release(profiler);
 }
 END_TEST
@@ -565,6 +614,7 @@ static Suite *ep_kit_suite(void)
 	tcase_add_test(tests, runs);
 	tcase_add_test(tests, late_events);
 	tcase_add_test(tests, the_end_waits_for_pending_work);
+	tcase_add_test(tests, the_end_waits_as_the_ep_says);
 	tcase_add_test(tests, clock_pairs);
 	tcase_add_test(tests, clock_pairs_of_the_ep);
 	suite_add_tcase(suite, tests);

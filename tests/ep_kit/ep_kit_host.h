@@ -79,6 +79,7 @@ static struct {
 	bool takes_late; /* it offers the functions for late events */
 	size_t late_count;
 	uint64_t grace_ns;
+	uint64_t unfinished_count;
 	void (*in_grace)(void);
 	_Atomic uint64_t ticks; /* its clock */
 } host = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -272,6 +273,7 @@ static inline void host_push(OrtEpProfilerImpl *profiler, const EpprofBatch *bat
 		}
 		host.pushed[host.pushed_count] = pushed;
 	}
+	host.unfinished_count += batch->unfinished_count;
 	if (batch->ledger) {
 		host.ledger = *batch->ledger;
 		host.ledger_fails |= batch->ledger->emitted < host_ledger_lost(batch->ledger);

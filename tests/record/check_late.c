@@ -124,6 +124,91 @@ START_TEST(a_late_event_of_an_earlier_run_is_lost)
 }
 END_TEST
 
+/* ---- unfinished work ---- */
+
+static void report_unfinished(struct profiler_double *self, OrtProfilingEventsContainer *container)
+{
+	const EpprofLedger ledger = { .emitted = 0 };
+	(void)container;
+	profiler_registry_push(
+	    &self->impl, &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .ledger = &ledger, .unfinished_count = 3 });
+}
+
+/* The plugin's account in a file, which balances. */
+static epp_trace_ledger_entry plugin_account(const char *path)
+{
+	epp_trace *trace = open_valid(path);
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+	for (size_t i = 0; i < epp_trace_ledger_count(trace) && !account.is_plugin; i++) {
+		check_ok(epp_trace_ledger_at(trace, i, &account));
+		check_balance(&account);
+	}
+	ck_assert(account.is_plugin);
+	account.note = NULL;
+	epp_trace_close(trace);
+	return account;
+}
+
+/* It is lost until its events come; a further run does not change what an earlier one has lost. */
+START_TEST(unfinished_work_is_lost_until_it_comes)
+{
+	struct profiler_double a = double_make('a');
+	char *path = check_path("unfinished.epp");
+	a.does[STEP_END_PROFILING] = report_unfinished;
+	epp_session *session = double_attached(&a, path, "late");
+	uint64_t id = record_run(session, &a, true);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 3);
+	push_late(&a, "late", id, 5);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 2);
+	for (int i = 0; i < 3; i++)
+		push_late(&a, "late", id, 5);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 0);
+	check_ok(epp_session_wait(session, UINT64_MAX));
+
+	uint64_t second = record_run(session, &a, true);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 3);
+	/* One that cannot be added is lost once. */
+	push_late(&a, "of the first run", id, 5);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 3);
+	push_late(&a, "late", second, 5);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 2);
+	/* One was in the run. */
+	profiler_registry_push_late(&a.impl, &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .unfinished_count = 1 });
+	epp_session_destroy(session);
+	epp_trace_ledger_entry account = plugin_account(path);
+	ck_assert_uint_eq(account.lost[EPP_LOSS_AFTER_END], 1);
+	ck_assert_uint_eq(account.written, 5);
+}
+END_TEST
+
+/* The account of a killed process has what did not come. */
+START_TEST(killed_before_unfinished_work_comes)
+{
+	char *path = check_path("unfinished_kill.epp");
+	int ready[2];
+	char byte;
+	ck_assert_int_eq(pipe(ready), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct profiler_double a = double_make('a');
+		a.does[STEP_END_PROFILING] = report_unfinished;
+		epp_session *session = double_attached(&a, path, "late");
+		push_late(&a, "late", record_run(session, &a, true), 5);
+		ck_assert_int_eq(write(ready[1], "", 1), 1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	epp_trace_ledger_entry account = plugin_account(path);
+	ck_assert_uint_eq(account.written, 1);
+	ck_assert_uint_eq(account.lost[EPP_LOSS_AFTER_END], 2);
+}
+END_TEST
+
 /* ---- many threads while the session is released ---- */
 
 static struct pusher {
@@ -277,7 +362,9 @@ static void await(struct profiler_double *self, OrtProfilingEventsContainer *con
 /* EndProfiling takes longer than the time limit, and is not given up. */
 START_TEST(the_end_waits_for_the_grace_time)
 {
-	struct profiler_double a = double_make('a');
+	/* Its Release may come after the test, because of the short time limit. */
+	static struct profiler_double a;
+	a = double_make('a');
 	epp_session_options options = { .struct_size = sizeof(options), .grace_ns = UINT64_C(3600000000000) };
 	epp_session *session;
 	a.does[STEP_END_PROFILING] = await;
@@ -303,6 +390,8 @@ static Suite *late_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, late_events_are_added_to_the_run, 0, 6);
 	tcase_add_test(tcase, a_late_event_of_an_earlier_run_is_lost);
+	tcase_add_test(tcase, unfinished_work_is_lost_until_it_comes);
+	tcase_add_test(tcase, killed_before_unfinished_work_comes);
 	tcase_add_test(tcase, a_thread_that_is_cancelled);
 	tcase_add_test(tcase, late_events_while_the_session_is_released);
 	tcase_add_test(tcase, killed_while_late_events_are_stored);
