@@ -113,7 +113,8 @@ typedef struct epp_event {
 	int64_t parent_end_ns;
 	int64_t launch_ns; /* when a device event was submitted, if its profiler measured it.  Else the earliest time at
 	                      which it can have been launched: parent_start_ns, or the end of the last wait under its
-	                      parent that ended before its start.  INT64_MIN: unknown */
+	                      parent that ended before its start.  INT64_MIN: unknown, as for an event that has a
+	                      duration only */
 	int64_t queue_ns;  /* when a device event entered the device's queue, if its profiler measured it; INT64_MIN:
 	                      unknown */
 	uint32_t name_number; /* the number of `name` in the file, for epp_trace_name */

@@ -33,6 +33,26 @@ static int64_t busy_of(const struct summary *summary, unsigned kind)
 	return busy_ns;
 }
 
+/* How far device times may be wrong; those that have durations only are in no such bound. */
+static void print_clocks(const struct summary *summary)
+{
+	char number[CLI_NUMBER_BYTES];
+	uint64_t durations_count = 0;
+
+	for (size_t i = 0; i < summary->tables[EPP_BY_STREAM].count; i++)
+		durations_count += summary->tables[EPP_BY_STREAM].lines[i]->placed_count[EPP_PLACED_DURATION];
+	cli_print("\n  clocks  ");
+	if (durations_count < summary->totals->device_events)
+		cli_print("device times are within %s of the host's clock%s",
+		          cli_duration((double)summary->totals->counts->largest_error_ns, number),
+		          durations_count ? "; " : "");
+	if (durations_count) {
+		print_number(durations_count, "device event");
+		cli_print(" without a start, somewhere in %s host event", durations_count == 1 ? "its" : "their");
+	}
+	cli_print("\n");
+}
+
 static void print_device(const struct summary *summary, double wall_ns)
 {
 	const epp_summary_totals *totals = summary->totals;
@@ -61,8 +81,7 @@ static void print_device(const struct summary *summary, double wall_ns)
 		cli_print("; %s without one", cli_count(totals->counts->uncorrelated, number));
 	if (totals->counts->outside_parent)
 		cli_print("; %s outside of it", cli_count(totals->counts->outside_parent, number));
-	cli_print("\n  clocks  device times are within %s of the host's clock\n",
-	          cli_duration((double)totals->counts->largest_error_ns, number));
+	print_clocks(summary);
 }
 
 /* Prints the reasons of losses, as far as the accounts have them. */

@@ -186,7 +186,10 @@ static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *
 	if (timeline->is_measuring && line->is_device)
 		return NULL;
 	EPP_TRY(parent_set(timeline, line, event));
-	if (event->args_count && line->is_device)
+	/* How long an event was queued is not known if its start is not. */
+	if (event->placement == EPP_PLACED_DURATION)
+		event->launch_ns = INT64_MIN;
+	else if (event->args_count && line->is_device)
 		set_submission(timeline, line, event);
 	int64_t error_ns = event->start_error_ns > event->end_error_ns ? event->start_error_ns : event->end_error_ns;
 	if (event->placement != EPP_PLACED_DURATION && error_ns > timeline->counts.largest_error_ns)

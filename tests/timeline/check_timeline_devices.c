@@ -104,6 +104,8 @@ START_TEST(durations_only)
 		ck_assert_int_eq(event->start_ns, starts[i]);
 		if (event->category == EPP_KERNEL)
 			ck_assert_uint_eq(event->placement, EPP_PLACED_DURATION);
+		if (event->category == EPP_KERNEL)
+			ck_assert_int_eq(event->launch_ns, INT64_MIN);
 	}
 	ck_assert_uint_eq(seen.events[0].event.flags, EPP_FLAG_UNCORRELATED);
 	ck_assert_int_eq(seen.events[3].event.duration_ns, 200);

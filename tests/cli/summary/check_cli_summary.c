@@ -97,7 +97,7 @@ START_TEST(streams_tell_how_they_were_placed)
 	ck_assert_msg(strstr(run.out, "4.00 ms  duration only  gpu     durations") != NULL, "%s", run.out);
 	command_free(&run);
 	run = command_run(NULL, "summary", "--by", "stream", "--format", "csv", path, NULL);
-	ck_assert_ptr_nonnull(strstr(run.out, ",4000000,duration only:1,,,,,0,0\n"));
+	ck_assert_msg(strstr(run.out, ",4000000,duration only:1,,,,,,\n") != NULL, "%s", run.out);
 }
 END_TEST
 
