@@ -4,9 +4,13 @@
  * Code that an EP adds for profiling is marked [profiling]: it creates a profiler with the kit, takes a token where work
  * is launched, and emits an event where the device reports that work is done.
  *
+ * Three options make it the sample of an unusual device (sample_ep.h): it reports its work late, counts cycles only, or
+ * replays captured graphs.
+ *
  * A process has one device, like hardware: it is created with the first factory and destroyed with the last.  A launch
- * is the work of one node, and the tag of its commands.  It ends when its last command, the copy out, is reported;
- * without a copy out, the code that began it ends it.  A profiler is freed when no launch refers to it any more. */
+ * is the work of one node, and the tag of its commands.  It ends when its last command, the copy out, has ended;
+ * without a copy out, the code that began it ends it.  A profiler is released when no launch of it is running, and freed
+ * when no launch refers to it any more. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,12 +22,17 @@
 #include "ort_ep_device.h"
 #include "ort_ep_graph.h"
 #include "ort_ep_launch.h"
+#include "ort_ep_reports.h"
 #include "sample_ep.h"
 
 EPP_EXPORT OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base,
                                         const OrtLogger *default_logger, OrtEpFactory **factories, size_t max_factories,
                                         size_t *num_factories);
 EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
+
+#define LATE_MS_MAX 3600000
+/* How long the reports may take when they are due. */
+#define REPORTS_NS 10000000000
 
 struct sample_factory {
 	OrtEpFactory factory;
@@ -39,14 +48,25 @@ struct sample_ep {
 struct sample_profiler {
 	struct epp_ep_profiler kit; /* first: this is the OrtEpProfilerImpl that hosts see */
 	LIST_ENTRY(sample_profiler) others;
-	size_t launches_count;
+	size_t launches_count;                    /* that are running */
+	size_t users_count;                       /* its host, and the launches that refer to it */
 	void (*release)(OrtEpProfilerImpl *impl); /* the kit's */
+};
+
+/* The kernels of one replay. */
+struct replay {
+	size_t count, room;
+	epp_ep_graph_node *nodes;
+	uint64_t (*ticks)[2];
 };
 
 struct sample_launch {
 	const char *const *kernel_names; /* one for each kernel, or NULL; kernels are reported in order */
 	size_t kernels_done;
 	uint64_t number; /* unique */
+	uint64_t graph;  /* 0: its kernels are not those of a graph */
+	struct replay replay;
+	size_t users_count; /* the code that began it, and its late reports */
 	size_t parents_count;
 	struct {
 		struct sample_profiler *profiler;
@@ -63,6 +83,9 @@ static struct {
 	accelerator *device;
 	bool leave_running;
 	bool has_details;
+	bool counts_cycles;
+	bool replays_graphs;
+	uint64_t late_ns; /* 0: it reports commands at once */
 	LIST_HEAD(, sample_profiler) profilers;
 } sample = { .lock = PTHREAD_MUTEX_INITIALIZER, .launch_ended = PTHREAD_COND_INITIALIZER };
 
@@ -83,8 +106,9 @@ static void count_launches(struct sample_profiler *profiler)
 }
 
 /* [profiling] Takes the calling thread's tokens, in each session that has an open event on this thread.  With
- * `of_nobody` the other sessions get the work too, without a token. */
-struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool of_nobody)
+ * `of_nobody` the other sessions get the work too, without a token; not from a late device, because another run may have
+ * begun when it is reported. */
+struct sample_launch *sample_launch_begin(const char *const *kernel_names, uint64_t graph, bool of_nobody)
 {
 	pthread_mutex_lock(&sample.lock);
 	struct sample_profiler *profiler;
@@ -93,14 +117,18 @@ struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool 
 		profilers_count++;
 	struct sample_launch *launch = calloc(1, sizeof(*launch) + profilers_count * sizeof(launch->parents[0]));
 	if (launch) {
-		launch->kernel_names = kernel_names;
+		/* The model may be released before a late report. */
+		launch->kernel_names = sample.late_ns ? NULL : kernel_names;
+		launch->graph = sample.replays_graphs ? graph : 0;
 		launch->number = ++sample.launches_count;
+		launch->users_count = 1;
 	}
 	LIST_FOREACH(profiler, &sample.profilers, others) {
 		uint64_t token = launch ? epp_ep_current(&profiler->kit) : 0;
-		if (token == 0 && !(of_nobody && launch))
+		if (token == 0 && !(of_nobody && launch && !sample.late_ns))
 			continue;
 		profiler->launches_count++;
+		profiler->users_count++;
 		launch->parents[launch->parents_count].profiler = profiler;
 		launch->parents[launch->parents_count].submit_host_ticks = epp_ep_host_ticks(&profiler->kit);
 		launch->parents[launch->parents_count++].token = token;
@@ -110,22 +138,77 @@ struct sample_launch *sample_launch_begin(const char *const *kernel_names, bool 
 	return launch;
 }
 
+/* Called with the lock held, here and below. */
+static void profiler_leave(struct sample_profiler *profiler)
+{
+	if (--profiler->users_count == 0)
+		free(profiler);
+}
+
+static void launch_leave(struct sample_launch *launch)
+{
+	if (--launch->users_count > 0)
+		return;
+	for (size_t i = 0; i < launch->parents_count; i++)
+		profiler_leave(launch->parents[i].profiler);
+	free(launch->replay.nodes);
+	free(launch->replay.ticks);
+	free(launch);
+}
+
+/* [profiling] All kernels of a replay belong to the host event that launched it. */
+static void replay_emit(const struct sample_launch *launch)
+{
+	for (size_t i = 0; i < launch->parents_count; i++)
+		epp_ep_replay_emit(&launch->parents[i].profiler->kit,
+		                   &(epp_ep_replay){ .parent = launch->parents[i].token,
+		                                     .graph = launch->graph,
+		                                     .nodes = launch->replay.nodes,
+		                                     .ticks = (const uint64_t(*)[2])launch->replay.ticks,
+		                                     .nodes_count = launch->replay.count });
+}
+
 void sample_launch_end(struct sample_launch *launch)
 {
+	if (launch->replay.count > 0)
+		replay_emit(launch);
 	pthread_mutex_lock(&sample.lock);
 	for (size_t i = 0; i < launch->parents_count; i++) {
 		launch->parents[i].profiler->launches_count--;
 		count_launches(launch->parents[i].profiler);
 	}
 	pthread_cond_broadcast(&sample.launch_ended);
+	launch_leave(launch);
 	pthread_mutex_unlock(&sample.lock);
-	free(launch);
 }
 
-/* [profiling] The device calls this on its own thread when a command is done. */
-static void command_completed(void *user, const accelerator_completion *completion)
+/* [profiling] Adds a kernel to a replay; both streams may do it at once.  The names are literals, the same in each
+ * replay.  Returns false without memory. */
+static bool replay_add(struct replay *replay, const accelerator_completion *completion)
 {
-	(void)user;
+	pthread_mutex_lock(&sample.lock);
+	if (replay->count == replay->room) {
+		size_t room = replay->room ? replay->room * 2 : 16;
+		epp_ep_graph_node *nodes = realloc(replay->nodes, room * sizeof(*nodes));
+		replay->nodes = nodes ? nodes : replay->nodes;
+		uint64_t(*ticks)[2] = realloc(replay->ticks, room * sizeof(*ticks));
+		replay->ticks = ticks ? ticks : replay->ticks;
+		replay->room = nodes && ticks ? room : replay->room;
+	}
+	bool has_room = replay->count < replay->room;
+	if (has_room) {
+		replay->nodes[replay->count] = (epp_ep_graph_node){ .name = completion->name,
+			                                            .stream = completion->stream };
+		replay->ticks[replay->count][0] = completion->start_ticks;
+		replay->ticks[replay->count++][1] = completion->end_ticks;
+	}
+	pthread_mutex_unlock(&sample.lock);
+	return has_room;
+}
+
+/* [profiling] Emits an event for a command that has ended. */
+static void command_report(const accelerator_completion *completion)
+{
 	struct sample_launch *launch = (struct sample_launch *)(uintptr_t)completion->tag;
 	epp_ep_arg args[7];
 	epp_ep_event event = {
@@ -136,6 +219,11 @@ static void command_completed(void *user, const accelerator_completion *completi
 		.queue_ticks = completion->queue_ticks,
 		.args = args,
 	};
+	/* A number of cycles has no place in time: any start, and nothing that is measured from it. */
+	if (sample.counts_cycles) {
+		event.start_ticks = event.queue_ticks = 0;
+		event.end_ticks = completion->end_ticks - completion->start_ticks;
+	}
 	if (completion->stream == ACCELERATOR_COPY_ENGINE) {
 		event.copy = completion->op == ACCELERATOR_COPY_IN    ? EPP_EP_HOST_TO_DEVICE
 		             : completion->op == ACCELERATOR_COPY_OUT ? EPP_EP_DEVICE_TO_HOST
@@ -169,9 +257,46 @@ static void command_completed(void *user, const accelerator_completion *completi
 	}
 	for (size_t i = 0; i < launch->parents_count; i++) {
 		event.parent = launch->parents[i].token;
-		event.submit_host_ticks = launch->parents[i].submit_host_ticks;
+		event.submit_host_ticks = sample.counts_cycles ? 0 : launch->parents[i].submit_host_ticks;
 		epp_ep_emit(&launch->parents[i].profiler->kit, &event);
 	}
+}
+
+/* [profiling] The driver reports a command that ended some time ago.  Its host may have ended the run since, or have
+ * released the profiler, which then takes no events. */
+static void command_report_late(const accelerator_completion *completion)
+{
+	struct sample_launch *launch = (struct sample_launch *)(uintptr_t)completion->tag;
+	command_report(completion);
+	for (size_t i = 0; i < launch->parents_count; i++)
+		epp_ep_pending_add(&launch->parents[i].profiler->kit, -1);
+	pthread_mutex_lock(&sample.lock);
+	launch_leave(launch);
+	pthread_mutex_unlock(&sample.lock);
+}
+
+/* [profiling] Its event comes later: until then EndProfiling waits for it, or counts it as lost. */
+static void command_report_later(struct sample_launch *launch, const accelerator_completion *completion)
+{
+	pthread_mutex_lock(&sample.lock);
+	launch->users_count++;
+	pthread_mutex_unlock(&sample.lock);
+	for (size_t i = 0; i < launch->parents_count; i++)
+		epp_ep_pending_add(&launch->parents[i].profiler->kit, 1);
+	if (!sample_report_later(completion))
+		command_report_late(completion);
+}
+
+/* [profiling] The device calls this on its own thread when a command is done. */
+static void command_completed(void *user, const accelerator_completion *completion)
+{
+	(void)user;
+	struct sample_launch *launch = (struct sample_launch *)(uintptr_t)completion->tag;
+	bool is_kernel = completion->stream != ACCELERATOR_COPY_ENGINE;
+	if (sample.late_ns)
+		command_report_later(launch, completion);
+	else if (!(launch->graph && is_kernel && replay_add(&launch->replay, completion)))
+		command_report(completion);
 	if (completion->op == ACCELERATOR_COPY_OUT)
 		sample_launch_end(launch);
 }
@@ -209,7 +334,7 @@ const char *sample_ep_run(const sample_ep_node *node)
 		if (++op == sizeof(op_types) / sizeof(op_types[0]))
 			return "the sample EP has no such op";
 	}
-	struct sample_launch *launch = sample_launch_begin(NULL, false);
+	struct sample_launch *launch = sample_launch_begin(NULL, 0, false);
 	if (launch == NULL)
 		return accelerator_result_text(ACCELERATOR_OUT_OF_MEMORY);
 	accelerator_node work = {
@@ -248,7 +373,7 @@ static void device_finish(void *device)
 
 /* Removes the profiler from the lists first, because other threads, which run nodes of other sessions, look at all
  * profilers. */
-static void profiler_leave(OrtEpProfilerImpl *impl)
+static void profiler_release(OrtEpProfilerImpl *impl)
 {
 	struct sample_profiler *profiler = (struct sample_profiler *)impl;
 	pthread_mutex_lock(&sample.lock);
@@ -256,13 +381,19 @@ static void profiler_leave(OrtEpProfilerImpl *impl)
 	while (profiler->launches_count > 0)
 		pthread_cond_wait(&sample.launch_ended, &sample.lock);
 	pthread_mutex_unlock(&sample.lock);
+	/* Late reports may come until here; afterwards the kit ignores them. */
+	sample_reports_hold();
 	profiler->release(impl);
+	sample_reports_go_on();
 }
 
+/* The kit's state is gone, and the rest is needed until the last report. */
 static void profiler_free(epp_ep_profiler *kit, void *device)
 {
 	(void)device;
-	free(kit);
+	pthread_mutex_lock(&sample.lock);
+	profiler_leave((struct sample_profiler *)kit);
+	pthread_mutex_unlock(&sample.lock);
 }
 
 static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
@@ -281,17 +412,25 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **impl)
 		.user = sample.device,
 	};
 	sample_device_kind.clock_describe(sample.device, &options);
+	if (sample.counts_cycles) {
+		options.now_ticks = NULL;
+		options.read_clocks = NULL;
+	}
+	/* ONNX Runtime has no grace time of its own. */
+	if (sample.late_ns)
+		options.grace_ns = sample.late_ns + REPORTS_NS;
 	OrtStatus *status = epp_ep_profiler_init(&profiler->kit, &options);
 	if (status) {
 		free(profiler);
 		return status;
 	}
+	profiler->users_count = 1;
 	epp_ep_device_name_set(&profiler->kit, 0, sample_device_kind.device_name);
 	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_STREAM_0, "compute 0");
 	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_STREAM_1, "compute 1");
 	epp_ep_stream_name_set(&profiler->kit, 0, ACCELERATOR_COPY_ENGINE, "copy engine");
 	profiler->release = profiler->kit.impl.Release;
-	profiler->kit.impl.Release = profiler_leave;
+	profiler->kit.impl.Release = profiler_release;
 	pthread_mutex_lock(&sample.lock);
 	LIST_INSERT_HEAD(&sample.profilers, profiler, others);
 	pthread_mutex_unlock(&sample.lock);
@@ -417,13 +556,37 @@ static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTra
 
 /* ---- the library ---- */
 
+/* Reads how the device reports its work.  Returns NULL, or a text that describes the error. */
+static const char *reports_read(void)
+{
+	const char *late_ms = secure_getenv("SAMPLE_EP_LATE_MS");
+	char *end = NULL;
+	unsigned long long ms = late_ms ? strtoull(late_ms, &end, 10) : 0;
+	if (late_ms && (*end || end == late_ms || ms > LATE_MS_MAX))
+		return "sample EP: SAMPLE_EP_LATE_MS is not a number of milliseconds";
+	sample.late_ns = (uint64_t)ms * 1000000;
+	sample.counts_cycles = secure_getenv("SAMPLE_EP_DURATIONS_ONLY") != NULL;
+	sample.replays_graphs = secure_getenv("SAMPLE_EP_GRAPHS") != NULL;
+	if (sample.replays_graphs && sample.late_ns)
+		return "sample EP: SAMPLE_EP_GRAPHS and SAMPLE_EP_LATE_MS exclude each other";
+	return NULL;
+}
+
 /* Creates the device with the first factory.  Returns NULL, or a text that describes the error. */
 static const char *device_create(void)
 {
 	const accelerator_options options = { .completed = command_completed };
+	const char *error = reports_read();
+	if (error)
+		return error;
 	sample.leave_running = secure_getenv("SAMPLE_EP_LEAVE_RUNNING") != NULL;
 	sample.has_details = secure_getenv("SAMPLE_EP_DETAILS") != NULL;
-	return sample_device_kind.create(&options, &sample.device);
+	if (sample.late_ns && !sample_reports_start(sample.late_ns, command_report_late))
+		return accelerator_result_text(ACCELERATOR_NO_THREAD);
+	error = sample_device_kind.create(&options, &sample.device);
+	if (error)
+		sample_reports_end();
+	return error;
 }
 
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_api_base, const OrtLogger *default_logger,
@@ -470,13 +633,16 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
 {
 	accelerator *last = NULL;
 	pthread_mutex_lock(&sample.lock);
-	if (--sample.factories_count == 0) {
+	bool is_last = --sample.factories_count == 0;
+	if (is_last) {
 		last = sample.device;
 		sample.device = NULL;
 	}
 	pthread_mutex_unlock(&sample.lock);
 	/* Without the lock, because commands that are still running are reported before the device is destroyed. */
 	accelerator_destroy(last);
+	if (is_last)
+		sample_reports_end();
 	free(factory);
 	return NULL;
 }

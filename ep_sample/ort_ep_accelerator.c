@@ -1,10 +1,7 @@
 /* The sample EP around the software accelerator, whose clock can be read at will. */
-#include <stdlib.h>
-
 #include "ort_ep_device.h"
 
 static accelerator_clock_options clock_options;
-static bool durations_only;
 
 static const char *device_create(const accelerator_options *given, accelerator **device)
 {
@@ -12,7 +9,6 @@ static const char *device_create(const accelerator_options *given, accelerator *
 	if (!accelerator_clock_options_read(&options.clock))
 		return "sample EP: an ACCELERATOR_ variable of the environment is not a number";
 	clock_options = options.clock;
-	durations_only = secure_getenv("SAMPLE_EP_DURATIONS_ONLY") != NULL;
 	accelerator_result result = accelerator_create(&options, device);
 	return result ? accelerator_result_text(result) : NULL;
 }
@@ -25,7 +21,7 @@ static uint64_t device_ticks(void *device)
 static void clock_describe(accelerator *device, epp_ep_options *options)
 {
 	(void)device; /* options->user */
-	options->now_ticks = durations_only ? NULL : device_ticks;
+	options->now_ticks = device_ticks;
 	options->ticks_per_second = clock_options.ticks_per_second;
 	options->clock_bits = (uint32_t)clock_options.bits;
 }

@@ -121,7 +121,8 @@ static OrtStatus *node_compute(OrtNodeComputeInfo *info, void *state, OrtKernelC
 		return plan->api->ort->CreateStatus(ORT_EP_FAIL, "sample EP: the accelerator takes 65536 rows and no more");
 	chain.stream = (accelerator_stream)(atomic_fetch_add(&chains_count, 1) % ACCELERATOR_COPY_ENGINE);
 	accelerator_kernel *kernels = calloc(plan->kernels_count, sizeof(*kernels));
-	struct sample_launch *launch = kernels ? sample_launch_begin((const char *const *)plan->names, false) : NULL;
+	struct sample_launch *launch = kernels ? sample_launch_begin((const char *const *)plan->names, plan->graph, false)
+	                                       : NULL;
 	OrtStatus *status;
 	if (launch) {
 		chain.kernels = kernels;

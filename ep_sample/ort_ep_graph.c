@@ -10,6 +10,7 @@
 
 #include "ort_ep_device.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,8 @@ struct shape {
 	size_t count; /* number of dimensions; 0: unknown, a scalar, or not a float tensor */
 	int64_t dimensions[DIMENSIONS_MAX];
 };
+
+static atomic_uint_fast64_t graphs_count; /* of models */
 
 /* ---- reading nodes ---- */
 
@@ -393,11 +396,12 @@ OrtStatus *sample_graph_compile(const struct sample_api *api, const OrtGraph *gr
 	size_t count = 0;
 	*info = NULL;
 	struct sample_plan *plan = calloc(1, sizeof(*plan));
-	struct sample_launch *launch = plan ? sample_launch_begin(NULL, false) : NULL;
+	struct sample_launch *launch = plan ? sample_launch_begin(NULL, 0, false) : NULL;
 	OrtStatus *status = launch ? graph_read(api->ort, graph, &readings, &count)
 	                           : api->ort->CreateStatus(ORT_FAIL, "sample EP: out of memory");
 	if (!status) {
 		plan->api = api;
+		plan->graph = atomic_fetch_add(&graphs_count, 1) + 2;
 		sample_plan_info(plan);
 		status = plan_fill(plan, fused_node, readings, count, (uintptr_t)launch);
 	}

@@ -23,6 +23,7 @@ struct sample_plan {
 	OrtNodeComputeInfo info; /* first: this is what ONNX Runtime sees */
 	const struct sample_api *api;
 	size_t x_input; /* of the fused node */
+	uint64_t graph; /* the number of the graph of these kernels */
 	size_t kernels_count;
 	accelerator_kernel *kernels; /* with weights that are constant, all on the device */
 	size_t *weights_inputs;      /* of each kernel; SAMPLE_NO_INPUT if its weights are constant or it has none */

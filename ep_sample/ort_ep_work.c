@@ -3,6 +3,8 @@
 #include "work.h"
 
 #define SIDE 64
+/* The number of the graph; those of models follow. */
+#define WORK_GRAPH 1
 
 static accelerator_result kernels_run(accelerator *device, accelerator_buffer *const *matrices, int count, uint64_t tag)
 {
@@ -27,7 +29,7 @@ int epp_sample_work(int count)
 	accelerator_result result = accelerator_buffer_create(SIDE * SIDE * sizeof(float), &matrices[0]);
 	if (!result)
 		result = accelerator_buffer_create(SIDE * SIDE * sizeof(float), &matrices[1]);
-	struct sample_launch *launch = result ? NULL : sample_launch_begin(NULL, true);
+	struct sample_launch *launch = result ? NULL : sample_launch_begin(NULL, WORK_GRAPH, true);
 	if (launch) {
 		result = kernels_run(device, matrices, count, (uintptr_t)launch);
 		sample_launch_end(launch);

@@ -3,7 +3,10 @@
  *
  * Environment, read when the first factory is made:
  *   ACCELERATOR_...              the device's clock, see accelerator_clock_options_read
- *   SAMPLE_EP_DURATIONS_ONLY     set: the profiler cannot read the device's clock, so events have durations only
+ *   SAMPLE_EP_LATE_MS            a number: the device reports each command that many milliseconds after its end
+ *   SAMPLE_EP_DURATIONS_ONLY     set: the device counts the cycles of each command and has no clock that can be read
+ *   SAMPLE_EP_GRAPHS             set: the kernels of a fused node, or of epp_sample_work, are one captured graph, and each
+ *                                launch of them is a replay
  *   SAMPLE_EP_DETAILS            set: records arrows from copies to the kernels that use them, and a counter of launches
  *   SAMPLE_EP_LEAVE_RUNNING      set: sample_ep_run returns when the work is queued, not when it is done
  */

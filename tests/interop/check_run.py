@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 
 import environment
 import viewers
-from run_command import DIGITS, LIBRARY, LIMIT, epprof, run, summary
+from run_command import DIGITS, LIBRARY, LIMIT, epprof, events, run, summary
 
 SAMPLE = interop.library("libsample_ort_ep")
 
@@ -67,6 +67,20 @@ class Runs(unittest.TestCase):
         self.assertIn("  nodes   3 on SampleEP, 1 on ONNX Runtime's own\n", done.stdout)
         self.assertIn("kernels from the providers\n", done.stdout)
         self.assertIn("By kernel, on devices", done.stdout)
+
+    def test_unusual_devices(self):
+        """Late events come before ONNX Runtime's end; a fused node is a graph of five kernels."""
+        for option, value in ("LATE_MS", "100"), ("DURATIONS_ONLY", "1"), ("GRAPHS", "1"):
+            with self.subTest(option=option):
+                _, told = self.check("--ep", SAMPLE, **{"SAMPLE_EP_" + option: value})
+                self.check_kernels(told, 11)
+        replays = collections.defaultdict(list)
+        for event in events():
+            if "graph" in event.get("args", {}):
+                replays[event["parent"], event["args"]["graph"]].append((event["args"]["graph_node"], event["name"]))
+        self.assertEqual(len(replays), 11)
+        for nodes in replays.values():
+            self.assertEqual(sorted(nodes), list(enumerate(["gemm", "bias", "relu", "gemm", "bias"])))
 
     def test_a_hosted_profiler_gives_its_events_itself(self):
         done, told = self.check("--ep", f"{SAMPLE}:SampleEP", EPPROF_PROFILERS=SAMPLE)
