@@ -191,8 +191,11 @@ void conform_check_ort(const struct conform *conform, const char *step, OrtStatu
 /* Ignores and releases a status of a profiler's entry. */
 void conform_ignore_ort(OrtStatus *status);
 
-/* A session in memory that has the profiler attached. */
+/* A session in memory that has the profiler attached.  The end of its runs waits for work that the profiler reports as
+ * unfinished. */
 epp_session *conform_session(const struct conform *conform, OrtEpProfilerImpl *profiler);
+/* The same with a grace time of its own; 1: it does not wait. */
+epp_session *conform_session_with_grace(const struct conform *conform, OrtEpProfilerImpl *profiler, uint64_t grace_ns);
 
 /* How host events are recorded: each thread records nodes in a run of a model. */
 struct conform_nodes {
@@ -219,8 +222,10 @@ struct conform_event {
 	uint32_t run, track;
 	int64_t stream; /* -1: not known */
 	uint8_t category;
-	bool is_inferred; /* the parent was found by containment */
-	bool is_outside;  /* of its run, by more than its error */
+	bool is_inferred;          /* the parent was found by containment */
+	bool is_outside;           /* of its run, by more than its error */
+	bool has_start;            /* false: a duration only */
+	int64_t graph, graph_node; /* args of these names; -1: none */
 };
 
 /* The plugin's device events in a session, in order of their start, and its account. */

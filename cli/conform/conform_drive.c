@@ -147,7 +147,14 @@ void conform_check_ort(const struct conform *conform, const char *step, OrtStatu
 
 epp_session *conform_session(const struct conform *conform, OrtEpProfilerImpl *profiler)
 {
-	const epp_session_options options = { .struct_size = sizeof(options), .lossless = 1, .buffer_bytes = 2 << 20 };
+	return conform_session_with_grace(conform, profiler, conform->limit_ns / 3);
+}
+
+epp_session *conform_session_with_grace(const struct conform *conform, OrtEpProfilerImpl *profiler, uint64_t grace_ns)
+{
+	const epp_session_options options = {
+		.struct_size = sizeof(options), .lossless = 1, .buffer_bytes = 2 << 20, .grace_ns = grace_ns
+	};
 	epp_session *session;
 	epp_status *status = epp_session_create(&options, &session);
 
@@ -256,8 +263,26 @@ static bool is_outside_run(const epp_trace *trace, const epp_event *event)
 	return true;
 }
 
-static void events_add(const struct conform *conform, const epp_trace *trace, struct conform_events *events,
-                       const epp_event *event)
+/* The value of an arg of an event, which ONNX Runtime's ABI has as text; -1: it has none. */
+static int64_t arg_of(const epp_timeline *timeline, const epp_event *event, const char *key)
+{
+	epp_trace_arg arg;
+	size_t cursor = 0;
+
+	while (epp_event_args(timeline, event, &cursor, &arg)) {
+		char text[24];
+		if (strcmp(arg.key, key) != 0)
+			continue;
+		if (arg.type != EPP_ARG_TEXT)
+			return arg.value.i64;
+		snprintf(text, sizeof(text), "%.*s", (int)arg.text_bytes, arg.value.text);
+		return strtoll(text, NULL, 10);
+	}
+	return -1;
+}
+
+static void events_add(const struct conform *conform, const epp_trace *trace, const epp_timeline *timeline,
+                       struct conform_events *events, const epp_event *event)
 {
 	/* Grows at powers of two. */
 	if ((events->count & (events->count - 1)) == 0) {
@@ -279,6 +304,9 @@ static void events_add(const struct conform *conform, const epp_trace *trace, st
 		.category = event->category,
 		.is_inferred = event->placement == EPP_PLACED_INFERRED,
 		.is_outside = is_outside_run(trace, event),
+		.has_start = event->placement != EPP_PLACED_DURATION,
+		.graph = arg_of(timeline, event, "graph"),
+		.graph_node = arg_of(timeline, event, "graph_node"),
 	};
 }
 
@@ -296,7 +324,7 @@ void conform_read(const struct conform *conform, epp_session *session, struct co
 	while (epp_timeline_next(timeline, &event)) {
 		bool is_slice = event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC;
 		if (is_slice && event->track->kind == EPP_TRACK_DEVICE && epp_trace_track_plugin(trace, event->track))
-			events_add(conform, trace, events, event);
+			events_add(conform, trace, timeline, events, event);
 	}
 	conform_check(conform, "the trace", epp_timeline_status(timeline));
 	epp_timeline_destroy(timeline);

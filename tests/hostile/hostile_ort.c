@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "epprof/abi/ort_ep_profiler.h"
+#include "epprof/ep_push.h"
 #include "epprof/status.h"
 #include "hostile.h"
 
@@ -19,6 +20,7 @@ struct event {
 	uint64_t id; /* of the host event; 0: none */
 	int64_t start_ns, end_ns;
 	int64_t host_began_ns;              /* when StartEvent of the host event was called; 0: none */
+	int graph_node;                     /* from 1; 0: it belongs to no graph */
 	int64_t host_start_us, host_end_us; /* of the host event, with the faults that pass it off as the device's; or 0 */
 };
 
@@ -111,7 +113,10 @@ static void add_event(struct profiler *profiler, struct event event, int units_c
 	profiler->has_events = true;
 }
 
-static void work_once(int units_count)
+/* 3.graph.node has this number of units, and no other case. */
+#define GRAPH_UNITS 6
+
+static void work_once(int units_count, int number)
 {
 	struct event event = { .start_ns = now_ns() };
 
@@ -125,6 +130,11 @@ static void work_once(int units_count)
 		event.id = stack.at[has("3.ids.parent") ? 0 : stack.count - 1].id;
 		if (has("3.threads.ids"))
 			event.id = last_ids[thread_number() % THREADS_WITH_ROOM];
+		/* The graph was captured in the first node. */
+		if (has("3.graph.node") && units_count == GRAPH_UNITS) {
+			event.graph_node = number + 1;
+			event.id = profiler->events_count ? profiler->events[0].id : event.id;
+		}
 		if (profiler->is_started)
 			add_event(profiler, event, units_count);
 	} else {
@@ -142,7 +152,7 @@ EPP_EXPORT int epp_sample_work(int count);
 int epp_sample_work(int count)
 {
 	for (int i = 0; i < count; i++)
-		work_once(count);
+		work_once(count, i);
 	return 0;
 }
 
@@ -300,8 +310,30 @@ static OrtStatus *profiler_stop_event(OrtEpProfilerImpl *this_ptr, uint64_t id, 
 	return NULL;
 }
 
+/* True if the host does not wait for late events: 3.late.run and 3.late.times have such sessions. */
+static bool is_impatient(struct profiler *profiler)
+{
+	EpprofApi_GraceNs_SinceV1_Fn grace_ns = (EpprofApi_GraceNs_SinceV1_Fn)api->GetExperimentalFunction(
+	    "EpprofApi_GraceNs_SinceV1");
+	return grace_ns && grace_ns(&profiler->impl) <= 1;
+}
+
+/* As a device that counts cycles only: the events of a node one after the other, from before its work on. */
+static void invent_times(const struct profiler *profiler, size_t index, int64_t zero_ns, int64_t *start_ns, int64_t *end_ns)
+{
+	const struct event *events = profiler->events;
+	size_t first = index;
+
+	while (first > 0 && events[first - 1].id == events[index].id)
+		first--;
+	*start_ns = events[first].host_began_ns + (events[first].start_ns - events[first].host_began_ns) / 2 - zero_ns;
+	for (size_t i = first; i < index; i++)
+		*start_ns += events[i].end_ns - events[i].start_ns;
+	*end_ns = *start_ns + events[index].end_ns - events[index].start_ns;
+}
+
 /* The times of an event with the fault, in nanoseconds since the host's profile began. */
-static void make_times(const struct profiler *profiler, size_t index, int64_t *start_ns, int64_t *end_ns)
+static void make_times(struct profiler *profiler, size_t index, int64_t *start_ns, int64_t *end_ns)
 {
 	const struct event *events = profiler->events, *event = &events[index];
 	int64_t zero_ns = profiler->start_ns - profiler->offset_ns, first_ns = events[0].start_ns;
@@ -331,15 +363,19 @@ static void make_times(const struct profiler *profiler, size_t index, int64_t *s
 	}
 	if (has("4.clock.order") && is_later_node)
 		*start_ns -= 536870912, *end_ns -= 536870912;
+	if (has("4.clock.invented") && event->host_began_ns)
+		invent_times(profiler, index, zero_ns, start_ns, end_ns);
+	if (has("3.late.times") && is_impatient(profiler))
+		*start_ns = *end_ns = now_ns() - zero_ns;
 	if (event->host_end_us) {
 		*start_ns = event->host_start_us * 1000;
 		*end_ns = has("4.clock.clamped") ? *end_ns : event->host_end_us * 1000;
 	}
 }
 
-static OrtStatus *deliver(const struct profiler *profiler, size_t index, OrtProfilingEventsContainer *container)
+static OrtStatus *deliver(struct profiler *profiler, size_t index, OrtProfilingEventsContainer *container)
 {
-	static const char *const keys[] = { "ort_correlation_id" };
+	static const char *const keys[] = { "ort_correlation_id", "graph", "graph_node" };
 	const struct event *event = &profiler->events[index];
 	const OrtEpApi *ep_api = api->GetEpApi();
 	char *id = NULL;
@@ -352,11 +388,16 @@ static OrtStatus *deliver(const struct profiler *profiler, size_t index, OrtProf
 	if (!id)
 		return api->CreateStatus(ORT_EP_FAIL, "no memory");
 	snprintf(id, 32, "%llu", (unsigned long long)event->id);
-	const char *values[] = { id };
+	char graph_node[16];
+	snprintf(graph_node, sizeof(graph_node), "%d", event->graph_node - 1);
+	const char *values[] = { id, "1", graph_node };
 	make_times(profiler, index, &start_ns, &end_ns);
 	OrtStatus *status = ep_api->CreateProfilingEvent(OrtProfilingEventCategory_KERNEL, device, stream, "work",
 	                                                 start_ns / 1000, end_ns / 1000 - start_ns / 1000, keys, values,
-	                                                 event->id ? 1 : 0, &made);
+	                                                 event->graph_node ? 3
+	                                                 : event->id       ? 1
+	                                                                   : 0,
+	                                                 &made);
 	free(id);
 	if (status)
 		return status;
@@ -380,6 +421,14 @@ static OrtStatus *profiler_end(OrtEpProfilerImpl *this_ptr, OrtProfilingEventsCo
 	profiler->starts_in_a_row = 0;
 	pthread_mutex_lock(&lock);
 	profiler->is_started = false;
+	/* They come in the next run, as if they were its own. */
+	bool is_late = has("3.late.run") && is_impatient(profiler);
+	if (is_late && profiler->runs_count == 1) {
+		pthread_mutex_unlock(&lock);
+		return NULL;
+	}
+	for (size_t i = 0; is_late && i < profiler->events_count; i++)
+		profiler->events[i].id = profiler->events[profiler->events_count - 1].id;
 	bool is_silent = has("2.restart.silent") && profiler->runs_count > 1;
 	for (size_t i = 0; i < profiler->events_count && !status && !is_silent; i++)
 		status = deliver(profiler, i, container);

@@ -63,6 +63,12 @@ void case_clock_units(const struct conform *conform);
 void case_clock_rate(const struct conform *conform);
 void case_clock_order(const struct conform *conform);
 
+/* ---- cases_devices.c ---- */
+void case_late_run(const struct conform *conform);
+void case_late_times(const struct conform *conform);
+void case_clock_invented(const struct conform *conform);
+void case_graph_node(const struct conform *conform);
+
 /* ---- cases_alloc.c ---- */
 void case_alloc_load(const struct conform *conform);
 void case_alloc_record(const struct conform *conform);

@@ -207,12 +207,15 @@ END_TEST
 START_TEST(good_plugins_pass)
 {
 	/* The first revision's table has no room in the struct of the accepted one: see the next test. */
-	static const char *const libraries[][2] = {
+	static const char *const libraries[][3] = {
 		{ HOSTILE("ort"), "" },
 		{ HOSTILE("tf"), "" },
 		{ HOSTILE("pu1"), "" },
 		{ HOSTILE("pjrt"), "" },
 		{ CHECK_BUILD "/libsample_ort_ep.so", "" },
+		{ CHECK_BUILD "/libsample_ort_ep.so", "", "SAMPLE_EP_LATE_MS=30" },
+		{ CHECK_BUILD "/libsample_ort_ep.so", "", "SAMPLE_EP_DURATIONS_ONLY=1" },
+		{ CHECK_BUILD "/libsample_ort_ep.so", "", "SAMPLE_EP_GRAPHS=1" },
 		{ CHECK_BUILD "/libsample_cpp_ep.so", "" },
 		{ CHECK_BUILD "/libsample_tf_ep.so", "" },
 		{ CHECK_BUILD "/libsample_tf_first_ep.so", "1.tf.room" },
@@ -223,10 +226,17 @@ START_TEST(good_plugins_pass)
 	pid_t pids[COUNT];
 
 	unsetenv("HOSTILE");
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < COUNT; i++) {
+		char option[64];
+		snprintf(option, sizeof(option), "%s", libraries[i][2] ? libraries[i][2] : "NO_OPTION=1");
+		char *value = strchr(option, '=');
+		*value = '\0';
+		setenv(option, value + 1, 1);
 		pids[i] = start_all_except("", libraries[i][1], libraries[i][0], i);
+		unsetenv(option);
+	}
 	for (size_t i = 0; i < COUNT; i++)
-		expect_no_failure(pids[i], libraries[i][0], i);
+		expect_no_failure(pids[i], libraries[i][2] ? libraries[i][2] : libraries[i][0], i);
 }
 END_TEST
 
