@@ -65,9 +65,22 @@ bool throttle_was_on(const struct throttle *throttle, uint64_t ticks);
 /* The word of a step in the trace. */
 const char *throttle_step_word(enum budget_step step);
 
-/* cost/event_cost.c: what recording costs on this machine; until it is measured, what it costs on most, and false. */
+/* ---- cost/event_cost.c ---- */
+
+/* Returns what recording costs on this machine; until it is measured, what it costs on most, and false. */
 bool event_costs(struct budget_costs *costs);
-/* Measures it, in about a millisecond; only the first call in a process does.  Thread: one that records no events. */
+/* Measures it: the first call takes about a millisecond, later ones at most 0.1 ms, at most every 100 ms.  A processor is
+ * slower at times, because it shares its core or its frequency has changed, so the costs are the medians of the last
+ * measurements.  Thread: the helper. */
 void event_costs_measure(void);
+
+/* The last measurements of a cost.  Zero-initialised. */
+#define COST_HISTORY 31u
+struct cost_history {
+	uint64_t ps[COST_HISTORY];
+	unsigned count, next;
+};
+/* Adds one and returns the median. */
+uint64_t cost_history_add(struct cost_history *history, uint64_t ps);
 
 #endif

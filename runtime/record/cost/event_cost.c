@@ -1,6 +1,7 @@
 /* Measures what recording an event costs: epp_event_begin and epp_event_end themselves, with a recorder whose stack and
  * region are no session's, so that nothing is recorded. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "record/filter/name_filter.h"
 #include "record/recorder.h"
@@ -75,8 +76,14 @@ uint64_t event_cost_ps(void)
 
 /* ---- with a throttle ---- */
 
-/* What they are on most machines. */
-static struct budget_costs costs_known = { .event_ps = 60000, .slot_ps = 3000, .left_out_ps = 4000, .clock_ps = 20000 };
+/* How often a round is measured, and the number of rounds of the first measurement. */
+#define EVERY_MS 100u
+#define FIRST_ROUNDS 5u
+
+enum part { PART_EVENT, PART_SLOT, PART_LEFT_OUT, PART_CLOCK, PARTS };
+
+/* In picoseconds: what they are on most machines. */
+static uint64_t costs_known[PARTS] = { 60000, 3000, 4000, 20000 };
 static bool costs_are_measured;
 
 struct throttled_room {
@@ -84,8 +91,22 @@ struct throttled_room {
 	struct recorder recorder;
 	struct throttle throttle;
 	struct name_filter filter;
+	struct cost_history history[PARTS];
+	uint64_t measured_ticks;
 	uint8_t records[THROTTLED_PAIRS * (EPF_RECORD_BYTES + ARGS * sizeof(struct epf_arg))];
 };
+
+uint64_t cost_history_add(struct cost_history *history, uint64_t ps)
+{
+	uint64_t sorted[COST_HISTORY];
+	unsigned count = history->count < COST_HISTORY ? history->count + 1 : COST_HISTORY;
+	history->ps[history->next] = ps;
+	history->next = (history->next + 1) % COST_HISTORY;
+	history->count = count;
+	memcpy(sorted, history->ps, count * sizeof(sorted[0]));
+	qsort(sorted, count, sizeof(sorted[0]), by_value);
+	return sorted[(count - 1) / 2];
+}
 
 /* A thread in a run that is recorded. */
 static void make_resident(struct throttled_room *room)
@@ -110,17 +131,13 @@ static uint64_t measure_throttled(struct throttled_room *room, size_t args_count
 {
 	static const epp_arg args[ARGS] = { { .key = 1, .value.i64 = 1 }, { .key = 1, .value.i64 = 2 } };
 	epp_session *nowhere = (epp_session *)(void *)room;
-	uint64_t took[ROUNDS];
 	room->recorder.throttle.skip = (uint8_t)skip;
 	recorder_hot.handle = skip ? RECORDER_CACHE_EMPTY : (uintptr_t)room;
-	for (unsigned round = 0; round < ROUNDS; round++) {
-		recorder_hot.at = room->records;
-		uint64_t begin = clock_ticks();
-		for (unsigned i = 0; i < THROTTLED_PAIRS; i++)
-			epp_event_end(nowhere, epp_event_begin(nowhere, EPP_NODE, 1), args, args_count);
-		took[round] = clock_ticks() - begin;
-	}
-	return to_ps(median(took), THROTTLED_PAIRS);
+	recorder_hot.at = room->records;
+	uint64_t begin = clock_ticks();
+	for (unsigned i = 0; i < THROTTLED_PAIRS; i++)
+		epp_event_end(nowhere, epp_event_begin(nowhere, EPP_NODE, 1), args, args_count);
+	return to_ps(clock_ticks() - begin, THROTTLED_PAIRS);
 }
 
 static uint64_t measure_clock(void)
@@ -131,31 +148,51 @@ static uint64_t measure_clock(void)
 	return to_ps(clock_ticks() - begin, PAIRS);
 }
 
-void event_costs_measure(void)
+/* Measures all parts one after the other, so that the processor is in the same state. */
+static void measure_round(struct throttled_room *room)
 {
-	if (LOAD_RELAXED(&costs_are_measured) || !clock_is_fast() || recorder_cache.resident)
-		return;
-	struct throttled_room *room = calloc(1, sizeof(*room));
-	if (!room)
-		return;
+	uint64_t round[PARTS];
 	make_resident(room);
-	uint64_t event_ps = measure_throttled(room, 0, SKIP_NONE), with_args_ps = measure_throttled(room, ARGS, SKIP_NONE);
-	STORE_RELAXED(&costs_known.left_out_ps, measure_throttled(room, 0, SKIP_RUN));
-	STORE_RELAXED(&costs_known.event_ps, event_ps);
-	STORE_RELAXED(&costs_known.slot_ps, with_args_ps > event_ps ? (with_args_ps - event_ps) / ARGS : 0);
-	STORE_RELAXED(&costs_known.clock_ps, measure_clock());
+	round[PART_EVENT] = measure_throttled(room, 0, SKIP_NONE);
+	uint64_t with_args_ps = measure_throttled(room, ARGS, SKIP_NONE);
+	round[PART_SLOT] = with_args_ps > round[PART_EVENT] ? (with_args_ps - round[PART_EVENT]) / ARGS : 0;
+	round[PART_LEFT_OUT] = measure_throttled(room, 0, SKIP_RUN);
+	round[PART_CLOCK] = measure_clock();
 	recorder_cache.resident = NULL;
 	recorder_cache.handle = RECORDER_CACHE_EMPTY;
 	recorder_hot = (struct recorder_hot){ .handle = RECORDER_CACHE_EMPTY };
+	for (unsigned part = 0; part < PARTS; part++)
+		STORE_RELAXED(&costs_known[part], cost_history_add(&room->history[part], round[part]));
+	room->measured_ticks = clock_ticks();
+}
+
+void event_costs_measure(void)
+{
+	static struct throttled_room *room;
+	unsigned rounds = 1;
+	if (!clock_is_fast() || recorder_cache.resident)
+		return;
+	if (!room) {
+		room = calloc(1, sizeof(*room));
+		if (!room)
+			return;
+		/* The first round takes page faults. */
+		measure_round(room);
+		memset(room->history, 0, sizeof(room->history));
+		rounds = FIRST_ROUNDS;
+	} else if (clock_ticks() - room->measured_ticks < clock_ticks_per_second() / 1000 * EVERY_MS) {
+		return;
+	}
+	while (rounds--)
+		measure_round(room);
 	STORE_RELAXED(&costs_are_measured, true);
-	free(room);
 }
 
 bool event_costs(struct budget_costs *costs)
 {
-	*costs = (struct budget_costs){ .event_ps = LOAD_RELAXED(&costs_known.event_ps),
-		                        .slot_ps = LOAD_RELAXED(&costs_known.slot_ps),
-		                        .left_out_ps = LOAD_RELAXED(&costs_known.left_out_ps),
-		                        .clock_ps = LOAD_RELAXED(&costs_known.clock_ps) };
+	*costs = (struct budget_costs){ .event_ps = LOAD_RELAXED(&costs_known[PART_EVENT]),
+		                        .slot_ps = LOAD_RELAXED(&costs_known[PART_SLOT]),
+		                        .left_out_ps = LOAD_RELAXED(&costs_known[PART_LEFT_OUT]),
+		                        .clock_ps = LOAD_RELAXED(&costs_known[PART_CLOCK]) };
 	return LOAD_RELAXED(&costs_are_measured);
 }

@@ -387,6 +387,28 @@ static void work(unsigned count)
 		sink = sink * UINT64_C(6364136223846793005) + 1;
 }
 
+static double spent_ns_of(const struct budget_counts *counts, const struct budget_costs *costs)
+{
+	return ((double)counts->events * (double)costs->event_ps + (double)counts->left_out * (double)costs->left_out_ps +
+	        (double)counts->clocks * (double)costs->clock_ps) /
+	       1000;
+}
+
+/* A disturbed measurement does not count, a lasting change does. */
+START_TEST(costs_are_medians)
+{
+	struct cost_history history = { 0 };
+	ck_assert_uint_eq(cost_history_add(&history, 20), 20);
+	for (unsigned i = 0; i < 5 * COST_HISTORY; i++)
+		ck_assert_uint_eq(cost_history_add(&history, i % 3 ? 20 : 29 + i), 20);
+	for (unsigned i = 0; i < COST_HISTORY / 2; i++)
+		cost_history_add(&history, 30);
+	for (unsigned i = 0; i < COST_HISTORY; i++)
+		ck_assert_uint_ge(cost_history_add(&history, 30), 30);
+	ck_assert_uint_eq(cost_history_add(&history, 20), 30);
+}
+END_TEST
+
 /* A load of 1,000 to 1 between two and ten times a second: what it spends, by the counts of events and what each takes, and
  * its sums. */
 START_TEST(a_load_that_swings)
@@ -397,10 +419,12 @@ START_TEST(a_load_that_swings)
 	char *path = strdup(check_path("swings.epp"));
 	epp_session *session = start(path);
 	struct budget_costs costs;
-	uint64_t begin_ns = cpu_ns(), runs = 0, work_count = 0;
+	uint64_t runs = 0, work_count = 0;
 	epp_name run_name = epp_name_intern("run"), node = epp_name_intern("node");
-	event_costs_measure();
-	event_costs(&costs);
+	/* By the helper, which measures them again later. */
+	while (!event_costs(&costs))
+		recording_sleep_ms(1);
+	uint64_t begin_ns = cpu_ns();
 	while (cpu_ns() - begin_ns < 1500000000u) {
 		for (unsigned i = 0; i < 2000; i++, runs++) {
 			/* The same run, and a pause between runs of another length. */
@@ -419,10 +443,10 @@ START_TEST(a_load_that_swings)
 	}
 	double cpu = (double)(cpu_ns() - begin_ns);
 	struct budget_counts counts = recorder_cache.resident->throttle.budget.counts;
-	double spent_ns = ((double)counts.events * (double)costs.event_ps +
-	                   (double)counts.left_out * (double)costs.left_out_ps +
-	                   (double)counts.clocks * (double)costs.clock_ps) /
-	                  1000;
+	/* Between those at the begin and at the end. */
+	double first_ns = spent_ns_of(&counts, &costs);
+	event_costs(&costs);
+	double last_ns = spent_ns_of(&counts, &costs);
 	ck_assert_uint_gt(work_count, 0);
 	uint64_t left_out = epp_session_lost(session, EPP_LOSS_THROTTLED);
 	ck_assert_uint_eq(left_out, counts.left_out);
@@ -436,9 +460,10 @@ START_TEST(a_load_that_swings)
 	              "%llu of %llu", (unsigned long long)totals->runs_count, (unsigned long long)runs);
 	/* Leaving out alone may take more, on a machine that is slow at it. */
 	double least = (double)left_out * (double)costs.left_out_ps / 1000 / cpu;
-	ck_assert_msg(spent_ns / cpu < fmax(0.0125, 1.5 * least + 0.005), "%.4f of CPU time, leaving out %.4f",
-	              spent_ns / cpu, least);
-	ck_assert_msg(!left_out || spent_ns / cpu > 0.005, "%.4f of CPU time", spent_ns / cpu);
+	ck_assert_msg(fmin(first_ns, last_ns) / cpu < fmax(0.0125, 1.5 * least + 0.005),
+	              "%.4f or %.4f of CPU time, leaving out %.4f", first_ns / cpu, last_ns / cpu, least);
+	ck_assert_msg(!left_out || fmax(first_ns, last_ns) / cpu > 0.005, "%.4f or %.4f of CPU time", first_ns / cpu,
+	              last_ns / cpu);
 	epp_summary_destroy(summary);
 	epp_trace_close(trace);
 	free(path);
@@ -461,6 +486,7 @@ static Suite *throttle_suite(void)
 	tcase_add_test(tests, args_off);
 	tcase_add_loop_test(tests, a_kill, 0, 2);
 	tcase_add_test(tests, wrong_budgets_are_refused);
+	tcase_add_test(tests, costs_are_medians);
 	tcase_add_test(tests, a_load_that_swings);
 	suite_add_tcase(suite, tests);
 	return suite;
