@@ -1,4 +1,4 @@
-/* Formats JSON into a reusable memory buffer. */
+/* Formats JSON into a memory buffer that is reused for each text. */
 #include "export/args_text.h"
 
 #include <stdlib.h>

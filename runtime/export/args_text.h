@@ -6,7 +6,7 @@
 #include "export/writer.h"
 
 struct args_text {
-	struct sink sink; /* writers may also put other JSON here */
+	struct sink sink; /* target of the JSON; the writer of a format may write other JSON here too */
 	struct sink_memory memory;
 	struct json_keys json_keys;
 };
@@ -15,9 +15,10 @@ struct args_text {
 epp_status *args_text_init(struct args_text *text) EPP_MUST_CHECK;
 void args_text_deinit(struct args_text *text);
 
-/* Appends an event's args as a JSON object. */
+/* Appends the args of an event as a JSON object. */
 void args_text_put(struct args_text *text, const epp_event *event);
-/* Ends the text written since the last call: text->memory.count bytes at text->memory.bytes. */
+/* Ends the text that was written since the last call.  The text is the text->memory.count bytes at
+ * text->memory.bytes. */
 epp_status *args_text_take(struct args_text *text) EPP_MUST_CHECK;
 
 #endif

@@ -96,7 +96,7 @@ epp_trace_arg export_weight(const epp_event *event)
 	};
 }
 
-/* Writes all events; the writer gets an event's args as an array. */
+/* Passes all events to the writer.  The args of an event are an array. */
 static epp_status *one_pass(const struct export_writer *writer, struct export_run *run, struct filter *filter,
                             epp_timeline *timeline)
 {
@@ -156,7 +156,7 @@ epp_status *export_next_part(struct export_run *run)
 	return sink_parts_next(run->parts);
 }
 
-/* `run` must have trace, sink, parts and receipt; its sink writes through `write`. */
+/* Exports into run->sink, which calls `write`.  `run` must have trace, sink, parts and receipt. */
 static epp_status *export_into(const struct export_writer *writer, const epp_export_options *given,
                                struct export_run *run, epp_sink_fn write, void *write_user)
 {

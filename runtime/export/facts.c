@@ -1,5 +1,4 @@
-/* Collects the facts: data about the recording, its clock, the result of the timeline, and the filters of this
- * export. */
+/* Collects the facts: data about the recording and its clock, counts of the timeline, and the filters of the export. */
 #include "export/facts.h"
 
 #include "encoding/json.h"

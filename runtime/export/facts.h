@@ -19,8 +19,8 @@ struct fact {
 
 #define FACTS_MAX 24u
 
-/* Returns the number of facts.  Counts are those of the timeline so far: call it in `end`. Ownership: texts are valid
- * until the trace is closed. */
+/* Collects the facts and returns their number.  The counts are those of the timeline so far, so writers call this in
+ * `end`.  Ownership: texts are valid until the trace is closed. */
 size_t facts_collect(const struct export_run *run, struct fact facts[FACTS_MAX]);
 
 /* Writes the facts as members of a JSON object, without its braces. */

@@ -1,5 +1,5 @@
-/* Applies the filters of an export.  Patterns are shell patterns (fnmatch).  The result for each name is cached; the
- * result for each track is cached in a direct-mapped table. */
+/* Applies the filters of an export.  Patterns are shell patterns (fnmatch).  The results for names are cached in an
+ * array, those for tracks in a direct-mapped table. */
 #include "export/filter.h"
 
 #include <fnmatch.h>

@@ -1,4 +1,4 @@
-/* The table of all formats, for libepprof-trace.  The bridges link formats_xspace.c instead. */
+/* The table of all formats, for libepprof-trace.  Bridges link formats_xspace.c in its place. */
 #include "export/writer.h"
 
 const struct export_writer *const export_writers[] = { &export_chrome,   &export_ort,       &export_svg,

@@ -1,5 +1,5 @@
-/* The table of formats for a bridge, which gives its framework an XSpace.  The writers of other formats, and the
- * libraries that they need (SQLite, zlib, zstd), are not linked into the framework's process. */
+/* The table of formats for a bridge.  A bridge only writes XSpace, so the writers of other formats, and the libraries
+ * that they need (SQLite, zlib, zstd), are not in the framework's process. */
 #include "export/writer.h"
 
 const struct export_writer *const export_writers[] = { &export_xspace };

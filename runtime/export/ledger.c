@@ -1,4 +1,4 @@
-/* Reads the accounts from the trace and writes them as JSON; losses that are 0 are omitted. */
+/* Reads the ledger of the trace and writes it as JSON.  Losses that are 0 are omitted. */
 #include "export/ledger.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* A memory buffer in which one protobuf message of any length is built before it goes to the sink. */
+/* A memory buffer for one protobuf message of any length, which is built here and then written to the sink. */
 #ifndef EPPROF_RUNTIME_EXPORT_MESSAGE_H
 #define EPPROF_RUNTIME_EXPORT_MESSAGE_H
 
@@ -39,7 +39,7 @@ static inline size_t message_text_bytes(size_t bytes)
 	return bytes * 3 + PROTOBUF_FIELD_BYTES;
 }
 
-/* The maximum size of an event's args if each needs `more` bytes in addition to its key and text. */
+/* The maximum size of an event's args, if each arg needs `more` bytes besides its key and text. */
 static inline size_t message_args_bytes(const epp_event *event, size_t more)
 {
 	const epp_trace_arg *args = export_args(event);

@@ -1,5 +1,5 @@
-/* Implements pieces.h: copies a piece of text from the sink's buffer into the cache after it was written; if the buffer
- * was emptied meanwhile, the piece is too long for the cache. */
+/* Implements pieces.h: after a piece was written, copies it from the sink's buffer into the cache.  If the sink's
+ * buffer was flushed while the piece was written, the piece is too long for the cache. */
 #include "export/pieces.h"
 
 void pieces_make(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key, pieces_fn write)

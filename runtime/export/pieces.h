@@ -1,4 +1,4 @@
-/* Caches pieces of written text that are the same for many events, for example a name with its category, or a track. */
+/* Caches pieces of text that are the same for many events, for example a name with its category, or a track. */
 #ifndef EPPROF_RUNTIME_EXPORT_PIECES_H
 #define EPPROF_RUNTIME_EXPORT_PIECES_H
 
@@ -18,16 +18,18 @@ struct pieces {
 
 typedef void (*pieces_fn)(struct sink *sink, const epp_event *event);
 
-/* Calls `write` and caches the written text under `key`. */
+/* Calls `write` and stores the text that it wrote under `key`. */
 void pieces_make(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key, pieces_fn write);
 
-/* Numbers of names and tracks are consecutive, so in a usual trace each has its own entry. */
+/* Returns the entry for a key.  Numbers of names and tracks are consecutive, so in a usual trace no two keys share an
+ * entry. */
 static inline struct piece *pieces_at(struct pieces *pieces, uint64_t key)
 {
 	return &pieces->pieces[((key >> 32) * 4 + (uint32_t)key) % PIECES_COUNT];
 }
 
-/* Writes the text that `write` produces for all events with this key.  Key 0 has no cached text. */
+/* Writes a text that is the same for all events with this key.  `write` produces it if it is not cached.  A text with
+ * key 0 is never cached. */
 static inline void pieces_write(struct pieces *pieces, struct sink *sink, const epp_event *event, uint64_t key,
                                 pieces_fn write)
 {

@@ -1,4 +1,5 @@
-/* Finds rows through a hash of track and lane.  There are few rows (threads, streams, their lanes) and many events. */
+/* Finds the row of a track and lane through a hash.  There are few rows (threads, streams, their lanes) and many
+ * events. */
 #include "export/rows.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ static bool tid_taken(const struct rows *rows, uint32_t process, uint32_t tid)
 	return false;
 }
 
-/* Threads, and tracks that belong to no device, are in their own process. */
+/* Threads, and tracks that belong to no device, are in the process that recorded them. */
 static epp_status *process_of(struct rows *rows, const epp_trace_info *info, const epp_trace_track *track, uint32_t *index)
 {
 	bool is_host = track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;
@@ -118,7 +119,7 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 	                track->stream < ROWS_FIRST_SYNTHETIC;
 	if (numbered)
 		row->tid = (uint32_t)track->stream;
-	/* The thread's own lane keeps its thread id, even if the thread's track of calls comes first. */
+	/* Only the first lane of a thread gets the thread's id, even if the thread's track of calls is added first. */
 	if (lane || (track->kind != EPP_TRACK_THREAD && !numbered) || (!row->tid && !numbered) ||
 	    tid_taken(rows, process, row->tid))
 		row->tid = synthetic(rows);
@@ -130,7 +131,7 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 int64_t rows_sort_index(const struct row *row)
 {
 	int64_t lane = row->lane;
-	/* Streams are sorted by their own number, if it is small enough for a sort index. */
+	/* Streams are sorted by their own number if it is small enough. */
 	bool by_stream = row->track->kind == EPP_TRACK_DEVICE && row->track->stream >= 0 && row->track->stream < 1000000;
 	const epp_trace_track *beside = row->track->thread ? row->track->thread : row->track;
 	/* A track of calls is placed next to its thread. */

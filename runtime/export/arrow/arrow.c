@@ -72,7 +72,7 @@ struct arrow_stream {
 	epp_timeline *timeline;
 	size_t rows_max;
 	struct args_text args_text;
-	epp_status *error; /* of the last call that failed */
+	epp_status *error; /* error of the last call, for get_last_error */
 	bool failed;       /* get_next has failed */
 };
 
@@ -158,7 +158,7 @@ static epp_status *fill(struct arrow_stream *stream, struct batch *batch)
 	return batch_is_full(batch) ? NULL : epp_timeline_status(stream->timeline);
 }
 
-/* Keeps the status for get_last_error and returns its errno. */
+/* Stores the status for get_last_error and returns the errno that corresponds to it. */
 static int fail(struct arrow_stream *stream, epp_status *status)
 {
 	epp_status_destroy(stream->error);
@@ -187,7 +187,7 @@ static int get_next(struct ArrowArrayStream *self, struct ArrowArray *array)
 
 	array->release = NULL;
 	if (stream->failed)
-		return EINVAL; /* get_last_error has the reason */
+		return EINVAL; /* the reason is in stream->error */
 	epp_status *status = batch_init(&batch, fields, COLUMNS_COUNT, stream->rows_max);
 	if (!status)
 		status = fill(stream, &batch);

@@ -8,7 +8,7 @@
 #include "containers/array.h"
 #include "encoding/utf8.h"
 
-/* Offsets into a column's text have 31 bits; a batch ends long before. */
+/* Offsets into the text of a column have 31 bits.  A batch is full long before this limit. */
 #define TEXT_MAX (64u << 20)
 
 /* ---- filling ---- */
@@ -27,7 +27,7 @@ epp_status *batch_init(struct batch *batch, const struct batch_field *fields, si
 			column->integers = calloc(rows_max, sizeof *column->integers);
 		if (fields[i].is_nullable)
 			column->valid = calloc(rows_max / 8 + 1, 1);
-		/* A column of empty texts has a buffer, too. */
+		/* malloc, so that a column of empty texts has a buffer too. */
 		if ((!column->offsets && !column->integers) || (fields[i].is_nullable && !column->valid) ||
 		    !array_reserve(&column->text, &column->text_room, 1, 1))
 			return epp_status_no_memory();
@@ -100,7 +100,8 @@ bool batch_is_full(const struct batch *batch)
 
 /* ---- arrays ---- */
 
-/* A column in the hands of a consumer, who may move it out of its batch: so each one frees itself. */
+/* A column that a consumer has.  The consumer may move the column out of its batch, so each column has its own
+ * release. */
 struct exported_column {
 	struct batch_column column;
 	const void *buffers[3];
@@ -116,7 +117,7 @@ static void release_column(struct ArrowArray *array)
 }
 
 struct exported_batch {
-	const void *buffers[1]; /* validity of rows: none */
+	const void *buffers[1]; /* the validity bitmap of rows: there is none */
 	struct ArrowArray **children;
 	struct ArrowArray arrays[];
 };
@@ -192,7 +193,7 @@ struct exported_schema {
 	struct ArrowSchema schemas[];
 };
 
-/* A column's schema has static texts only; its struct belongs to the schema around it. */
+/* The struct is part of the allocation of the whole schema, and the texts are static, so nothing is freed. */
 static void release_column_schema(struct ArrowSchema *schema)
 {
 	schema->release = NULL;

@@ -18,25 +18,25 @@
 
 struct batch_field {
 	const char *name;
-	bool is_text;     /* UTF-8 text; else 64-bit integers */
+	bool is_text;     /* true: UTF-8 text; false: 64-bit integers */
 	bool is_nullable; /* rows may have no value */
 };
 
 struct batch_column {
-	uint8_t *valid;    /* a bit for each row; NULL: the column is not nullable */
-	int64_t *integers; /* of a column of integers */
-	int32_t *offsets;  /* of a column of texts: the start of each row's text, and the end of the last one */
+	uint8_t *valid;    /* validity bitmap, a bit for each row; NULL: the column is not nullable */
+	int64_t *integers; /* values of a column of integers */
+	int32_t *offsets;  /* for a column of texts: the start of each row's text, and the end of the last row's text */
 	char *text;
 	size_t text_count, text_room;
 	size_t nulls_count;
-	bool has_value; /* in the present row */
+	bool has_value; /* the current row has a value */
 };
 
 struct batch {
 	const struct batch_field *fields;
 	struct batch_column *columns;
 	size_t columns_count, rows_count, rows_max;
-	size_t text_count; /* of all columns */
+	size_t text_count; /* bytes of text in all columns */
 };
 
 /* Errors, here and below: EPP_OUT_OF_MEMORY.  Ownership: `fields` must stay valid; call batch_deinit also after a
@@ -46,15 +46,15 @@ epp_status *batch_init(struct batch *batch, const struct batch_field *fields, si
 void batch_deinit(struct batch *batch);
 
 void batch_integer(struct batch *batch, size_t column, int64_t value);
-/* Bytes that are not UTF-8 become U+FFFD. */
+/* Adds a text to the current row.  Bytes that are not UTF-8 become U+FFFD. */
 epp_status *batch_text(struct batch *batch, size_t column, const char *text, size_t bytes) EPP_MUST_CHECK;
-/* Ends the row: a column without a value is null. */
+/* Ends the current row.  Columns without a value are null in it. */
 void batch_end_row(struct batch *batch);
 
-/* Returns whether the batch has rows_max rows, or so much text that it should end. */
+/* Returns true if the batch has rows_max rows, or so much text that it should be exported. */
 bool batch_is_full(const struct batch *batch);
 
-/* Moves the columns into an array: the batch keeps none.  On failure array->release is NULL. */
+/* Moves all columns into an array.  The batch is empty afterwards.  On failure array->release is NULL. */
 epp_status *batch_export(struct batch *batch, struct ArrowArray *array) EPP_MUST_CHECK;
 
 /* Makes the schema of batches with these fields.  On failure schema->release is NULL. */

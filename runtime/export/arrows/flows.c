@@ -1,4 +1,5 @@
-/* Collects the ends of the arrows without duplicates, sorts them by source and id, and finds them by binary search. */
+/* Collects the ends of the arrows without duplicates, sorts the ends by source and id, and finds them by binary
+ * search. */
 #include "export/arrows/flows.h"
 
 #include <stdlib.h>

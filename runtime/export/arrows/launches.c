@@ -1,5 +1,5 @@
 /* Implements launches.h: a 4-way set-associative cache of calls by their correlation number.  In a full set, a new call
- * replaces the entries in rotation. */
+ * replaces one entry after the other in turn. */
 #include "export/arrows/launches.h"
 
 #include <stdlib.h>

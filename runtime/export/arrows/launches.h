@@ -1,8 +1,8 @@
-/* For the arrows that viewers draw from a call to the device event that it launched: joins the calls that a plugin
- * reports to device events, by the number that the plugin gives to both, the arg `correlation` or `correlation_id`.
- * The parents of events are not found here, but in timeline/find_parent.c.
+/* Finds the call that launched a device event, for the arrow that viewers draw between the two.  A plugin gives both
+ * the same number, in the arg `correlation` or `correlation_id`.  The parents of events are not found here, but in
+ * timeline/find_parent.c.
  *
- * The table remembers the last 262,144 calls, in 14 MiB.  A device event that comes later than that after its call is
+ * The table has the last 262,144 calls, in 14 MiB.  If more calls come between a call and its device event, the two are
  * not joined. */
 #ifndef EPPROF_RUNTIME_EXPORT_ARROWS_LAUNCHES_H
 #define EPPROF_RUNTIME_EXPORT_ARROWS_LAUNCHES_H
@@ -14,29 +14,29 @@
 
 struct launch_call {
 	uint64_t number; /* 0: the entry is free */
-	uint64_t flow;   /* unique to this call */
+	uint64_t flow;   /* number of the flow; only this call has it */
 	int64_t start_ns, end_ns;
 	uint32_t source, run;
 	int32_t producer;
-	uint32_t row; /* set by the caller */
+	uint32_t row; /* the row of the call, as given by the caller */
 };
 
 /* Must be zeroed before the first use. */
 struct launches {
-	struct launch_call *calls; /* NULL: there was no call yet */
+	struct launch_call *calls; /* NULL: no call was added yet */
 	uint32_t next;
 	uint64_t calls_count;
 };
 
 void launches_deinit(struct launches *launches);
 
-/* Remembers a call, unless it is inside another call of the same number, such as a driver call inside a runtime call.
- * Sets `call` to the remembered entry, or NULL.  Errors: EPP_OUT_OF_MEMORY.  Ownership: valid until the next call. */
+/* Adds a call, unless it is inside another call with the same number, such as a driver call inside a runtime call.
+ * *call is the new entry, or NULL.  Errors: EPP_OUT_OF_MEMORY.  Ownership: valid until the next call. */
 epp_status *launches_add(struct launches *launches, const epp_event *event, uint32_t row, const struct launch_call **call)
     EPP_MUST_CHECK;
 
-/* Returns the call that launched a device event, or NULL if it is unknown.  The call did not begin later than the
- * device event, because events come in order of their start. */
+/* Returns the call that launched a device event; NULL: unknown.  The call began no later than the device event, because
+ * events come in order of their start. */
 const struct launch_call *launches_find(const struct launches *launches, const epp_event *event);
 
 #endif

@@ -25,7 +25,7 @@
  * bounds, stream, flags), then the event's own args.  A repeated key gets a number as suffix; integers that a double
  * cannot represent are quoted.
  *
- * epprof's own data is short and written with one reservation; the event's own args may have any length. */
+ * epprof's own data is short, so one sink_reserve is enough for it; the event's own args may have any length. */
 
 /* Room for all of epprof's own data: fewer than 13 keys of at most 20 bytes, each with a number or a word. */
 #define KNOWN_BYTES 1024u
@@ -42,7 +42,7 @@ static inline char *put(char *at, const char *text, size_t bytes)
 
 struct known {
 	char *start, *at;
-	struct json_keys *json_keys; /* NULL: no other keys follow */
+	struct json_keys *json_keys; /* NULL: the event has no args, so no key can repeat */
 };
 
 static inline void begin_known(struct known *known, const char *key, size_t bytes)
@@ -67,7 +67,8 @@ static void put_flags(struct known *known, unsigned flags)
 	}
 }
 
-/* Depending on the dialect, writes the plugin's device number, or the device's number in the file (its process id). */
+/* Writes the number of the device.  By the dialect, this is the plugin's number, or the device's number in the file,
+ * which is its process id. */
 static void put_device(const struct chrome *chrome, struct known *known, const epp_event *event)
 {
 	const struct row *row = rows_recent(&chrome->rows, event->track, event->lane);
@@ -125,7 +126,8 @@ static void write_arg(struct json_keys *json_keys, const epp_trace_arg *arg)
 	json_keys_arg(json_keys, arg);
 }
 
-/* The dialect's ids end with a comma, but begin_known writes one itself. */
+/* Writes the args of the dialect.  The comma after the last one is removed, because begin_known writes a comma
+ * itself. */
 static void put_ids(struct chrome *chrome, struct known *known, const epp_event *event)
 {
 	char *at;
@@ -138,7 +140,7 @@ static void put_ids(struct chrome *chrome, struct known *known, const epp_event 
 		known->at = end - 1;
 }
 
-/* Writes the data that epprof has about an event, then the event's own args; does not close the record. */
+/* Writes the data that epprof has about an event, then the event's own args, but not the end of the record. */
 static void chrome_args(struct export_run *run, const epp_event *event)
 {
 	struct json_keys *json_keys = &((struct chrome *)run->state)->json_keys;
@@ -163,8 +165,8 @@ static void chrome_args(struct export_run *run, const epp_event *event)
 
 /* The head of a Chrome trace event: phase, name, category, row, time.
  *
- * Most of it repeats.  The piece with the name is cached by name, the piece with the numbers by row, and both are
- * copied with a fixed length. */
+ * Most of this text is the same for many events.  The piece with the name is cached by name, the piece with the numbers
+ * by row.  Both are copied with a constant length, which is faster. */
 
 #define PIECE_START ",\n{\"ph\":\"?\",\"name\":\""
 #define PIECE_PHASE (sizeof ",\n{\"ph\":\"" - 1)
@@ -174,7 +176,7 @@ static void write_metadata(struct sink *sink, const struct row *row, const char 
 	sink_format(sink, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{", what, row->pid, row->tid);
 }
 
-/* Without several sources the header has the label of the only process, so this writes nothing. */
+/* Writes the label of a process.  A trace with a single process has the label in its header instead. */
 static void announce_labels(const struct export_run *run, const struct rows_process *process)
 {
 	struct sink *sink = run->sink;
@@ -216,7 +218,7 @@ static void announce_process(const struct export_run *run, const struct rows_pro
 		chrome_write_device_name(run, track);
 	else
 		sink_json_string(sink, process->name);
-	/* Processes come first, devices below. */
+	/* Processes are sorted before devices. */
 	sink_format(sink, "}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":%u,\"args\":{\"sort_index\":%u}}",
 	            process->pid, index + (process->group ? 100000 : 0));
 	announce_labels(run, process);
@@ -253,7 +255,7 @@ epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track
 	return NULL;
 }
 
-/* Makes the piece of a name; returns NULL if it is too long to cache. */
+/* Makes the piece of a name.  Returns NULL if the piece is too long for the cache. */
 static const struct chrome_piece *make_piece(const struct chrome *chrome, struct chrome_piece *piece,
                                              const epp_event *event, unsigned category)
 {
@@ -283,8 +285,8 @@ static inline const struct chrome_piece *find_piece(struct chrome *chrome, const
 	return make_piece(chrome, piece, event, category);
 }
 
-/* Writes the beginning of a record, up to and including its time.  Returns the position after it, with room for a
- * duration and a few words; the caller commits. */
+/* Writes the beginning of a record, up to and including its time.  Returns the position after this text, where there is
+ * room for a duration and a few words.  The caller must call sink_commit. */
 static char *chrome_head(struct export_run *run, const epp_event *event, const struct row *row, char phase, int64_t time_ns)
 {
 	const struct chrome_dialect *dialect = ((const struct chrome *)run->state)->dialect;
@@ -309,7 +311,7 @@ static char *chrome_head(struct export_run *run, const epp_event *event, const s
 
 /* ---- events ---- */
 
-/* A host event that other events refer to and that is not on the first lane of its track.  Such events are rare. */
+/* A host event that other events refer to and that is not on the first lane of its track.  Few events are. */
 struct moved {
 	uint64_t id;
 	uint32_t source;
@@ -349,7 +351,7 @@ static uint32_t lane_of_parent(struct chrome *chrome, const epp_event *event)
 	return found ? (*(struct moved **)found)->lane : 0;
 }
 
-/* Writes one end of an arrow: `head` is the text up to its number. */
+/* Writes one end of an arrow.  `head` is the text up to the number of the arrow. */
 static inline char *put_flow_end(const struct chrome *chrome, char *at, const char *head, uint64_t flow,
                                  const struct row *row, int64_t time_ns)
 {
@@ -458,7 +460,7 @@ static void write_counter(struct export_run *run, const epp_event *event, const 
 	}
 	char *at = chrome_head(run, event, row, 'C', event->start_ns);
 	at = mempcpy(at, ",\"args\":{\"value\":", strlen(",\"args\":{\"value\":"));
-	/* Viewers take a counter as a double; they would ignore a number in quotes. */
+	/* Viewers read a counter as a double and ignore a number in quotes. */
 	if (arg->type == EPP_ARG_F64)
 		at = json_f64(at, arg->value.f64);
 	else if (arg->type == EPP_ARG_U64)
@@ -488,7 +490,7 @@ static void write_async(struct export_run *run, const epp_event *event, const st
 	sink_bytes(run->sink, "}", 1);
 }
 
-/* Second pass, if the program drew arrows: notes the rows of their ends. */
+/* Second pass, only if the program drew arrows: stores the rows of the arrows' ends. */
 static epp_status *meet_ends(struct export_run *run, const epp_event *event)
 {
 	struct chrome *chrome = run->state;
@@ -562,7 +564,7 @@ void chrome_start(struct export_run *run, const struct chrome_dialect *spoken)
 static epp_status *chrome_begin(struct export_run *run)
 {
 	chrome_start(run, &dialect);
-	/* This first record is always written, so that every later record can begin with a comma. */
+	/* This record is written even in an empty trace, so that every other record can begin with a comma. */
 	sink_text(run->sink, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	sink_format(run->sink,
 	            "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%u,\"args\":{\"labels\":", run->info->pid);

@@ -9,13 +9,13 @@
 #include "export/writer.h"
 
 #define CHROME_PIECES_COUNT 4096u
-/* Room for the piece with the name, the numbers of the row, two times and the text between them. */
+/* Room for the piece with the name, the numbers of the row, two times, and the text between them. */
 #define CHROME_HEAD_BYTES 512u
 
-/* The beginning of a record up to its category, cached by name; its phase is filled in for each record. */
+/* The beginning of a record up to its category, cached by name.  The phase in it is overwritten for each record. */
 struct chrome_piece {
-	uint32_t name;    /* 0: free */
-	uint8_t category; /* the number that the dialect assigns */
+	uint32_t name;    /* number of the name; 0: the entry is free */
+	uint8_t category; /* the category, as numbered by the dialect */
 	uint8_t bytes;
 	char text[122]; /* longer texts are not cached */
 };
@@ -24,15 +24,15 @@ struct chrome;
 
 /* The differences between the formats of the Chrome family. */
 struct chrome_dialect {
-	/* Returns the number of an event's category.  The number selects the text between the name and the next key:
-	 * `","cat":"Node",`. */
+	/* Returns the category of an event, as numbered by the dialect.  The number is an index of the texts that
+	 * follow the name, such as `","cat":"Node",`. */
 	unsigned (*category)(const epp_event *event);
 	const char *const *category_ends;
-	/* Writes args that come before all others: `"key":value` and a comma after each, at most CHROME_IDS_BYTES in
-	 * total; adds the keys to `json_keys`. NULL: the dialect has none. */
+	/* Writes the args that come before all others, as `"key":value,` with at most CHROME_IDS_BYTES in total, and
+	 * adds their keys to `json_keys`.  NULL: the dialect has no such args. */
 	char *(*put_ids)(struct chrome *chrome, char *at, const epp_event *event, struct json_keys *json_keys);
-	/* The arg `device` is the number of the device in the file; the plugin's own number, if it differs, is `plugin
-	 * device`. */
+	/* The arg `device` is the number of the device in the file.  If the plugin's own number differs, it is the arg
+	 * `plugin device`. */
 	bool numbers_devices;
 	const char *arrow; /* name and category of an arrow: `,"name":"launch","cat":"flow",` */
 };
@@ -50,7 +50,7 @@ struct chrome {
 	struct chrome_piece pieces[CHROME_PIECES_COUNT];
 };
 
-/* The steps of a writer of the family. chrome_start sets the dialect; call it first. */
+/* The steps of a writer of the family. chrome_start sets the dialect and must be called first. */
 void chrome_start(struct export_run *run, const struct chrome_dialect *dialect);
 epp_status *chrome_event(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
 /* Writes the arrows that the program drew, after the last event, and reports those that were left out. */
@@ -58,7 +58,7 @@ void chrome_write_drawn(struct export_run *run);
 void chrome_write_receipts(const struct export_run *run);
 void chrome_deinit(struct export_run *run);
 
-/* Returns the row of a lane; writes its metadata the first time.  Ownership: valid until the next call. */
+/* Returns the row of a lane.  The first call for a row writes its metadata.  Ownership: valid until the next call. */
 epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
     EPP_MUST_CHECK;
 static inline epp_status *chrome_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
@@ -74,7 +74,7 @@ static inline bool chrome_on_device(const epp_event *event)
 {
 	return event->track->kind == EPP_TRACK_DEVICE;
 }
-/* Returns whether chrome_args has nothing to write for an event.  This is true for most host events. */
+/* Returns true if chrome_args would write nothing for an event, as for most host events. */
 static inline bool chrome_is_plain(const epp_event *event)
 {
 	return !event->flags && !event->args_count && !export_has_placement(event);

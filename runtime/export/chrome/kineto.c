@@ -4,11 +4,11 @@
  * Sessions become user annotations, nodes become operators, Api events become calls of the runtime or driver, and
  * device events become kernels, copies or fills (timeline/events/work_kind.h).  An `External id` names the host event
  * that caused a device event or a call.  A `correlation` joins a call to the device event that it launched, by the
- * plugin's number; if a plugin gives no number, it joins the host event to the device events that it caused.  The
- * numbers are relative to the first one of each source and plugin, because readers keep them as doubles, and no two
- * sources or plugins share one.  A device is a process and a stream a thread, with their own numbers.  A device without
- * a number, or with a number that a device of another plugin has, gets the next number above the largest device or
- * stream. */
+ * plugin's number; if the plugin gives no number, it joins a host event to the device events that it caused.  The
+ * numbers are relative to the first one of each source and plugin, because readers store them as doubles.  Different
+ * sources and plugins have different numbers.  A device is written as a process and a stream as a thread, with their
+ * own numbers.  A device without a number, or with a number that a device of another plugin has, gets the next number
+ * above the largest device or stream. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -18,16 +18,17 @@
 #include "export/ledger.h"
 #include "timeline/events/work_kind.h"
 
-/* The first ids of a process are unix ns, later ones use a counter of the process: no id is smaller than the first id
- * met minus this distance. */
+/* The first ids of a process are Unix times in ns, later ones come from a counter of the process.  No id is smaller
+ * than the first id in the trace minus this distance. */
 #define IDS_BEFORE (UINT64_C(1) << 32)
 
 struct kineto {
 	struct chrome chrome; /* must be first: the functions of the Chrome writer use it as their state */
-	uint64_t *bases;      /* smallest id of each source, then smallest number of each producer; 0: none was met */
+	/* smallest id of each source, then smallest number of each producer; 0: there was none yet */
+	uint64_t *bases;
 	uint32_t bases_count;
 	uint32_t sources_count;
-	bool *has_calls; /* by producer: whether it reports calls */
+	bool *has_calls; /* by producer: true if it reports calls */
 	uint64_t ids_without_number;
 };
 
@@ -62,7 +63,7 @@ static unsigned category(const epp_event *event)
 	return work_of(NULL, event);
 }
 
-/* Returns an id as a small number that no other source or producer has; 0: there is none. */
+/* Returns a small number for an id, which no id of another source or producer has; 0: there is no id. */
 static uint64_t number_of(struct kineto *kineto, uint32_t owner, uint64_t id)
 {
 	uint64_t *base = &kineto->bases[owner < kineto->bases_count ? owner : 0];
@@ -97,8 +98,8 @@ static char *put_number(char *at, const char *key, uint64_t number, struct json_
 	return at;
 }
 
-/* Returns whether the plugin's number joins an event to others: only if the plugin reports calls, and the trace itself
- * does not join the call to the device event. */
+/* Returns true if the plugin's number joins an event to others.  This is so if the plugin reports calls, and the trace
+ * itself does not join this call to its device event. */
 static bool has_plugin_number(const struct kineto *kineto, const epp_event *event, uint64_t *number)
 {
 	bool is_joined = is_call(event) ? event->flags & EPP_FLAG_REFERENCED
@@ -129,8 +130,8 @@ static const struct chrome_dialect dialect = { category, category_ends, put_ids,
 
 /* ---- the document ---- */
 
-/* Raises the next free device number above the numbers of a device's track.  Perfetto takes a thread for the main
- * thread of another process if its number is that process's id. */
+/* Raises rows->next_device above the numbers of a device's track.  If a thread's number were the id of another process,
+ * Perfetto would take it for the main thread of that process. */
 static void pass_numbers(struct rows *rows, const epp_trace_track *track)
 {
 	const int64_t numbers[] = { track->device, track->stream < ROWS_FIRST_SYNTHETIC ? track->stream : -1 };
@@ -141,7 +142,8 @@ static void pass_numbers(struct rows *rows, const epp_trace_track *track)
 	}
 }
 
-/* Gives each device its number in the file, and lists the devices.  Processes already have their numbers. */
+/* Gives each device its number in the file, and lists the devices.  The processes must have their numbers before the
+ * devices. */
 static epp_status *write_devices(struct export_run *run)
 {
 	struct rows *rows = &((struct kineto *)run->state)->chrome.rows;
@@ -157,7 +159,7 @@ static epp_status *write_devices(struct export_run *run)
 	}
 	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
 		size_t known = rows->processes_count;
-		/* A device track without any number holds clock readings only. */
+		/* A device track without device and stream numbers has only clock readings. */
 		if (track->kind != EPP_TRACK_DEVICE || (track->device < 0 && track->stream < 0))
 			continue;
 		EPP_TRY(rows_find(rows, run->info, track, 0, &row));
@@ -167,7 +169,7 @@ static epp_status *write_devices(struct export_run *run)
 		chrome_write_device_name(run, track);
 		sink_text(run->sink, "}");
 	}
-	/* Clears the cache of rows, so that the first event of each row announces it. */
+	/* Clears the cache of recent rows, so that the first event of each row still announces the row. */
 	memset(rows->recent, 0xff, sizeof rows->recent);
 	return NULL;
 }
@@ -204,7 +206,7 @@ static epp_status *kineto_begin(struct export_run *run)
 
 	sink_text(run->sink, "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [");
 	EPP_TRY(write_devices(run));
-	/* Tools search for the rank as text, including the space. */
+	/* Tools search for this text, including the spaces. */
 	sink_format(run->sink, "],\n\"distributedInfo\": {\"backend\": \"epprof\", \"rank\": %u, \"world_size\": %u},\n",
 	            options->rank, options->world_size ? options->world_size : options->rank + 1);
 	*json_i64(number, run->info->epoch_unix_ns) = '\0';

@@ -1,12 +1,12 @@
-/* Writes the JSON of ONNX Runtime's own profiler with the same keys and spaces, but always valid: characters that need
- * an escape get one.
+/* Writes the JSON of ONNX Runtime's own profiler with the same keys and spaces.  Unlike ONNX Runtime's, the JSON is
+ * always valid: characters are escaped where needed.
  *
  * One record a line, times in integer microseconds, rounded down.  Host events are written in order of their end, so a
  * record waits until no later event can end before it; the number of waiting records is about that of open events.
- * Events of execution providers follow after the host events; meanwhile they are in a temporary file.
+ * Events of execution providers follow after the host events; until then they are stored in a temporary file.
  *
  * epprof's collector stores the profile's start and duration as args of each event.  The importer stores pid and tid
- * too. If an event has these args, they are written unchanged; otherwise its time on the timeline is written.  The last
+ * too.  If an event has these args, their values are written; otherwise its time on the timeline is written.  The last
  * record, with duration 0, is the ledger.  The format has no instants, counters or arrows; these are counted. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,16 +28,16 @@
 
 /* The args of a record of ONNX Runtime's JSON. */
 
-/* The leading args of an event that is also in ONNX Runtime's own profile: ort_ts_us, ort_dur_us and ort_profile_us.
- * For a host event, ONNX Runtime's collector records them (bridges/onnxruntime/ort_event_record.c), and adds
- * ort_started_us to some.  For a provider's event, the importer adds them (import/record.h), with ort_pid and
+/* Values that ONNX Runtime's own profile has for an event, which are the event's first args: ort_ts_us, ort_dur_us and
+ * ort_profile_us.  For a host event, ONNX Runtime's collector records them (bridges/onnxruntime/ort_event_record.c),
+ * and adds ort_started_us to some.  For a provider's event, the importer adds them (import/record.h), with ort_pid and
  * ort_tid. */
 struct ort_own {
 	uint32_t args_count; /* number of these args */
 	bool has_times;
-	bool has_row; /* whether pid and tid are set */
+	bool has_row; /* pid and tid are set */
 	int64_t start_us, duration_us;
-	int64_t profile_us; /* start of that profile, since the epoch; 0: unknown */
+	int64_t profile_us; /* start of ONNX Runtime's profile, since the epoch; 0: unknown */
 	int64_t pid, tid;
 };
 
@@ -48,9 +48,9 @@ struct ort_args {
 	struct {
 		int64_t start_error_ns, end_error_ns;
 		uint8_t placement;
-		uint8_t bytes; /* 0: empty */
+		uint8_t bytes; /* 0: `text` is empty */
 		char text[160];
-	} place; /* of the last event */
+	} place; /* text for the placement and errors of the last event */
 };
 
 static inline bool ort_of_provider(const epp_event *event)
@@ -65,21 +65,21 @@ static inline int64_t ort_microseconds(int64_t ns)
 	return us * 1000 > ns ? us - 1 : us;
 }
 
-/* Events in a temporary file, for a format that writes some events further down: put in the order of arrival, then
- * taken in that order.  Tracks and names are not copied; they belong to the timeline and the trace.  Args are
+/* Events in a temporary file, for a format that writes some events after all others.  They are put and later taken in
+ * the order of arrival.  Tracks and names are not copied; they belong to the timeline and the trace.  Args are
  * copied. */
 
 struct event_spool {
 	struct sink_spool spool;
 	uint64_t bytes_count, bytes_taken;
-	char *piece; /* part of the file that is in memory */
+	char *piece; /* the part of the file that is in memory */
 	size_t piece_room, piece_bytes, piece_at;
-	epp_event event; /* the event returned last */
+	epp_event event; /* the event that event_spool_take returns */
 };
 
 /* ---- event spool ---- */
 
-/* Stores each event as a head, its array of args, and the texts of the args one after the other. */
+/* Stores an event as a head, its array of args, and the texts of the args one after the other. */
 
 #define PIECE_BYTES (256u << 10)
 
@@ -88,9 +88,9 @@ struct head {
 	const char *name;
 	const epp_trace_track *track;
 	int64_t start_ns, duration_ns, start_error_ns, end_error_ns;
-	int64_t parent_start_ns; /* INT64_MIN: unknown */
+	int64_t parent_start_ns; /* INT64_MIN: not known */
 	uint32_t name_bytes, name_number, lane, flags;
-	uint32_t args_bytes; /* with their texts, rounded up so that the next head is aligned */
+	uint32_t args_bytes; /* size of the args and their texts, rounded up so that the next head is aligned */
 	uint8_t kind, category, placement, args_count;
 };
 
@@ -101,7 +101,7 @@ static epp_status *event_spool_init(struct event_spool *spool)
 	return sink_spool_init(&spool->spool);
 }
 
-/* Accepts a zeroed spool, and one whose init failed. */
+/* Must also be called for a zeroed spool, and for one whose init failed. */
 static void event_spool_deinit(struct event_spool *spool)
 {
 	sink_spool_deinit(&spool->spool);
@@ -162,7 +162,7 @@ static void event_spool_put(struct event_spool *spool, const epp_event *event)
 
 /* ---- take ---- */
 
-/* Makes the next `bytes` bytes available at piece_at, and fills the rest of the buffer from the file. */
+/* Makes the next `bytes` bytes of the file available at piece_at, and reads more to fill the buffer. */
 static epp_status *need(struct event_spool *spool, size_t bytes)
 {
 	size_t rest = spool->piece_bytes - spool->piece_at;
@@ -192,9 +192,9 @@ static void point_to_texts(epp_trace_arg *args, size_t count)
 		}
 }
 
-/* `*event` is NULL after the last event.  The event has no ids, ticks or depth; of its parent only the start is set.
- * No event may be put after the first call.  Ownership: valid until the next call.  Errors: those of the temporary
- * file, EPP_OUT_OF_MEMORY. */
+/* Gets the next event; *event is NULL after the last one.  The event has no ids, ticks or depth, and only the start of
+ * its parent.  No event may be put after the first call.  Ownership: valid until the next call.  Errors: those of the
+ * temporary file, EPP_OUT_OF_MEMORY. */
 static epp_status *event_spool_take(struct event_spool *spool, const epp_event **event)
 {
 	struct head head;
@@ -236,10 +236,10 @@ static epp_status *event_spool_take(struct event_spool *spool, const epp_event *
 /* ---- args ---- */
 
 /* Writes the args of a record.  A text arg that is a JSON array or object is written unquoted; every other arg is a
- * string, including numbers.  epprof's own data is short: for an event without args it is written with one reservation,
- * and mostly copied from the previous event. */
+ * string, including numbers.  epprof's own data is short.  For an event without args, one sink_reserve is enough for
+ * it, and most of it is copied from the previous event. */
 
-/* Room for one item of epprof's own data and the end of the record; room for all items. */
+/* Room for one value of epprof's own data and the end of the record; room for all values. */
 #define KNOWN_BYTES 128u
 #define ALL_KNOWN_BYTES (8 * KNOWN_BYTES)
 
@@ -277,13 +277,13 @@ static struct ort_own ort_own_of(const epp_event *event)
 		own.args_count = 5;
 	else if (event->args_count > 3 && is_number(&args[3], "ort_started_us", &started_us))
 		own.args_count = 4;
-	/* The collector adds it. */
+	/* The collector of the ONNX Runtime bridge adds this arg after the own values. */
 	if (event->args_count > own.args_count && strcmp(args[own.args_count].key, "ort_run_tag") == 0)
 		own.args_count++;
 	return own;
 }
 
-/* Each writes the comma before the arg if it needs one. */
+/* Writes a key, with a comma before it if it is not the first key. */
 static void ort_begin_arg(struct json_keys *json_keys, const char *key, size_t bytes)
 {
 	if (json_keys->count)
@@ -332,7 +332,7 @@ static void write_value(struct sink *sink, const epp_trace_arg *arg)
 	default:
 		end = json_i64(number, arg->value.i64);
 	}
-	/* NaN and infinity are already quoted words. */
+	/* NaN and infinity are written as quoted words already. */
 	if (number[0] != '"')
 		sink_bytes(sink, "\"", 1);
 	sink_bytes(sink, number, (size_t)(end - number));
@@ -381,7 +381,7 @@ static inline void put_i64(struct known *known, const char *key, int64_t value)
 	*known->at++ = '"';
 }
 
-/* ONNX Runtime's id of a host event is its start in microseconds. */
+/* The correlation of an event is the start of its host event in microseconds, as in ONNX Runtime. */
 static inline void put_correlation(struct known *known, int64_t start_us, struct json_recent *recent)
 {
 	begin_known(known, "ort_correlation_id", strlen("ort_correlation_id"));
@@ -397,7 +397,7 @@ static inline void put_place(struct known *known, const epp_event *event)
 	put_i64(known, "end_error_ns", event->end_error_ns);
 }
 
-/* Consecutive events often have the same placement and errors, so the text of the last event is reused. */
+/* Writes the placement and errors.  Consecutive events often have the same, so the text of the last event is reused. */
 static inline void put_place_as_before(struct known *known, const epp_event *event, struct ort_args *args)
 {
 	if (args->place.bytes && args->place.placement == event->placement &&
@@ -445,8 +445,8 @@ static inline void put_known(struct known *known, const struct export_run *run, 
 		put_place_as_before(known, event, args);
 }
 
-/* Writes the event's args without the `own` ones, then epprof's own data (not for a provider's event that is written
- * back with its original row), and the end of the record. */
+/* Writes the event's args except those in `own`, then epprof's own data and the end of the record.  A provider's event
+ * with its original row gets no data of epprof, so that it is as in ONNX Runtime's profile. */
 static void ort_write_args(const struct export_run *run, struct ort_args *memory, struct sink *sink,
                            const epp_event *event, const struct ort_own *own)
 {
@@ -469,7 +469,7 @@ static void ort_write_args(const struct export_run *run, struct ort_args *memory
 
 /* ---- the format ---- */
 
-/* The categories with a name, and one for all others. */
+/* The categories that have a name, and one for all others. */
 #define CATEGORIES_COUNT 5u
 
 struct ort {
@@ -477,30 +477,32 @@ struct ort {
 	struct pieces names;
 	struct {
 		uint8_t bytes;
-		char text[31]; /* the separator before a record, and the record up to its category */
+		char text[31]; /* the separator between two records, then the record up to its category */
 	} beginnings[CATEGORIES_COUNT];
 	struct pending pending;
-	struct sink_memory memory;    /* a record that is too long for the buffer */
-	struct sink record;           /* its buffer is reserved in `pending` */
+	struct sink_memory memory;    /* receives a record that is too long for RECORD_BYTES */
+	struct sink record;           /* writes into the room that is reserved in `pending` */
 	struct event_spool providers; /* events of execution providers */
 	struct ort_args args;
 	int64_t last_end_ns;
-	int64_t origin_us; /* the origin of `ts`, since the epoch, if the first event has its own times */
+	/* the time since the epoch to which `ts` is relative, if the first event has times of ONNX Runtime's profile */
+	int64_t origin_us;
 	uint64_t instants, counters, flows, rounded;
 	bool any, settled, has_origin;
 };
 
-/* Room for a record up to its name (the row's text, two numbers, words), and for a complete record of usual size. */
+/* Room for a record up to its name (the row's text, two numbers, words), and for a record of usual size. */
 #define HEAD_BYTES 256u
 #define RECORD_BYTES (2 * SINK_RESERVE_MAX)
 
-/* Converts a time since the epoch to one since the origin.  The sum may wrap, because a file can contain any number. */
+/* Makes a time since the epoch relative to the origin.  The difference may wrap, because a file can contain any
+ * number. */
 static int64_t since_origin(const struct ort *ort, int64_t us)
 {
 	return (int64_t)((uint64_t)us - (uint64_t)ort->origin_us);
 }
 
-/* Converts a time to the clock of `ts`. */
+/* Converts a time of the timeline to the clock of `ts`. */
 static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 {
 	const struct ort *ort = run->state;
@@ -510,7 +512,7 @@ static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 
 /* ---- records ---- */
 
-/* Writes the record up to the row. */
+/* Writes the record up to the category, without the first `skipped` bytes of the separator. */
 static inline char *put_category(const struct ort *ort, char *at, const epp_event *event, size_t skipped)
 {
 	unsigned category = event->category < CATEGORIES_COUNT ? event->category : CATEGORIES_COUNT - 1;
@@ -519,7 +521,7 @@ static inline char *put_category(const struct ort *ort, char *at, const epp_even
 	return at + ort->beginnings[category].bytes - skipped;
 }
 
-/* The text with a row's numbers is constant, so it is cached in the row. */
+/* Writes the numbers of a row.  Their text never changes, so it is cached in the row. */
 static inline char *put_row(char *at, struct row *row)
 {
 	if (!row->text_bytes)
@@ -542,7 +544,7 @@ static inline char *put_times(char *at, int64_t duration_us, int64_t start_us)
 	return json_i64(PUT(at, ",\"ts\" :"), start_us);
 }
 
-/* Writes the part between the time and the args. */
+/* Writes the part of the record between the time and the args. */
 static void write_name(struct sink *sink, const epp_event *event)
 {
 	sink_text(sink, ",\"ph\" : \"X\",\"name\" :\"");
@@ -550,8 +552,8 @@ static void write_name(struct sink *sink, const epp_event *event)
 	sink_text(sink, "\",\"args\" : {");
 }
 
-/* Returns the args from ONNX Runtime's own profile.  A provider's profile without a start time is used only if the
- * trace has no wall-clock time either; otherwise its times have no common origin. */
+/* Returns an event's values in ONNX Runtime's own profile.  If the profile's start is unknown, they are used only if
+ * the trace has no wall-clock time either, because otherwise the times would not be relative to the same origin. */
 static struct ort_own own_of(const struct export_run *run, const epp_event *event)
 {
 	struct ort_own own = ort_own_of(event);
@@ -561,7 +563,7 @@ static struct ort_own own_of(const struct export_run *run, const epp_event *even
 	return own;
 }
 
-/* Writes a record with the separator before it, without the first `skipped` bytes of the separator. */
+/* Writes the separator and a record, without the first `skipped` bytes of the separator. */
 static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event, size_t skipped)
 {
 	struct ort *ort = run->state;
@@ -578,7 +580,8 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	if (own.has_row) {
 		at = put_own_row(at, &own);
 	} else {
-		/* Slices in ONNX Runtime's microseconds may overlap, so all lanes of a thread keep its number. */
+		/* Slices in ONNX Runtime's microseconds may overlap and then have several lanes.  All lanes of a thread
+		 * get the thread's number. */
 		bool on_thread = event->track->kind == EPP_TRACK_THREAD && event->kind == EPP_EVENT_SLICE;
 		uint32_t lane = on_thread ? 0 : event->lane;
 		row = rows_recent(&ort->rows, event->track, lane);
@@ -597,7 +600,8 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	return NULL;
 }
 
-/* Writes the records of events that ended before `before_ns`. The first record of the file has no comma. */
+/* Writes the records of the events that ended before `before_ns`.  The first record of the file has no comma before
+ * it. */
 static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 {
 	struct ort *ort = run->state;
@@ -613,7 +617,8 @@ static epp_status *write_ended(struct export_run *run, int64_t before_ns)
 	return NULL;
 }
 
-/* Writes the record directly into the pending buffer; a record that is too long is copied there afterwards. */
+/* Writes the record directly into `pending`.  If the record is too long, it is written to a separate buffer and
+ * copied. */
 static epp_status *host_event(struct export_run *run, const epp_event *event)
 {
 	struct ort *ort = run->state;
@@ -622,7 +627,7 @@ static epp_status *host_event(struct export_run *run, const epp_event *event)
 	int64_t end_ns = event->start_ns + event->duration_ns;
 
 	if (end_ns == INT64_MAX)
-		end_ns--; /* write_ended at the end selects times before INT64_MAX */
+		end_ns--; /* at the end, write_ended is called with INT64_MAX and selects earlier times only */
 	if (pending_is_due(&ort->pending))
 		EPP_TRY(write_ended(run, event->start_ns));
 	EPP_TRY(pending_reserve(&ort->pending, RECORD_BYTES, &record->buffer));
@@ -673,7 +678,7 @@ static epp_status *ort_begin(struct export_run *run)
 	return event_spool_init(&ort->providers);
 }
 
-/* The first record of the file has no comma. */
+/* Writes the events of execution providers.  The first record of the file has no comma before it. */
 static epp_status *write_providers(struct export_run *run)
 {
 	struct ort *ort = run->state;

@@ -1,5 +1,5 @@
-/* Implements pending.h: selects the texts that are due and sorts them by time, with a radix sort of 11 bits a pass,
- * because the times of some thousand neighbouring events differ in few bits. */
+/* Implements pending.h: selects the texts before a time and sorts them.  A radix sort of 11 bits a pass needs few
+ * passes, because the times of some thousand neighbouring events differ in few bits. */
 #include "export/onnxruntime/pending.h"
 
 #include <stdlib.h>
@@ -56,8 +56,8 @@ static epp_status *make_room_for_selected(struct pending *pending)
 	return NULL;
 }
 
-/* Selected texts are stored in reverse order, so that the last of equal times comes first; the others move up to close
- * the gaps. */
+/* Separates the texts before `before_ns` from the others.  Selected texts are stored in reverse order, so that of equal
+ * times the last one comes first.  The others move up to close the gaps. */
 static void divide(struct pending *pending, int64_t before_ns)
 {
 	size_t kept = 0, selected = pending->count;
@@ -65,7 +65,8 @@ static void divide(struct pending *pending, int64_t before_ns)
 	for (size_t i = 0; i < pending->count; i++) {
 		struct pending_text text = pending->texts[i];
 		bool goes = text.time_ns < before_ns;
-		/* Branch-free: the text is stored in both arrays, and the wrong copy is overwritten. */
+		/* Without a branch: the text is stored in both arrays, and the copy in the wrong array is
+		 * overwritten. */
 		pending->selected[selected - 1] = text;
 		pending->texts[kept] = text;
 		selected -= goes;

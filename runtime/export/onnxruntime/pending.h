@@ -1,5 +1,5 @@
-/* Holds written records of events until they can be output in order of time.  They are searched in batches of
- * thousands, so that the cost for each is small:
+/* Keeps the texts of events until they can be written in order of time.  The selection is done for thousands of texts
+ * at once, so that it costs little per text:
  *
  *   pending_reserve(&pending, bytes, &room);
  *   pending_commit(&pending, time_ns, bytes written);
@@ -8,7 +8,7 @@
  *           while (pending_next(&pending, &text)) ...
  *   }
  *
- * Holds some thousand texts or some MiB; above that, up to twice the texts that cannot be written yet. */
+ * Memory: some thousand texts or some MiB; if more texts cannot be written yet, up to twice as much as these. */
 #ifndef EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_PENDING_H
 #define EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_PENDING_H
 
@@ -20,14 +20,14 @@
 
 struct pending_text {
 	int64_t time_ns;
-	size_t offset; /* in `bytes` of struct pending */
+	size_t offset; /* offset in pending.bytes */
 	size_t bytes;
 };
 
 struct pending {
 	struct pending_text *texts; /* in order of arrival */
 	size_t count, room;
-	size_t kept_count, kept_bytes; /* after the last selection */
+	size_t kept_count, kept_bytes; /* number and size of the texts that the last selection did not select */
 	struct pending_text *selected, *spare;
 	size_t selected_count, selected_at, selected_room;
 	char *bytes;
@@ -36,8 +36,8 @@ struct pending {
 
 void pending_deinit(struct pending *pending);
 
-/* Makes room for one more text of up to `bytes` bytes, valid until the next call.  Must not be called between
- * pending_select and the end of pending_next.  Errors: EPP_OUT_OF_MEMORY. */
+/* Makes room for one more text of up to `bytes` bytes.  The room is valid until the next call.  Must not be called
+ * between pending_select and the last pending_next.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *pending_grow(struct pending *pending, size_t bytes) EPP_MUST_CHECK;
 EPP_MUST_CHECK static inline epp_status *pending_reserve(struct pending *pending, size_t bytes, char **room)
 {
@@ -49,30 +49,31 @@ EPP_MUST_CHECK static inline epp_status *pending_reserve(struct pending *pending
 	*room = pending->bytes + pending->bytes_count;
 	return NULL;
 }
-/* Adds the text that was written into the reserved room. */
+/* Adds the text that the caller has written into the reserved room. */
 static inline void pending_commit(struct pending *pending, int64_t time_ns, size_t bytes)
 {
 	pending->texts[pending->count++] = (struct pending_text){ time_ns, pending->bytes_count, bytes };
 	pending->bytes_count += bytes;
 }
-/* Reserves and commits a copy of a text that is in other memory. */
+/* Adds a copy of a text that is elsewhere in memory. */
 epp_status *pending_push(struct pending *pending, int64_t time_ns, const char *text, size_t bytes) EPP_MUST_CHECK;
 
-/* Returns whether there are enough new texts for a selection to pay off. */
+/* Returns true if there are enough new texts to make a selection worthwhile. */
 static inline bool pending_is_due(const struct pending *pending)
 {
 	return pending->count >= 4096 + 2 * pending->kept_count ||
 	       pending->bytes_count >= (4u << 20) + 2 * pending->kept_bytes;
 }
 
-/* Selects the texts whose times are before `before_ns`; pending_next returns them.  Errors: EPP_OUT_OF_MEMORY. */
+/* Selects the texts whose times are before `before_ns`. pending_next then returns these texts.  Errors:
+ * EPP_OUT_OF_MEMORY. */
 epp_status *pending_select(struct pending *pending, int64_t before_ns) EPP_MUST_CHECK;
-/* How many texts ahead pending_next prefetches: sorted texts are scattered in memory. */
+/* Number of texts that pending_next prefetches ahead, because sorted texts are scattered in memory. */
 #define PENDING_AHEAD 4u
 
-/* Called after the last selected text: moves the remaining texts together. */
+/* Called after the last selected text: moves the other texts to the front of the buffer. */
 void pending_compact(struct pending *pending);
-/* Returns the earliest selected text; of equal times, the one that arrived last.  Returns false after the last text.
+/* Gets the earliest selected text; of equal times, the one that was added last.  Returns false after the last text.
  * Ownership: valid until the next call. */
 static inline bool pending_next(struct pending *pending, const char **text, size_t *bytes)
 {

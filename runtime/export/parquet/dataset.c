@@ -3,9 +3,9 @@
  *   DIRECTORY/run=R/host=H/part-N.parquet   the events of up to 64 processes of a host, in order of start
  *   DIRECTORY/run=R/processes.parquet       and tracks.parquet, names.parquet, ledger.parquet: small tables
  *
- * All files use the trace's one clock.  Events are not sorted across files: engines do not need it, and skip row groups
- * by their smallest and largest start.  The folder is created under a temporary name and renamed when it is
- * complete. */
+ * The times in all files are by the same clock.  Events are sorted only within a file: engines need no more, because
+ * they skip row groups by their smallest and largest start.  The folder is created under a temporary name and renamed
+ * when it is complete. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,20 +28,20 @@
 struct dataset {
 	epp_trace *trace;
 	const epp_trace_info *info;
-	epp_export_options options; /* for the parts */
+	epp_export_options options; /* options for the export of a part */
 	epp_timeline_options window;
 	char *making; /* temporary path of the folder */
 	char *place;  /* its final path */
 	bool made_directory;
-	uint8_t *wanted;   /* by source: whether the current part contains it */
-	uint64_t filtered; /* in all parts */
+	uint8_t *wanted;   /* by source: 1 if the current part contains the source */
+	uint64_t filtered; /* number of filtered events in all parts */
 	epp_receipt_fn receipt;
 	void *receipt_user;
 };
 
 /* ---- folders ---- */
 
-/* Makes the name of a host's folder: replaces characters that engines would interpret. */
+/* Makes the name of a host's folder.  Replaces characters that have a meaning for engines. */
 static void folder_of_host(const char *host, char text[NAME_MAX_BYTES])
 {
 	size_t used = 0;
@@ -51,7 +51,7 @@ static void folder_of_host(const char *host, char text[NAME_MAX_BYTES])
 	text[used] = '\0';
 }
 
-/* Removes a file or a folder.  Unlike nftw it does not allocate, so that it also cleans up when memory is exhausted. */
+/* Removes a file or a folder.  Unlike nftw this allocates nothing, so it also works when there is no memory. */
 static void remove_tree(int parent, const char *name)
 {
 	_Alignas(struct dirent64) char entries[4096];
@@ -96,7 +96,7 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 	}
 	if (!overwrite && lstat(dataset->place, &st) == 0)
 		return epp_status_create(EPP_EXISTS, "%s: exists already", dataset->place);
-	/* Engines ignore names that begin with a dot. */
+	/* Engines ignore folders whose names begin with a dot, so they do not see the incomplete folder. */
 	char *making;
 	if (asprintf(&making, "%s/.run=%s.XXXXXX", directory, run) < 0)
 		return epp_status_no_memory();
@@ -109,7 +109,7 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 	return NULL;
 }
 
-/* The folder was made for this user alone; who may read its files may also list it. */
+/* mkdtemp made the folder for this user alone.  Users that may read new files by the umask may also list the folder. */
 static epp_status *give_mode(const struct dataset *dataset)
 {
 	mode_t mode;
@@ -200,7 +200,7 @@ static epp_status *write_parts(struct dataset *dataset)
 
 /* ---- the small tables ---- */
 
-/* One of the small tables, written as a file of its own. */
+/* One of the small tables, which is a file of its own. */
 struct table {
 	struct sink_file out;
 	struct sink sink;
@@ -257,7 +257,7 @@ static epp_status *fill_tracks(const struct dataset *dataset, struct parquet_fil
 	return NULL;
 }
 
-/* Numbers without a name are skipped; reserved numbers are not names of events. */
+/* Numbers without a name are skipped, and so are reserved numbers, which are no names of events. */
 static epp_status *fill_names(const struct dataset *dataset, struct parquet_file *table)
 {
 	const char *unknown = epp_trace_name(dataset->trace, UINT32_MAX, NULL);

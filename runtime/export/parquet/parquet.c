@@ -130,7 +130,7 @@ static epp_status *parquet_begin(struct export_run *run)
 	return parquet_file_init(&parquet->file, run->sink, parquet->fields, COLUMNS_COUNT);
 }
 
-/* Makes two texts, each ended by a zero byte: the facts as a JSON object, the ledger as an array. */
+/* Makes two texts for the metadata, each ended by a NUL: the facts as a JSON object, the ledger as an array. */
 static epp_status *make_account(struct export_run *run, struct args_text *text)
 {
 	size_t count = ledger_count(run);

@@ -16,8 +16,8 @@
 /* Writes Thrift's compact protocol.  Numbers are zigzag varints.  The head of a field has the distance from the
  * previous field in its upper four bits if it fits; otherwise the field number follows the head. */
 
-/* A bool has no value after its head: its type is the value.  Lists never contain lists here, so LIST is never an
- * element type. */
+/* A bool has no value after its head, because its type is the value.  No list has lists as elements here, so LIST is
+ * never an element type. */
 enum { TRUE = 1, FALSE = 2, LIST = 9 };
 
 #define DISTANCE_MAX 15
@@ -103,13 +103,13 @@ uint64_t parquet_group_rows = 1u << 20;
 #define MAGIC "PAR1"
 #define CREATED_BY "epprof version " EPPROF_VERSION
 #define ZSTD_LEVEL 1
-/* A page ends early if its texts exceed this size; a row group ends early if its pages and dictionaries exceed the
- * next. */
+/* A page ends early if its texts exceed PAGE_TEXT_BYTES.  A row group ends early if its pages and dictionaries exceed
+ * GROUP_BYTES. */
 #define PAGE_TEXT_BYTES (1u << 20)
 #define GROUP_BYTES (64u << 20)
-/* Longer texts are not written as smallest or largest value. */
+/* If the smallest or largest value of a column is a longer text, it is not written. */
 #define LIMIT_BYTES_MAX 64u
-/* The maximum sizes without texts of a page's header, a column's description and a column's schema. */
+/* The maximum sizes of a page's header, a column's description and a column's schema, without their texts. */
 #define HEADER_BYTES 128u
 #define DESCRIPTION_BYTES 256u
 
@@ -273,7 +273,7 @@ epp_status *parquet_add_keyed_text(struct parquet_file *file, size_t index, uint
 
 /* ---- pages ---- */
 
-/* Returns the number of bits for numbers below `limit`, at least 1. */
+/* Returns how many bits numbers below `limit` have, at least 1. */
 static unsigned width_of(uint32_t limit)
 {
 	return limit > 2 ? 32 - (unsigned)__builtin_clz(limit - 1) : 1;
@@ -281,8 +281,8 @@ static unsigned width_of(uint32_t limit)
 
 #define HYBRID_ROOM(count, width) (((size_t)(count) + 7) / 8 * (width) + 24)
 
-/* Writes numbers of `width` bits in the RLE / bit-packing hybrid: one run if all are equal, else all of them
- * bit-packed, lowest bits first, in groups of eight. */
+/* Writes numbers of `width` bits in the RLE / bit-packing hybrid: a single run if all numbers are equal, else all
+ * numbers bit-packed, lowest bits first, in groups of eight. */
 static char *put_hybrid(char *at, const uint32_t *numbers, size_t count, unsigned width)
 {
 	size_t groups = (count + 7) / 8;
@@ -293,7 +293,8 @@ static char *put_hybrid(char *at, const uint32_t *numbers, size_t count, unsigne
 		return at;
 	if (memcmp(numbers, numbers + 1, (count - 1) * sizeof *numbers) == 0) {
 		at = protobuf_varint(at, count << 1);
-		return mempcpy(at, numbers, (width + 7) / 8); /* little-endian */
+		/* copies the lowest bytes first, because the machine is little-endian */
+		return mempcpy(at, numbers, (width + 7) / 8);
 	}
 	at = protobuf_varint(at, groups << 1 | 1);
 	for (size_t i = 0; i < groups * 8; i++) {
@@ -308,7 +309,7 @@ static char *put_hybrid(char *at, const uint32_t *numbers, size_t count, unsigne
 	return mempcpy(at, &bits, used / 8);
 }
 
-/* Empties `packed` and compresses `scratch` into it. */
+/* Compresses `scratch` into `packed`, whose content is replaced. */
 static epp_status *compress(struct parquet_file *file)
 {
 	struct sink_memory *packed = &file->packed;
@@ -321,7 +322,8 @@ static epp_status *compress(struct parquet_file *file)
 	return NULL;
 }
 
-/* Begins the header of the page in `scratch` and `packed`, up to the struct of the page type. */
+/* Begins the header of the page whose content is in `scratch` and `packed`.  The caller writes the struct of the page
+ * type next. */
 static struct thrift begin_header(const struct parquet_file *file, char *at, int type, int type_field)
 {
 	struct thrift thrift = thrift_begin(at);
@@ -369,8 +371,8 @@ static epp_status *end_column_page(struct parquet_file *file, struct parquet_col
 	struct thrift thrift = begin_header(file, begin, DATA_PAGE, 5);
 	thrift_i32(&thrift, 1, (int32_t)file->page_rows);
 	thrift_i32(&thrift, 2, column->field->has_dictionary ? RLE_DICTIONARY : PLAIN);
-	thrift_i32(&thrift, 3, RLE); /* definition levels */
-	thrift_i32(&thrift, 4, RLE); /* repetition levels: unused */
+	thrift_i32(&thrift, 3, RLE); /* encoding of definition levels */
+	thrift_i32(&thrift, 4, RLE); /* encoding of repetition levels, of which there are none */
 	thrift_end(&thrift);
 	thrift_end(&thrift);
 	size_t bytes = (size_t)(thrift.at - begin) + file->packed.count;
@@ -428,7 +430,7 @@ static epp_status *write_dictionary(struct parquet_file *file, struct parquet_co
 }
 
 struct limit {
-	const char *bytes; /* NULL: unknown */
+	const char *bytes; /* NULL: the value is unknown */
 	size_t count;
 };
 
@@ -478,7 +480,7 @@ static void put_statistics(struct thrift *thrift, const struct parquet_column *c
 static void put_encodings(struct thrift *thrift, const struct parquet_column *column)
 {
 	thrift_list(thrift, 2, THRIFT_I32, column->field->has_dictionary ? 3 : 2);
-	thrift_i32(thrift, 0, RLE); /* the levels */
+	thrift_i32(thrift, 0, RLE); /* encoding of the levels */
 	thrift_i32(thrift, 0, PLAIN);
 	if (column->field->has_dictionary)
 		thrift_i32(thrift, 0, RLE_DICTIONARY);
@@ -513,7 +515,7 @@ static epp_status *write_column(struct parquet_file *file, struct parquet_column
 	return NULL;
 }
 
-/* Writes the first column that rows are sorted by, if there is one. */
+/* Writes the column by which the rows are sorted, if there is one. */
 static void put_sorting(struct thrift *thrift, const struct parquet_file *file)
 {
 	for (size_t i = 0; i < file->columns_count; i++) {
@@ -529,7 +531,7 @@ static void put_sorting(struct thrift *thrift, const struct parquet_file *file)
 	}
 }
 
-/* The maximum size of the descriptions of all columns, with their names and limits. */
+/* The maximum size of the descriptions of all columns, with their names and their smallest and largest values. */
 static size_t descriptions_bytes(const struct parquet_file *file)
 {
 	size_t bytes = DESCRIPTION_BYTES;
@@ -603,13 +605,13 @@ static void put_schema(struct thrift *thrift, const struct parquet_file *file)
 	}
 }
 
-/* Readers ignore the smallest and largest values of columns without a column order. */
+/* Writes the order of each column.  Without it, readers ignore a column's smallest and largest values. */
 static void put_column_orders(struct thrift *thrift, const struct parquet_file *file)
 {
 	thrift_list(thrift, 7, THRIFT_STRUCT, file->columns_count);
 	for (size_t i = 0; i < file->columns_count; i++) {
 		thrift_struct(thrift, 0);
-		thrift_struct(thrift, 1); /* the order of the type */
+		thrift_struct(thrift, 1); /* the order that the column's type defines */
 		thrift_end(thrift);
 		thrift_end(thrift);
 	}
@@ -628,7 +630,7 @@ static void put_pairs(struct thrift *thrift, const struct parquet_pair *pairs, s
 	}
 }
 
-/* Builds the footer in `scratch` without the row groups, which are inserted when it is written. */
+/* Builds the footer in `scratch` except for the row groups, which are inserted when the footer is written. */
 epp_status *parquet_file_end(struct parquet_file *file, const struct parquet_pair *pairs, size_t pairs_count)
 {
 	struct sink_memory *room = &file->scratch;

@@ -5,10 +5,10 @@
  *                                         parquet_end_row(&file);
  *   parquet_file_end(&file, pairs, pairs_count);
  *
- * Values are PLAIN, or indexes into a dictionary; pages are compressed with zstd.  A page has PARQUET_PAGE_ROWS rows, a
- * row group parquet_group_rows; both are shorter if they would take too much memory.  The bytes go to the sink one row
- * group at a time.  The footer has the smallest and largest value of each column of a row group, except for texts
- * without a dictionary and for long texts. */
+ * Values are PLAIN, or indexes into a dictionary; pages are compressed with zstd.  A page has PARQUET_PAGE_ROWS rows
+ * and a row group parquet_group_rows, or fewer if they would take too much memory.  Each row group is written to the
+ * sink when it is complete.  The footer has the smallest and largest value of each column of a row group, except for
+ * texts without a dictionary and for long texts. */
 #ifndef EPPROF_RUNTIME_EXPORT_PARQUET_PARQUET_FILE_H
 #define EPPROF_RUNTIME_EXPORT_PARQUET_PARQUET_FILE_H
 
@@ -18,37 +18,38 @@
 #include "export/sink/sink.h"
 
 #define PARQUET_PAGE_ROWS 16384u
-/* A row group ends with the page that reaches this number of rows.  Tests make it smaller. */
+/* A row group ends with the page in which it reaches this number of rows.  Tests set a smaller number. */
 extern uint64_t parquet_group_rows;
 
 struct parquet_field {
 	const char *name;
-	bool is_text;        /* UTF-8 text; else 64-bit integers */
+	bool is_text;        /* true: UTF-8 text; false: 64-bit integers */
 	bool has_dictionary; /* for columns with few different values */
 	bool optional;       /* rows may have no value */
 	bool sorted;         /* rows are sorted by this column */
 };
 
-/* A direct-mapped cache of dictionary indexes, by the integer, or by the key of a text. */
+/* A direct-mapped cache of dictionary indexes.  The key is an integer's value, or a key that stands for a text. */
 #define PARQUET_RECENT_BITS 10u
 struct parquet_recent {
 	uint64_t key;
-	uint32_t number; /* index + 1; 0: empty */
+	uint32_t number; /* dictionary index + 1; 0: the entry is empty */
 };
 
 struct parquet_column {
 	const struct parquet_field *field;
-	/* Of the page: */
-	uint32_t *levels;         /* 1 if the row has a value; NULL: the column is not optional */
-	uint32_t *numbers;        /* indexes into the dictionary; NULL: the column has none */
+	/* Members for the current page. */
+	/* definition level of each row: 1 if it has a value; NULL: the column is not optional */
+	uint32_t *levels;
+	uint32_t *numbers;        /* dictionary index of each value; NULL: the column has no dictionary */
 	struct sink_memory plain; /* values of a column without a dictionary; for integers, room for a page */
 	uint32_t values_count;
-	/* Of the row group: */
+	/* Members for the current row group. */
 	struct string_table dictionary;
 	struct parquet_recent recent[1u << PARQUET_RECENT_BITS];
-	struct sink_memory pages; /* compressed, with their headers */
+	struct sink_memory pages; /* the finished pages, compressed, with their headers */
 	uint64_t nulls_count, uncompressed_bytes;
-	int64_t least, largest; /* of integers */
+	int64_t least, largest; /* smallest and largest value of a column of integers */
 };
 
 struct parquet_pair {
@@ -57,13 +58,15 @@ struct parquet_pair {
 
 struct parquet_file {
 	struct sink *sink;
-	uint64_t offset; /* offset of the next byte */
+	uint64_t offset; /* offset in the file of the next byte */
 	struct parquet_column *columns;
 	size_t columns_count;
-	size_t page_rows, page_text_bytes; /* of the page being filled; the size of texts without a dictionary */
-	uint64_t group_rows, group_bytes;  /* of the row group: finished pages; size of pages and dictionaries */
+	/* for the current page: number of rows, size of texts without a dictionary */
+	size_t page_rows, page_text_bytes;
+	/* for the current row group: rows in finished pages, size of pages and dictionaries */
+	uint64_t group_rows, group_bytes;
 	uint64_t rows_count;
-	struct sink_memory groups; /* the descriptions of row groups, written into the footer */
+	struct sink_memory groups; /* descriptions of the row groups so far, which are part of the footer */
 	size_t groups_count;
 	struct sink_memory scratch, packed, mended;
 	ZSTD_CCtx *zstd;
@@ -75,9 +78,9 @@ epp_status *parquet_file_init(struct parquet_file *file, struct sink *sink, cons
                               size_t fields_count) EPP_MUST_CHECK;
 void parquet_file_deinit(struct parquet_file *file);
 
-/* Adds a text of any bytes; bytes that are not UTF-8 are replaced by U+FFFD. */
+/* Adds a text to the current row.  Bytes that are not UTF-8 are replaced by U+FFFD. */
 epp_status *parquet_text(struct parquet_file *file, size_t column, const char *text, size_t bytes) EPP_MUST_CHECK;
-/* The slow path of the functions below, for a value that is not in the cache of recent values. */
+/* Slow path of the functions below: the value is not in the cache of recent values. */
 epp_status *parquet_add_number(struct parquet_file *file, size_t column, int64_t value) EPP_MUST_CHECK;
 epp_status *parquet_add_keyed_text(struct parquet_file *file, size_t column, uint64_t key, const char *text, size_t bytes)
     EPP_MUST_CHECK;
@@ -93,7 +96,7 @@ static inline struct parquet_recent *parquet_recent_of(struct parquet_column *co
 	return &column->recent[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - PARQUET_RECENT_BITS)];
 }
 
-/* Adds the value of a key if it is in the cache; returns false if it is not. */
+/* Adds the value that the cache has for a key.  Returns false if the cache does not have the key. */
 static inline bool parquet_add_recent(struct parquet_file *file, size_t index, uint64_t key)
 {
 	struct parquet_column *column = &file->columns[index];
@@ -126,14 +129,14 @@ EPP_MUST_CHECK static inline epp_status *parquet_integer(struct parquet_file *fi
 	return NULL;
 }
 
-/* Adds a text to a column with a dictionary: within a column, equal keys must mean equal texts. */
+/* Adds a text to a column with a dictionary.  `key` must identify the text within the column. */
 EPP_MUST_CHECK static inline epp_status *parquet_keyed_text(struct parquet_file *file, size_t column, uint64_t key,
                                                             const char *text, size_t bytes)
 {
 	return parquet_add_recent(file, column, key) ? NULL : parquet_add_keyed_text(file, column, key, text, bytes);
 }
 
-/* Adds a zero-terminated text at a constant address, which serves as its key. */
+/* Adds a NUL-terminated text that never changes.  Its address is its key. */
 EPP_MUST_CHECK static inline epp_status *parquet_constant(struct parquet_file *file, size_t column, const char *text)
 {
 	uint64_t key = (uintptr_t)text;
@@ -144,7 +147,7 @@ EPP_MUST_CHECK static inline epp_status *parquet_constant(struct parquet_file *f
 
 epp_status *parquet_end_row(struct parquet_file *file) EPP_MUST_CHECK;
 
-/* `pairs`: the key-value metadata. */
+/* Writes the last row group and the footer.  `pairs` is the key-value metadata. */
 epp_status *parquet_file_end(struct parquet_file *file, const struct parquet_pair *pairs, size_t pairs_count)
     EPP_MUST_CHECK;
 

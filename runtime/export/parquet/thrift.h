@@ -1,8 +1,8 @@
 /* A writer for Thrift's compact protocol, used by the page headers and the footer of Parquet.
  *
- * It writes field by field into memory of sufficient size, which the caller provides; it does not allocate, and all
- * state is in struct thrift.  The head of a field has the distance from the previous field of the same struct, so
- * fields must be written in the order of their numbers:
+ * Fields are written one by one into memory that the caller provides, and that must be large enough.  Nothing is
+ * allocated; all state is in struct thrift.  The head of a field has the distance from the previous field of the same
+ * struct, so fields must be written in the order of their numbers:
  *
  *   struct thrift thrift = thrift_begin(room);
  *   thrift_i32(&thrift, 1, 7);
@@ -21,8 +21,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The maximum size of a number, of the head of a list, text or struct, and of the end of a struct; the bytes of a text
- * come on top. */
+/* The maximum size of a number, of the head of a list, text or struct, and of the end of a struct.  The bytes of a text
+ * are not included. */
 #define THRIFT_FIELD_BYTES 16
 /* The maximum nesting of structs. */
 #define THRIFT_DEPTH_MAX 8
@@ -32,14 +32,14 @@ enum thrift_type { THRIFT_I32 = 5, THRIFT_I64 = 6, THRIFT_TEXT = 8, THRIFT_STRUC
 struct thrift {
 	char *at;
 	unsigned depth;
-	int last[THRIFT_DEPTH_MAX]; /* the number of the last field, for each open struct */
+	int last[THRIFT_DEPTH_MAX]; /* the number of the last field in each open struct */
 };
 
 /* Begins the outermost struct. */
 struct thrift thrift_begin(char *at);
 
-/* `field` is 0 for an element of a list; elements have no head. */
-void thrift_bool(struct thrift *thrift, int field, bool value); /* must not be a list element */
+/* In all functions below, `field` is 0 for an element of a list, because elements have no head. */
+void thrift_bool(struct thrift *thrift, int field, bool value); /* not for an element of a list */
 void thrift_i32(struct thrift *thrift, int field, int32_t value);
 void thrift_i64(struct thrift *thrift, int field, int64_t value);
 void thrift_text(struct thrift *thrift, int field, const char *text);

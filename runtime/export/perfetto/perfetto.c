@@ -1,13 +1,13 @@
 /* Writes Perfetto's own format: a sequence of protobuf packets, written as the events come, of any size.
  *
- * A slice is a begin packet directly followed by its end packet.  The reader sorts by time, and equal times by the
- * order in the file; nesting is correct because outer slices come first.  Names, categories and keys are interned.
- * Times are those of CLOCK_MONOTONIC; clock snapshots relate it to CLOCK_REALTIME.
+ * A slice is a begin packet directly followed by its end packet.  Readers sort packets by time, and those with equal
+ * times by the order in the file.  Slices nest correctly, because outer slices are written first.  Names, categories
+ * and keys are interned.  Times are those of CLOCK_MONOTONIC; clock snapshots relate this clock to CLOCK_REALTIME.
  *
- * A host event that others refer to begins a flow with its id; a plugin's call begins one with its own number.  A
+ * A host event that others refer to begins a flow with its id; a plugin's call begins a flow with the call's number.  A
  * device event ends the flow of the call that launched it, or else of the host event that caused it.  The end is
  * written in the legacy form of Chrome events, because only in that form a flow can have several ends.  An arrow that
- * the program drew is a pair of such events, written at the end, when both slices are known.
+ * the program drew is a pair of such legacy events, written at the end, when both slices are known.
  *
  * Most host events are plain: two short packets with fixed parts.  An event with args is built in a separate buffer. */
 #include "export/perfetto/perfetto.h"
@@ -40,7 +40,7 @@ enum {
 enum { PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_LABELS = 8 };
 enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
 enum { ORDERING_EXPLICIT = 3 };
-/* Room for the fields of a description other than texts. */
+/* Room for a track description, without its texts. */
 #define NUMBERS_BYTES 256u
 
 static uint64_t process_uuid(uint32_t index)
@@ -83,7 +83,7 @@ static epp_status *describe_process(struct export_run *run, const struct rows_pr
 	return NULL;
 }
 
-/* Returns true for a thread's own lane.  Perfetto has no arrow of a program between other tracks. */
+/* Returns true for the first lane of a thread.  Perfetto shows arrows of the program only between such lanes. */
 static bool is_thread_row(const struct row *row)
 {
 	return row->tid == row->track->thread_id && row->track->kind == EPP_TRACK_THREAD;
@@ -130,7 +130,7 @@ static void make_text(struct row *row, uint64_t uuid)
 	row->text_bytes = (uint8_t)(at - row->text);
 }
 
-/* Returns the row of a lane; describes its track the first time. */
+/* Returns the row of a lane.  The first call for a row writes the description of its track. */
 static epp_status *perfetto_row(struct export_run *run, const epp_trace_track *track, uint32_t lane, struct row **row)
 {
 	struct perfetto *perfetto = run->state;
@@ -150,7 +150,7 @@ static epp_status *perfetto_row(struct export_run *run, const epp_trace_track *t
 		(*row)->announced = true;
 		if (perfetto->gpu_stages && track->kind == EPP_TRACK_DEVICE) {
 			EPP_TRY(perfetto_describe_queue(run, *row));
-			/* That may have moved the rows. */
+			/* perfetto_describe_queue may add rows and so move the array. */
 			EPP_TRY(rows_find(&perfetto->rows, run->info, track, lane, row));
 		}
 	}
@@ -176,7 +176,7 @@ static epp_status *perfetto_describe(struct export_run *run, uint64_t uuid, uint
 	return NULL;
 }
 
-/* Interns the event's name if that was not done before. */
+/* Interns the event's name at its first use. */
 static epp_status *perfetto_intern_name(struct export_run *run, const epp_event *event)
 {
 	struct perfetto *perfetto = run->state;
@@ -246,7 +246,7 @@ static epp_status *write_snapshots(struct export_run *run)
 		any = true;
 		EPP_TRY(write_snapshot(run, pair.monotonic_ns, pair.realtime_ns));
 	}
-	/* Readers need at least one snapshot. */
+	/* Readers need at least one clock snapshot. */
 	return any ? NULL : write_snapshot(run, 0, run->info->epoch_unix_ns);
 }
 
@@ -358,9 +358,9 @@ static epp_status *perfetto_write_facts(struct export_run *run)
 
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
-/* Room for two plain packets. */
+/* Room for the two packets of an event on the fast path. */
 #define PLAIN_BYTES 256u
-/* The largest packet that is built directly in the sink's buffer, and the size of the head of a packet below 128
+/* The largest packet that is built in the sink's buffer.  The size of the head of a packet that is shorter than 128
  * bytes. */
 #define PACKET_BYTES 4096u
 #define HEAD_BYTES 2u
@@ -406,14 +406,14 @@ void perfetto_packet_end(struct export_run *run, char *end)
 	sink_commit(run->sink, end + longer);
 }
 
-/* Writes the track field of a row: copies a fixed length. */
+/* Writes the track field of a row, as a copy of constant length. */
 static inline char *put_track(char *at, const struct row *row)
 {
 	memcpy(at, row->text + PERFETTO_ROW_TRACK, PERFETTO_ROW_BYTES - PERFETTO_ROW_TRACK);
 	return at + row->text_bytes - PERFETTO_ROW_TRACK;
 }
 
-/* Writes a time whose upper bits differ from the previous time's, and caches the new upper bits. */
+/* Writes a time whose upper bits differ from those of the previous time, and caches the new upper bits. */
 __attribute__((noinline)) static char *put_far_time(struct perfetto *perfetto, char *at, uint64_t time)
 {
 	uint64_t upper = time >> PERFETTO_LOWER_BITS, text = 0;
@@ -428,14 +428,14 @@ __attribute__((noinline)) static char *put_far_time(struct perfetto *perfetto, c
 	return protobuf_varint(at, time);
 }
 
-/* Writes the varint of a time; may write up to PROTOBUF_VARINT_BYTES. */
+/* Writes a time as a varint; may write up to PROTOBUF_VARINT_BYTES. */
 static inline char *put_time(struct perfetto *perfetto, char *at, uint64_t time)
 {
 	uint32_t lower = (uint32_t)time;
 
 	if (unlikely(time >> PERFETTO_LOWER_BITS != perfetto->time.upper))
 		return put_far_time(perfetto, at, time);
-	/* Spread the bits to seven in each byte: first separate the halves, then the quarters. */
+	/* Distribute 28 bits over four bytes, seven bits in each: first separate the halves, then the quarters. */
 	lower = (lower & 0x00003fff) | (lower & 0x0fffc000) << 2;
 	lower = (lower & 0x007f007f) | (lower & 0x3f803f80) << 1;
 	uint64_t text = perfetto->time.text | lower;
@@ -443,8 +443,8 @@ static inline char *put_time(struct perfetto *perfetto, char *at, uint64_t time)
 	return at + perfetto->time.bytes;
 }
 
-/* Writes a packet below 128 bytes, up to and including its time.  Returns the position of the row's text, after the
- * time. */
+/* Writes a packet shorter than 128 bytes, up to and including its time.  Returns the position after the time, which is
+ * that of the row's text. */
 static inline char *put_plain(struct perfetto *perfetto, char *packet, uint64_t time, const struct row *row)
 {
 	char *at = put_time(perfetto, protobuf_tag(packet, PACKET_TIMESTAMP, PROTOBUF_VARINT), time);
@@ -464,7 +464,8 @@ static inline char *put_end_packet(struct perfetto *perfetto, char *at, uint64_t
 
 /* ---- events ---- */
 
-/* Most names have an iid below 2^14.  One or two bytes are written without a branch, which would be hard to predict. */
+/* Most names have an iid below 2^14.  The one or two bytes of such an iid are written without a branch, which the
+ * processor could not predict well. */
 static inline char *put_name(char *at, const epp_event *event)
 {
 	uint32_t iid = perfetto_name_iid(event), two = iid > 127;
@@ -479,8 +480,8 @@ static inline char *put_name(char *at, const epp_event *event)
 	return at + 4 + two;
 }
 
-/* The end is computed from the written start, so that it never precedes the start, even if the clock begins between
- * them. */
+/* Returns the end of a slice in the packets' clock.  It is the written start plus the duration, so it is never before
+ * the start, even if the start was moved to the clock's first time. */
 static uint64_t end_time(struct perfetto *perfetto, const epp_event *event, uint64_t start)
 {
 	uint64_t duration = event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0;
@@ -504,7 +505,8 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	char *at = put_name(text + row->text_bytes, event);
 
 	track_event[1] = TYPE_BEGIN;
-	/* Always written, kept only if needed: a branch would be hard to predict. */
+	/* The flow is always written, and overwritten if the event has none, because the processor could not predict a
+	 * branch well. */
 	char *flow_end = protobuf_fixed64(at, EVENT_FLOW, perfetto_flow(event->track->source, event->id));
 	at = event->flags & EPP_FLAG_REFERENCED ? flow_end : at;
 	protobuf_end_short(track_event, at);
@@ -512,8 +514,8 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	sink_commit(run->sink, put_end_packet(perfetto, at, end_time(perfetto, event, start), row));
 }
 
-/* Finds the flow of the arrow to a device event; returns false if there is none.  Counts arrows that cannot be
- * drawn. */
+/* Finds the flow of the arrow that ends at a device event.  Returns false if there is none.  Counts arrows that cannot
+ * be drawn. */
 static bool find_launch(struct export_run *run, const epp_event *event, uint64_t *flow)
 {
 	struct perfetto *perfetto = run->state;
@@ -551,7 +553,7 @@ static char *put_launch(char *at, uint64_t flow)
 	return at;
 }
 
-/* Writes the flows that begin at an event, by the id of the event and by its number as a call. */
+/* Writes the flows that begin at an event: one with the id of the event, and one with its number as a call. */
 static char *put_flows(const struct perfetto *perfetto, char *at, const epp_event *event, const struct launch_call *call)
 {
 	uint64_t flow = perfetto_flow(event->track->source, event->id);
@@ -570,7 +572,8 @@ static char *put_flows(const struct perfetto *perfetto, char *at, const epp_even
 	return call ? protobuf_fixed64(at, EVENT_FLOW, call->flow) : at;
 }
 
-/* Begins an event's packet in a separate buffer if needed, up to its args. */
+/* Begins the packet of an event and writes it up to the args.  The packet is built in a separate buffer if it may be
+ * too long for the sink's. */
 static epp_status *begin_event(struct export_run *run, const epp_event *event, uint64_t start, unsigned type, char **at,
                                char **track_event)
 {
@@ -617,8 +620,8 @@ static epp_status *write_instant(struct export_run *run, const epp_event *event,
 	return NULL;
 }
 
-/* Returns the counter track of a name.  Counters that threads record belong to their process, others to their row.  A
- * track that was evicted from the cache is described again, which is harmless. */
+/* Returns the counter track with the name of an event.  Counters of threads belong to the process, others to their row.
+ * If the cache has lost a track, it is described again, which readers allow. */
 static epp_status *counter_track(struct export_run *run, const epp_event *event, const struct row *row, uint64_t *uuid)
 {
 	struct perfetto *perfetto = run->state;
@@ -663,7 +666,7 @@ static epp_status *write_counter(struct export_run *run, const epp_event *event,
 	return NULL;
 }
 
-/* Asynchronous events do not nest, so each has its own track under its process. */
+/* Asynchronous events do not nest, so each has a track of its own under its process. */
 static epp_status *write_async(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	struct perfetto *perfetto = run->state;
@@ -757,7 +760,7 @@ static epp_status *write_arrow(struct export_run *run, const epp_event *event)
 	return flows_add(&((struct perfetto *)run->state)->drawn, event);
 }
 
-/* Writes an event with a duration that the device has done. */
+/* Writes an event of a device that has a duration as a stage. */
 static epp_status *write_stage(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	uint64_t id;
@@ -767,7 +770,7 @@ static epp_status *write_stage(struct export_run *run, const epp_event *event, c
 	return perfetto_write_stage(run, event, row, id);
 }
 
-/* Not inlined, so that the path for plain events needs few registers. */
+/* Not inlined, so that the fast path needs few registers. */
 __attribute__((noinline)) static epp_status *write_other(struct export_run *run, const epp_event *event,
                                                          const struct row *row)
 {
@@ -801,7 +804,7 @@ static epp_status *perfetto_event(struct export_run *run, const epp_event *event
 		EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
 	if (!id_set_has(&perfetto->names, 0, event->name_number))
 		EPP_TRY(perfetto_intern_name(run, event));
-	/* The short path writes flows in one form only. */
+	/* The fast path writes flows in their usual form only. */
 	if (event->kind != EPP_EVENT_SLICE || !is_plain(event) || unlikely(perfetto->gpu_stages))
 		return write_other(run, event, row);
 	write_plain(run, event, row);

@@ -70,58 +70,59 @@ enum {
 };
 enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
-/* Above the uuids of rows and processes. */
+/* uuids of other tracks begin here, above those of rows and processes. */
 #define PERFETTO_UUID_OTHERS (UINT64_C(1) << 62)
 #define PERFETTO_UUID_FACTS 0x7FFFFFFFu
 
-/* The fields of every packet: sequence 1, and the flag that it needs interned data. */
+/* The fields that every packet has: sequence number 1, and the flag SEQ_NEEDS_INCREMENTAL_STATE. */
 #define PERFETTO_COMMON "\x50\x01\x68\x02"
-/* The text of a row is the part after the time in the packet that ends a slice.  It is always copied with this length.
- * Offsets in it: that of the event's fields (preceded by their length, the type first), and that of the track field. */
+/* A row's text is the part after the time of the packet that ends a slice.  It is always copied with this length.  Two
+ * offsets in it follow: of the event's fields, which begin with their length and the type, and of the track field. */
 #define PERFETTO_ROW_BYTES 16u
 #define PERFETTO_ROW_EVENT 6u
 #define PERFETTO_ROW_TRACK 8u
-/* Offset in the row's text of the annotations that all events of a device have. */
+/* Offset in a row's text of the annotations that all events of a device have. */
 #define PERFETTO_ROW_DEVICE 24u
 #define PERFETTO_ROW_DEVICE_BYTES 32u
 
 #define PERFETTO_CACHE_COUNT 1024u
 
-/* Times that differ only in these bits are at most a quarter of a second apart: four bytes of a varint. */
+/* Number of lower bits of a time that put_time writes as four varint bytes.  Times with the same upper bits are at most
+ * a quarter of a second apart. */
 #define PERFETTO_LOWER_BITS 28u
 
 struct perfetto {
 	struct rows rows;
-	struct id_set names; /* names that were interned */
+	struct id_set names; /* names that were interned already */
 	struct flows drawn;
 	struct launches launches;
-	bool gpu_stages;      /* the option */
-	struct id_set stages; /* stages that were interned */
+	bool gpu_stages;      /* the option gpu_stages of the export */
+	struct id_set stages; /* stages that were interned already */
 	uint32_t gpus_count;
-	struct message message; /* for packets that are too large for the sink's buffer */
+	struct message message; /* buffer for packets that are too large for the sink's buffer */
 	char *packet;           /* the current packet, after its head */
 	int64_t zero_ns;        /* CLOCK_MONOTONIC at time 0 of the timeline */
 	int64_t last_ns;
 	struct {
 		uint64_t upper; /* upper bits of the last time, above PERFETTO_LOWER_BITS; UINT64_MAX: none */
-		uint64_t text;  /* its varint with the lower bits 0 */
+		uint64_t text;  /* the varint of a time with these upper bits and the lower bits 0 */
 		uint32_t bytes;
 	} time;
 	struct {
-		const char *text; /* the trace's own copy */
+		const char *text; /* address of the key's text in the trace */
 		uint32_t iid;
-	} keys[PERFETTO_CACHE_COUNT]; /* keys of args, by address */
+	} keys[PERFETTO_CACHE_COUNT]; /* keys of args that were interned, by address */
 	uint32_t next_key_iid;
 	struct perfetto_placement {
 		char text[31]; /* an encoded annotation */
 		uint8_t bytes;
-	} placements[EPP_PLACEMENT_COUNT + 1];   /* the last one: unknown placements */
-	uint64_t counters[PERFETTO_CACHE_COUNT]; /* counter tracks that were described */
+	} placements[EPP_PLACEMENT_COUNT + 1];   /* the last entry is for unknown placements */
+	uint64_t counters[PERFETTO_CACHE_COUNT]; /* uuids of counter tracks that were described */
 	uint64_t flows_without_end, flows_back_in_time, flows_off_threads, counters_without_number, counters_rounded,
 	    outside_clock;
 };
 
-/* The iid of an interned text follows from its number. */
+/* The iid of an interned text is derived from its number. */
 static inline uint32_t perfetto_name_iid(const epp_event *event)
 {
 	return event->name_number + 1;
@@ -132,7 +133,7 @@ static inline uint64_t perfetto_row_uuid(const struct rows *rows, const struct r
 	return (uint64_t)(row - rows->rows) * 2 + 2;
 }
 
-/* Keys of epprof's own data.  The iid is the position, from 1; the keys of flags follow. */
+/* Keys of epprof's own data.  The iid of a key is its position, from 1.  The keys of flags come after these. */
 enum perfetto_key {
 	PERFETTO_KEY_ID = 1,
 	PERFETTO_KEY_PARENT,
@@ -144,13 +145,13 @@ enum perfetto_key {
 	PERFETTO_KEY_FLAGS
 };
 
-/* The id of a flow follows from the event where it begins. */
+/* The id of a flow is derived from the event where it begins. */
 static inline uint64_t perfetto_flow(uint32_t source, uint64_t id)
 {
 	return id + source * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* Converts a time to a packet's clock; times outside its range are counted and set to the nearer limit. */
+/* Converts a time to the packets' clock.  A time outside its range is counted and set to the nearer limit. */
 uint64_t perfetto_time_outside(struct perfetto *perfetto, int64_t time_ns);
 static inline uint64_t perfetto_time(struct perfetto *perfetto, int64_t time_ns)
 {
@@ -168,26 +169,27 @@ void perfetto_packet_end(struct export_run *run, char *end);
 
 /* ---- perfetto_args.c ---- */
 
-/* Writes the content of interned_data for the keys of epprof's own data, which every trace interns at its beginning. */
+/* Writes the keys of epprof's own data into a message interned_data, at the beginning of the trace. */
 char *perfetto_put_known_keys(char *at, bool gpu_stages);
 #define PERFETTO_KNOWN_KEYS_BYTES 2048u
-/* Encodes annotations that many events share. */
+/* Encodes the annotations that many events have in common. */
 void perfetto_make_placements(struct perfetto *perfetto);
 void perfetto_make_device(struct row *row);
-/* Interns the keys of the event's args if that was not done before. */
+/* Interns the keys of the event's args that are not interned yet. */
 epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
-/* Writes epprof's own data about an event, then its args, as debug annotations; at most perfetto_args_bytes. */
+/* Writes epprof's own data about an event and then its args, as debug annotations. perfetto_args_bytes returns the room
+ * that is needed. */
 size_t perfetto_args_bytes(const epp_event *event);
 char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row);
-/* Returns the iid of an arg's key; 0: another key of the event has its place in the cache. */
+/* Returns the iid of an arg's key; 0: the cache lost the key to another key of the event. */
 uint32_t perfetto_key_iid(const struct perfetto *perfetto, const epp_trace_arg *arg);
 
 /* ---- perfetto_stages.c ---- */
 
-/* Interns the queue of a device's row, and the context of its device. */
+/* Interns the queue of a device's row, and the context of the device. */
 epp_status *perfetto_describe_queue(struct export_run *run, const struct row *row) EPP_MUST_CHECK;
-/* Writes a device event as a GpuRenderStageEvent; `id`: perfetto_flow of the event or call that launched it, or else of
- * the event itself. */
+/* Writes a device event as a GpuRenderStageEvent; `id` is perfetto_flow of the event or call that launched the event,
+ * or of the event itself if that is unknown. */
 epp_status *perfetto_write_stage(struct export_run *run, const epp_event *event, const struct row *row, uint64_t id)
     EPP_MUST_CHECK;
 /* Writes the names of the devices. */

@@ -1,8 +1,9 @@
-/* Writes args as debug annotations.  Keys are interned at their first use.  The cache of interned keys uses the address
- * of a key's text, which is constant in the trace; a key that was evicted is interned again. */
+/* Writes args as debug annotations.  Keys are interned at their first use.  The cache of interned keys compares the
+ * addresses of their texts, which do not change while the trace is open.  A key that was evicted from the cache is
+ * interned again. */
 #include "export/perfetto/perfetto.h"
 
-/* Room for epprof's own data about an event: fewer than 16 annotations, none with a long text. */
+/* Room for epprof's own data about an event: fewer than 16 annotations with short texts. */
 #define KNOWN_BYTES 1024u
 /* The maximum size of an arg without its key and text. */
 #define ARG_BYTES 48u
@@ -22,7 +23,8 @@ static char *put_interned(char *at, uint32_t field, uint32_t iid, const char *te
 	return at;
 }
 
-/* Keys of annotations and of the args of stages have iids of their own, here the same. */
+/* Writes the key of an annotation or of a stage's arg.  The two kinds have separate iids; here a key has the same iid
+ * in both. */
 static char *put_key(char *at, uint32_t iid, const char *text, size_t bytes, bool gpu_stages)
 {
 	at = put_interned(at, INTERNED_ANNOTATION_NAME, iid, text, bytes);
@@ -153,7 +155,7 @@ static char *put_arg(char *at, const struct perfetto *perfetto, const epp_trace_
 	uint32_t iid = perfetto_key_iid(perfetto, arg);
 	char *annotation = protobuf_begin(at, EVENT_ANNOTATION);
 
-	/* Two keys of one event can use the same slot of the cache; the evicted key is written as text. */
+	/* If two keys of an event share a slot of the cache, the evicted key is written as text. */
 	if (iid)
 		at = protobuf_u64(annotation, ANNOTATION_NAME_IID, iid);
 	else

@@ -2,11 +2,12 @@
  * views of GPUs.
  *
  * Each row of a device is a hardware queue, each device of a process a GPU with a context, and each name an interned
- * stage with the category of its work; older readers have no other name for an event.  Kernels are interned, too.
+ * stage with the category of its work.  Older readers use the name of the stage for the event.  Kernels are interned
+ * too.
  *
- * The event of the host that launched work begins its arrow with GpuCorrelation, by the id of the stage event.  Host
- * events are written before what they launch, so this id is the number of the launch, and all that one launch caused
- * has the same id. */
+ * The event of the host that launched work begins its arrow with GpuCorrelation, by the id of the stage event.  A host
+ * event is written before the device events that it launched, so their ids are not known yet.  The id is therefore the
+ * number of the launch, and all device events of one launch have the same id. */
 #include "export/perfetto/perfetto.h"
 
 #include "encoding/utf8.h"
@@ -33,7 +34,7 @@ enum { GPU_INFO_GPU = 1, GPU_NAME = 1 };
 /* Room for the fields of a stage event without its args, and for an interned text without the text. */
 #define STAGE_BYTES 256u
 
-/* Queues and stages are specifications of one kind: queues have odd iids, stages even ones. */
+/* Queues and stages share the iids of specifications: queues have odd iids, stages even ones. */
 static uint64_t queue_iid(const struct rows *rows, const struct row *row)
 {
 	return (uint64_t)(row - rows->rows) * 2 + 1;
@@ -49,7 +50,7 @@ static uint64_t stage_iid(uint64_t number)
 	return number * 2 + 2;
 }
 
-/* Gets the pid under which the threads of a track's process are written.  May move the rows. */
+/* Gets the pid under which the threads of a track's process are written.  May add rows and so move the array. */
 static epp_status *host_pid(struct export_run *run, const epp_trace_track *track, uint32_t *pid)
 {
 	struct perfetto *perfetto = run->state;
@@ -97,8 +98,8 @@ epp_status *perfetto_describe_queue(struct export_run *run, const struct row *ro
 	return NULL;
 }
 
-/* Interns the name of an event with the category of its work, and a kernel's as that of a kernel, if that was not done
- * before. */
+/* Interns the name of an event as a stage with the category of its work, and the name of a kernel also as a kernel, at
+ * its first use. */
 static epp_status *intern_stage(struct export_run *run, const epp_event *event, enum work work)
 {
 	struct perfetto *perfetto = run->state;
@@ -204,7 +205,7 @@ epp_status *perfetto_write_stage(struct export_run *run, const epp_event *event,
 	at = protobuf_u64(at, STAGE_ID, id);
 	at = protobuf_u64(at, STAGE_DURATION, event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0);
 	at = protobuf_u64(at, STAGE_CONTEXT, row->process + UINT64_C(1));
-	/* The plugin's number of the launch, where the field has room for it. */
+	/* The plugin's number of the launch, if it fits into the field. */
 	if (work_correlation(NULL, event, &submission) && submission <= UINT32_MAX)
 		at = protobuf_u64(at, STAGE_SUBMISSION, submission);
 	at = protobuf_u64(at, STAGE_GPU, perfetto->rows.processes[row->process].gpu - 1);
@@ -224,7 +225,7 @@ epp_status *perfetto_write_stage(struct export_run *run, const epp_event *event,
 	return NULL;
 }
 
-/* A device's number is the place of its name. */
+/* The number of a device is the index of its name in this message. */
 epp_status *perfetto_write_gpus(struct export_run *run)
 {
 	struct perfetto *perfetto = run->state;

@@ -1,7 +1,8 @@
 /* Writes the report: a page with the timeline and the tables, in one file that needs no network.
  *
- * One pass over all events computes the tables.  It also collects the columns of the events until there are more than
- * the page can show; then a second pass collects the part of the trace that html_part_choose selects. */
+ * One pass over all events computes the tables.  It also collects the columns of the events, until there are more
+ * events than the page can show.  In this case a second pass collects the part of the trace that html_part_choose
+ * selects. */
 #include "export/report/html.h"
 
 #include <inttypes.h>
@@ -14,9 +15,9 @@
 
 /* ---- parts ---- */
 
-/* Chooses the part of a long trace that the page shows.  Time is divided into pieces of equal length; when an event is
- * beyond the last piece, the length doubles.  Only the outermost events of a lane count as busy time; they do not
- * overlap, so the total number of pieces visited is small. */
+/* Chooses the part of a long trace that the page shows.  Time is divided into pieces of equal length.  When an event is
+ * beyond the last piece, the length is doubled.  Only the outermost events of a lane count as busy time.  These do not
+ * overlap, so few pieces are visited in total. */
 
 #define FIRST_PIECE_NS 1024
 
@@ -34,12 +35,12 @@ static void double_pieces(struct html_part *part)
 	part->piece_ns *= 2;
 }
 
-/* Returns the index of the piece (one of HTML_PIECES_COUNT equal parts of the trace's time) that contains a time, and
- * sets the time since the first event. Doubles the length of the pieces until the last one reaches the time. */
+/* Returns the index of the piece that contains a time, and sets *since_ns to the time since the first event.  The
+ * length of the pieces is doubled until the last piece contains the time. */
 static size_t piece_of(struct html_part *part, int64_t ns, uint64_t *since_ns)
 {
 	*since_ns = (uint64_t)ns - (uint64_t)part->first_ns;
-	/* 4096 pieces cover 2^64 ns before the length of one can overflow. */
+	/* The loop ends before piece_ns overflows, because 4096 pieces then cover more than 2^64 ns. */
 	while (*since_ns / (uint64_t)part->piece_ns >= HTML_PIECES_COUNT)
 		double_pieces(part);
 	return (size_t)(*since_ns / (uint64_t)part->piece_ns);
@@ -77,9 +78,9 @@ static void html_part_add(struct html_part *part, const epp_event *event)
 	add_busy(part, event, device);
 }
 
-/* Chooses the time range with at most `limit` events and the longest busy time of devices (without devices: of
- * threads); the earliest of equal ones.  If a single piece has more events than `limit`, the range can be that piece
- * alone. */
+/* Chooses the time range that has at most `limit` events and the longest busy time of devices, or of threads if there
+ * are no devices.  If several ranges are equal, the earliest is chosen.  A range of a single piece may have more events
+ * than `limit`. */
 static void html_part_choose(const struct html_part *part, uint64_t limit, int64_t *from_ns, int64_t *to_ns)
 {
 	const int64_t *busy_ns = part->any_device ? part->device_ns : part->thread_ns;
@@ -109,7 +110,8 @@ static void html_part_choose(const struct html_part *part, uint64_t limit, int64
 /* Writes the page: its parts, which are files in the folder page and are embedded in the object file, with the data
  * between them. */
 
-/* Embeds a file of the source tree between the symbols NAME and NAME_end.  The build runs in the root of the tree. */
+/* Embeds a file of the source tree, as bytes between the symbols NAME and NAME_end.  The build runs in the root of the
+ * tree. */
 #define EMBED(name, path) \
 	__asm__(".pushsection .rodata\n" \
 	        ".hidden " #name "\n.hidden " #name "_end\n.globl " #name "\n.globl " #name "_end\n" \
@@ -153,7 +155,7 @@ static const struct {
 	{ html_main, html_main_end },
 };
 
-/* ---- base64 of a zlib stream, into the sink ---- */
+/* ---- the data as base64 of a zlib stream ---- */
 
 #define PACKED_BYTES (3u << 14)
 
@@ -184,7 +186,8 @@ static char *put_triple(char *at, const unsigned char *bytes, size_t count)
 	return at;
 }
 
-/* Writes the packed bytes as base64; keeps the last one or two bytes for the next call unless it is the end. */
+/* Writes the compressed bytes as base64.  Unless `end` is set, one or two bytes may remain for the next call, because
+ * base64 encodes groups of three. */
 static void write_packed(struct html_pack *pack, bool end)
 {
 	size_t whole = pack->packed_count / 3 * 3, at = 0;
@@ -268,7 +271,7 @@ static epp_status *write_title(struct export_run *run, struct html *html)
 	return NULL;
 }
 
-/* Writes the content for a browser without scripts. */
+/* Writes the tables that a browser without scripts shows. */
 static epp_status *write_plain(struct export_run *run, struct html *html)
 {
 	struct ledger_total total;
@@ -294,7 +297,7 @@ static epp_status *write_scripts(struct export_run *run, struct html *html)
 	return NULL;
 }
 
-/* The placeholder in page.html of each part. */
+/* The placeholders in page.html, and the part that replaces each. */
 static const struct {
 	const char *mark;
 	epp_status *(*write)(struct export_run *run, struct html *html);
@@ -303,7 +306,7 @@ static const struct {
 	{ "@data@", write_data },   { "@scripts@", write_scripts },
 };
 
-/* Writes the page; html->text has the facts. */
+/* Writes the page. html->text must have the facts. */
 static epp_status *html_page_write(struct export_run *run, struct html *html)
 {
 	const char *at = html_page;
@@ -375,7 +378,7 @@ static bool is_inside(const struct html *html, const epp_event *event)
 	return event->start_ns < html->to_ns && (end_ns > html->from_ns || event->start_ns >= html->from_ns);
 }
 
-/* The range ends where the page is full. */
+/* Adds an event of the caller's range.  When the page is full, the range ends before the event. */
 static epp_status *keep_chosen(struct export_run *run, struct html *html, const epp_event *event)
 {
 	if (!is_inside(html, event))

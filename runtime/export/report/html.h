@@ -19,30 +19,32 @@
 #include "export/rows.h"
 #include "export/writer.h"
 
-/* The number of events in the page's timeline if the caller sets no limit. */
+/* The most events in the page's timeline if the caller sets no limit. */
 #define HTML_EVENTS_MAX 2000000u
-/* The maximum size of the names and of the args; texts beyond it are left out and counted. */
+/* The maximum size of the names, and of the args.  Further texts are left out and counted. */
 #define HTML_TEXTS_BYTES_MAX (64u << 20)
 
 enum html_column {
-	HTML_START,    /* ns since the previous event; the first since facts.base_ns */
-	HTML_DURATION, /* ns */
+	HTML_START,    /* ns since the previous event; for the first event, since facts.base_ns */
+	HTML_DURATION, /* in ns */
 	HTML_ROW,      /* index into facts.rows */
 	HTML_DEPTH,
 	HTML_NAME,
 	HTML_WHAT, /* kind | category << 3 | placement << 5 | flags << 8 | has a cause << 15 */
 	HTML_START_ERROR,
 	HTML_END_ERROR,
-	HTML_ARGS,  /* number + 1; 0: none */
+	HTML_ARGS,  /* number of the args + 1; 0: none */
 	HTML_VALUE, /* for counter events only */
-	/* For events with a visible cause: the distance from the previous such event, and the distance back to the
-	 * cause (zigzag). */
+	/* For events with a visible cause: how many events ago the previous such event was, and how many events ago the
+	 * cause was (zigzag). */
 	HTML_CAUSED,
 	HTML_CAUSE,
-	/* Arrows with two visible ends: the numbers of the events at the ends. */
+	/* For arrows whose two ends are visible: the numbers of the events at the ends. */
 	HTML_ARROW_FROM,
 	HTML_ARROW_TO,
-	HTML_LAUNCH, /* ns from the launch of a device event to its start + 1; 0: a host event, or unknown */
+	/* 1 + ns from the launch of a device event to its start; 0: the event is of the host, or its launch is
+	 * unknown */
+	HTML_LAUNCH,
 	HTML_COLUMNS_COUNT
 };
 
@@ -51,16 +53,16 @@ struct html_bytes {
 	size_t count, room;
 };
 
-/* Texts by number, without duplicates, each ended by a newline. */
+/* Texts without duplicates, by number.  Each ends with a newline. */
 struct html_texts {
 	struct string_table table;
 	uint64_t left_out;
 };
 
-/* The cause of an event, or an arrow; resolved when all events are known. */
+/* The cause of an event, or an arrow.  The ids are replaced by numbers of events after the last event. */
 struct html_link {
-	uint64_t from; /* ids */
-	uint64_t to;   /* 0: `event` is the other end */
+	uint64_t from; /* id of the cause, or of the event where the arrow begins */
+	uint64_t to;   /* id of the event where the arrow ends; 0: this is the cause of `event` */
 	uint32_t source, event;
 };
 
@@ -72,7 +74,7 @@ struct html_columns {
 	struct html_end {
 		uint64_t id;
 		uint32_t source, event;
-	} * ends; /* events that other records refer to */
+	} * ends; /* events to which other records refer */
 	size_t ends_count, ends_room;
 	struct hash_index ends_index;
 	uint64_t events_count;
@@ -83,28 +85,29 @@ struct html_columns {
  * EPP_OUT_OF_MEMORY. */
 epp_status *html_columns_add(struct html_columns *columns, struct args_text *text, const epp_event *event, uint32_t row)
     EPP_MUST_CHECK;
-/* Call it after the last event: writes the columns of causes and arrows. */
+/* Writes the columns of causes and arrows.  Must be called after the last event. */
 epp_status *html_columns_link(struct html_columns *columns) EPP_MUST_CHECK;
 void html_columns_deinit(struct html_columns *columns);
 
 /* ---- requests ---- */
 
-/* By the number of the request. */
+/* Data about requests, by the number of the request. */
 struct html_requests {
 	struct html_request {
-		int64_t start_ns, end_ns; /* of its event, and of all that was given to it or done for it */
+		/* from the start of the request's event to the last end of an event that belongs to the request */
+		int64_t start_ns, end_ns;
 		int64_t device_ns;
-		uint64_t kernels; /* all device events */
-		uint32_t batch;   /* the most requests of an event that was given to it */
+		uint64_t kernels; /* number of device events of the request */
+		uint32_t batch;   /* the most requests that an event of this request was given to */
 		bool any;
 	} * lines;
 	size_t room;
 };
 
-/* Adds any event.  Errors: EPP_OUT_OF_MEMORY. */
+/* Must be called for each event.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *html_requests_add(struct html_requests *requests, const epp_timeline *timeline, const epp_event *event)
     EPP_MUST_CHECK;
-/* Writes the member `requests`.  Errors: as html_requests_add. */
+/* Writes the member `requests` of the facts.  Errors: as html_requests_add. */
 epp_status *html_requests_put(struct html_requests *requests, const epp_timeline *timeline, struct sink *sink)
     EPP_MUST_CHECK;
 
@@ -112,9 +115,10 @@ epp_status *html_requests_put(struct html_requests *requests, const epp_timeline
 
 #define HTML_PIECES_COUNT 4096u
 
-/* The number of events that begin in each piece of the trace's time, and the busy time of devices and threads in it. */
+/* For each piece of the trace's time: the number of events that begin in it, and the busy time of devices and of
+ * threads. */
 struct html_part {
-	int64_t first_ns, piece_ns; /* pieces become longer as the trace goes on */
+	int64_t first_ns, piece_ns; /* the length of a piece is doubled when the trace exceeds the last piece */
 	uint32_t events[HTML_PIECES_COUNT];
 	int64_t device_ns[HTML_PIECES_COUNT], thread_ns[HTML_PIECES_COUNT];
 	bool any, any_device;
@@ -128,22 +132,23 @@ struct html {
 	struct html_part part;
 	struct accumulator accumulator;
 	struct html_requests requests;
-	struct advice_pass *advice; /* NULL: before the first event */
+	struct advice_pass *advice; /* NULL until the first event */
 	struct args_text text;
 	uint64_t limit;
-	bool partial; /* only [from_ns, to_ns) is shown */
-	bool chosen;  /* that range is the caller's */
+	bool partial; /* the page shows only the events in [from_ns, to_ns) */
+	bool chosen;  /* the caller has given this range */
 	int64_t from_ns, to_ns;
-	bool is_part_found;    /* from_ns and to_ns are those of html_part_choose */
-	uint64_t events_count; /* all events of the trace, or of the export's window */
-	uint64_t cut;          /* events of the part that exceeded the limit */
+	bool is_part_found;    /* html_part_choose has set from_ns and to_ns */
+	uint64_t events_count; /* number of events in the trace, or in the export's time range */
+	uint64_t cut;          /* number of events of the part that were left out because of the limit */
 	struct html_pack *pack;
 };
 
 /* Writes the facts, a JSON object, into html->text. */
 epp_status *html_facts_put(struct export_run *run, struct html *html) EPP_MUST_CHECK;
-/* Writes the findings of the rules of advice as a member of the facts; nothing if there are none, or if events were
- * filtered out, because rules about times without work would find those of the filter. */
+/* Writes the findings of the rules of advice as a member of the facts; Writes nothing if there are no findings.  It
+ * also writes nothing if events were filtered out, because rules about idle times would report the times that the
+ * filter made idle. */
 epp_status *html_advice_put(const struct export_run *run, struct html *html) EPP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* Writes what the rules of advice found, with the places in the trace. */
+/* Writes the findings of the rules of advice, with the times in the trace where they occur. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Collects the columns of events.  Numbers are small if neighbouring events are similar, which compresses well: time
- * differences, numbers of texts instead of texts.  Ids are not stored: a reference holds the number of the event. */
+/* Collects the columns of events.  The values are small numbers, such as time differences and numbers of texts, because
+ * these compress well.  Ids are not stored; a reference is the number of the event. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,8 @@ static bool put(struct html_bytes *column, uint64_t value)
 
 /* ---- texts ---- */
 
-/* Sets *number; UINT32_MAX: the text is new and would exceed the limit. */
+/* Gets the number of a text, and adds the text if it is new.  *number is UINT32_MAX if a new text would exceed the
+ * limit.  Returns false if there is no memory. */
 static bool put_text(struct html_texts *texts, const char *bytes, size_t count, uint32_t *number)
 {
 	if (texts->table.bytes_count + count <= HTML_TEXTS_BYTES_MAX)
@@ -45,7 +46,7 @@ static epp_status *add_name(struct html_columns *columns, struct args_text *text
 	size_t bytes = name_bytes < NAME_BYTES_MAX ? name_bytes : NAME_BYTES_MAX;
 	uint32_t number = 0;
 
-	/* Add the substitute name first, before the limit is reached. */
+	/* The name that replaces others beyond the limit is added first, when there is room for it. */
 	if (!columns->names.table.count && !put_text(&columns->names, others, sizeof others - 1, &number))
 		return epp_status_no_memory();
 	sink_bytes(&text->sink, "\"", 1);
@@ -136,7 +137,7 @@ static bool add_end(struct html_columns *columns, const epp_event *event)
 	return true;
 }
 
-/* Returns the event's number + 1; 0: the page does not show it. */
+/* Returns the number of an event + 1; 0: the page does not show the event. */
 static uint32_t event_of(const struct html_columns *columns, uint32_t source, uint64_t id)
 {
 	const struct html_end *end = find_end(columns, source, id);
@@ -174,7 +175,7 @@ static bool has_cause(const epp_event *event)
 	return event->track->kind == EPP_TRACK_DEVICE && event->parent;
 }
 
-/* Negative times, which are within the error of the clocks, are 0. */
+/* Returns the time from launch to start.  A negative time, which is within the error of the clocks, becomes 0. */
 static uint64_t launch_of(const epp_event *event)
 {
 	if (event->track->kind != EPP_TRACK_DEVICE || event->launch_ns == INT64_MIN)

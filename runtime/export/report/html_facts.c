@@ -1,4 +1,4 @@
-/* Writes all of the page's data except the events: JSON, read by the scripts.  Times are nanoseconds. */
+/* Writes all data of the page except the events, as JSON for the scripts.  Times are in nanoseconds. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "export/ledger.h"
 #include "export/report/html.h"
 
-/* The maximum number of lines of one table; those with the longest total are kept. */
+/* The maximum number of lines of a table.  The lines with the longest total time are kept. */
 #define LINES_MAX 5000u
 
 static const double quantiles[] = { 0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1 };
@@ -109,7 +109,7 @@ static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_lin
 	sink_format(sink, ",\"total\":%" PRId64 ",\"self\":%" PRId64 ",\"busy\":%" PRId64, line->total_ns,
 	            line->self_ns, line->busy_ns);
 	put_spread(sink, "durations", line->durations);
-	/* The page has no column for the latency of what an op launched. */
+	/* The page has no column for the latency of the kernels that an op launched. */
 	put_spread(sink, "launches", by == EPP_BY_OP || by == EPP_BY_OP_TYPE ? NULL : line->launches);
 	put_spread(sink, "gaps", line->gaps);
 	if (by == EPP_BY_STREAM) {
@@ -189,10 +189,10 @@ static void put_runs(const struct export_run *run, struct sink *sink)
 	sink_text(sink, "]");
 }
 
-/* The maximum number of values of the strip that shows the whole trace. */
+/* The maximum number of values for the strip that shows the whole trace. */
 #define STRIP_VALUES 512u
 
-/* Writes busy time by piece of the trace's time, in thousandths of the busiest piece. */
+/* Writes the busy time of each piece of the trace's time, in thousandths of that of the busiest piece. */
 static void put_busy(struct sink *sink, const char *key, const int64_t *busy_ns, size_t count, size_t width)
 {
 	int64_t sums[STRIP_VALUES] = { 0 }, most = 1;
@@ -207,7 +207,7 @@ static void put_busy(struct sink *sink, const char *key, const int64_t *busy_ns,
 	sink_text(sink, "]");
 }
 
-/* Describes the whole trace, for a page that shows a part of it. */
+/* Writes the data for the strip with the whole trace, if the page shows only a part. */
 static void put_whole(struct sink *sink, const struct html_part *part, int64_t last_ns)
 {
 	if (!part->any)

@@ -1,5 +1,5 @@
-/* The table of requests: when each one began, how long it waited for the first event that was given to it, how many events
- * were given to it and with how many other requests, and what devices did for it. */
+/* The table of requests: when each one began, how long it waited for the first event that was given to it, how many
+ * events were given to it and with how many other requests, and its device events. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "export/report/html.h"
 #include "timeline/timeline.h"
 
-/* The maximum number of requests in the page: those that take longest. */
+/* The maximum number of requests in the page.  Those that take longest are kept. */
 #define LINES_MAX 5000u
 
 epp_status *html_requests_add(struct html_requests *requests, const epp_timeline *timeline, const epp_event *event)

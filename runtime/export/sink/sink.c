@@ -1,5 +1,5 @@
 /* Implements sink.h: the buffer between the writers of formats and the output, output files and their parts, and
- * temporary files for data that a format has further down. */
+ * temporary files for data that a format has after other data. */
 #include "export/sink/sink.h"
 
 #include <bsd/stdlib.h>
@@ -23,7 +23,7 @@
 
 /* ---- spool ---- */
 
-/* Keeps a sink's bytes in a temporary file.  The last bytes need not go through the file: they are read from the sink's
+/* Stores the bytes of a sink in a temporary file.  The last bytes are not written to the file, but read from the sink's
  * buffer. */
 
 static size_t to_file(const void *bytes, size_t count, void *user)
@@ -72,10 +72,10 @@ epp_status *sink_spool_read(struct sink_spool *spool, uint64_t at, char *data, s
 
 /* ---- parts ---- */
 
-/* Writes numbered part files.  With `overwrite`, parts of an earlier and longer export with higher numbers are removed:
- * a reader that takes all parts would mix the two exports. */
+/* Writes numbered part files.  With `overwrite`, parts with higher numbers, from an earlier and longer export, are
+ * removed.  Otherwise a reader of all parts would mix the two exports. */
 
-/* Returns "a/run_part2.xplane.pb" for "a/run.xplane.pb".  Ownership: malloc; NULL without memory. */
+/* Makes "a/run_part2.xplane.pb" from "a/run.xplane.pb".  Ownership: malloc; NULL: no memory. */
 static char *name_of(const struct sink_parts *parts, size_t number)
 {
 	size_t bytes = strlen(parts->path), ending = strlen(parts->extension);
@@ -156,7 +156,7 @@ epp_status *sink_parts_commit(struct sink_parts *parts)
 			unlink(name);
 		free(name);
 	}
-	/* Committed files have nothing left to discard. */
+	/* All files have their final names, so this only frees memory. */
 	sink_parts_discard(parts);
 	return status;
 }
@@ -171,9 +171,10 @@ void sink_parts_discard(struct sink_parts *parts)
 
 /* ---- files ---- */
 
-/* Writes a sink's bytes into a file that appears by rename, or into an existing pipe, device or standard output. */
+/* Writes the bytes of a sink into a file that appears by rename, or into an existing pipe, device or standard
+ * output. */
 
-/* Returns the descriptor of this process that a path names; -1: it names none. */
+/* Returns the descriptor of this process that a path refers to; -1: none. */
 static int descriptor_of(const char *path)
 {
 	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
@@ -264,7 +265,7 @@ void sink_file_discard(struct sink_file *file)
 
 /* ---- the sink ---- */
 
-/* Text is escaped in pieces of at most this many bytes. */
+/* Text is escaped in pieces of at most this many bytes, so that each piece fits into one reservation. */
 #define PIECE_BYTES (SINK_RESERVE_MAX / 6)
 
 epp_status *sink_init(struct sink *sink, epp_sink_fn write, void *user)

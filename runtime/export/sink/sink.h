@@ -1,7 +1,7 @@
 /* The output of exporters: a large buffer in front of one write function.
  *
- * The first error is kept: after it all output is discarded, so that writers need not check, and sink_flush returns the
- * error.  A writer reserves room, writes into it, and commits what it wrote. */
+ * After the first error, all output is discarded and sink_flush returns this error, so writers need not check for
+ * errors.  A writer reserves room, writes into the room, and commits the bytes that it wrote. */
 #ifndef EPPROF_RUNTIME_EXPORT_SINK_SINK_H
 #define EPPROF_RUNTIME_EXPORT_SINK_SINK_H
 
@@ -14,21 +14,21 @@
 #include "files/atomic_file.h"
 
 #define SINK_BUFFER_BYTES (256u << 10)
-/* The most that can be reserved at once. */
+/* The largest number of bytes that can be reserved at once. */
 #define SINK_RESERVE_MAX (64u << 10)
 
 struct sink {
 	epp_sink_fn write;
 	void *user;
 	char *buffer, *at, *limit;
-	uint64_t pushes_count; /* how often the buffer was emptied */
+	uint64_t pushes_count; /* number of times that the buffer was emptied */
 	bool failed;
-	int error; /* errno of the failure; 0: unknown */
+	int error; /* errno of the first failure; 0: unknown */
 };
 
 /* Errors: EPP_OUT_OF_MEMORY. */
 epp_status *sink_init(struct sink *sink, epp_sink_fn write, void *user) EPP_MUST_CHECK;
-/* Discards data that was not flushed. */
+/* Bytes that were not flushed are lost. */
 void sink_deinit(struct sink *sink);
 
 /* Passes the buffered bytes to the write function. */
@@ -42,13 +42,13 @@ static inline char *sink_reserve(struct sink *sink, size_t bytes)
 	return sink->at;
 }
 
-/* `end`: the position after the bytes that were written into the reserved room. */
+/* `end` is the position after the bytes that were written into the reserved room. */
 static inline void sink_commit(struct sink *sink, char *end)
 {
 	sink->at = end;
 }
 
-/* The slow path of sink_bytes: the rest of the buffer may be too small, or `count` is 0. */
+/* Slow path of sink_bytes: the bytes may not fit into the rest of the buffer, or `count` is 0. */
 void sink_bytes_in_pieces(struct sink *sink, const void *bytes, size_t count);
 static inline void sink_bytes(struct sink *sink, const void *bytes, size_t count)
 {
@@ -64,36 +64,36 @@ static inline void sink_text(struct sink *sink, const char *text)
 	sink_bytes(sink, text, strlen(text));
 }
 void sink_format(struct sink *sink, const char *format, ...) EPP_FORMAT(2, 3);
-/* Writes the content of a JSON string, of any length. */
+/* Writes the content of a JSON string, without quotes, of any length. */
 void sink_json_text(struct sink *sink, const char *text, size_t bytes);
 /* Writes a JSON string with its quotes. */
 void sink_json_string(struct sink *sink, const char *text);
 
-/* Writes text of any length, escaped for XML and HTML: between tags or in attributes. */
+/* Writes text of any length, escaped for use in XML and HTML, as text or in attributes. */
 void sink_xml_text(struct sink *sink, const char *text, size_t bytes);
 
-/* Marks the sink as failed with this errno, for data that cannot be produced. */
+/* Sets the error of the sink, if data cannot be produced. */
 static inline void sink_fail(struct sink *sink, int error)
 {
 	sink->error = sink->failed ? sink->error : error;
 	sink->failed = true;
 }
 
-/* Passes the buffered bytes to the write function and returns the first error so far.  Errors: EPP_IO ("writing: No
- * space left ..."), EPP_OUT_OF_MEMORY (errno ENOMEM). */
+/* Passes the buffered bytes to the write function, and returns the first error of the sink.  Errors: EPP_IO ("writing:
+ * No space left ..."), EPP_OUT_OF_MEMORY (errno ENOMEM). */
 epp_status *sink_flush(struct sink *sink) EPP_MUST_CHECK;
 
-/* A memory buffer as the target of a sink: an epp_sink_fn and its user pointer. */
+/* A memory buffer as the output of a sink: an epp_sink_fn and its user pointer. */
 struct sink_memory {
 	char *bytes;
 	size_t count, room;
 };
 size_t sink_memory_write(const void *bytes, size_t count, void *memory);
 
-/* A sink whose bytes are kept in a temporary file until they are read, for data that a format has further down. */
+/* A sink whose bytes are stored in a temporary file and read later, for data that a format has after other data. */
 
 struct sink_spool {
-	struct sink sink; /* to write into */
+	struct sink sink; /* the sink to write into */
 	int fd;
 	bool is_open; /* the file is created when the buffer is full for the first time */
 	uint64_t file_bytes;
@@ -102,15 +102,15 @@ struct sink_spool {
 
 /* Errors: EPP_OUT_OF_MEMORY. */
 epp_status *sink_spool_init(struct sink_spool *spool) EPP_MUST_CHECK;
-/* Accepts a zeroed spool, and one whose init failed. */
+/* Must also be called for a zeroed spool, and for one whose init failed. */
 void sink_spool_deinit(struct sink_spool *spool);
 
-/* Reads bytes that were written, from offset `at`. Errors: EPP_IO and others of the temporary file; an error of an
- * earlier write is returned once. */
+/* Reads bytes that were written before, beginning with offset `at`.  Errors: those of the temporary file, such as
+ * EPP_IO.  An error of an earlier write is returned by the next read, once. */
 epp_status *sink_spool_read(struct sink_spool *spool, uint64_t at, char *data, size_t bytes) EPP_MUST_CHECK;
 
 /* An output of one file, or of several if the format's readers do not accept a file of that size: NAME.EXTENSION,
- * NAME_part2.EXTENSION and so on.  All files get their names at the end. */
+ * NAME_part2.EXTENSION and so on.  All files get their final names at the end. */
 
 struct sink_parts {
 	struct sink_file *files; /* the last one is being written */
@@ -119,21 +119,21 @@ struct sink_parts {
 	bool overwrite;
 };
 
-/* Opens the first part, `path`. The number of later parts is inserted before `extension` (with its dot), if the path
- * ends with it; NULL: there is only one part.  Both strings must stay valid.  Errors: as sink_file_open;
- * EPP_OUT_OF_MEMORY.  After a failure there is nothing to close. */
+/* Opens the first part, whose path is `path`.  If the path ends with `extension` (which includes the dot), the number
+ * of a later part is inserted before the extension.  If `extension` is NULL, there is only one part.  Both strings must
+ * stay valid.  Errors: as sink_file_open; EPP_OUT_OF_MEMORY.  After a failure there is nothing to close. */
 epp_status *sink_parts_open(struct sink_parts *parts, const char *path, const char *extension, bool overwrite)
     EPP_MUST_CHECK;
 /* An epp_sink_fn that writes into the last part; `parts` is a struct sink_parts. */
 size_t sink_parts_write(const void *bytes, size_t count, void *parts);
-/* Returns whether there can be more than one part; false for a pipe, a device or standard output. */
+/* Returns true if there can be several parts; false for a pipe, a device or standard output. */
 bool sink_parts_divide(const struct sink_parts *parts);
-/* Starts the next part; later writes go into it.  Errors: as sink_parts_open. */
+/* Begins the next part, to which all later writes go.  Errors: as sink_parts_open. */
 epp_status *sink_parts_next(struct sink_parts *parts) EPP_MUST_CHECK;
-/* Gives all parts their names, the first part last: if the first part exists, all do.  After a failure, parts that were
- * already renamed are removed. */
+/* Gives all parts their final names.  The first part is last, so that it only exists if all parts do.  After a failure,
+ * parts that were already renamed are removed. */
 epp_status *sink_parts_commit(struct sink_parts *parts) EPP_MUST_CHECK;
-/* Closes all parts and removes what was written. */
+/* Closes all parts and removes the files that were written. */
 void sink_parts_discard(struct sink_parts *parts);
 
 /* A file that appears, complete, by rename (files/atomic_file.h).  An existing file that is not a regular file (a pipe,
@@ -141,19 +141,19 @@ void sink_parts_discard(struct sink_parts *parts);
  * directly. */
 
 struct sink_file {
-	struct atomic_file file; /* if written directly, only its fd is set */
+	struct atomic_file file; /* if written directly, only file.fd is set */
 	bool direct;
-	bool borrowed; /* a descriptor of the process: must not be closed */
+	bool borrowed; /* the descriptor belongs to the process and must not be closed */
 };
 
-/* Errors: EPP_EXISTS if a regular file exists and `overwrite` is false; EPP_NOT_FOUND, EPP_IO; the message has the
+/* Errors: EPP_EXISTS if a regular file exists and `overwrite` is false; EPP_NOT_FOUND, EPP_IO; the message contains the
  * path.  After a failure there is nothing to close. */
 epp_status *sink_file_open(struct sink_file *file, const char *path, bool overwrite) EPP_MUST_CHECK;
 /* An epp_sink_fn; `file` is a struct sink_file. */
 size_t sink_file_write(const void *bytes, size_t count, void *file);
-/* Renames the file to its final name and closes it; after a failure, an earlier file of that name is unchanged. */
+/* Renames the file to its final name and closes it.  After a failure, an existing file of this name is unchanged. */
 epp_status *sink_file_commit(struct sink_file *file) EPP_MUST_CHECK;
-/* Closes the file and removes what was written. */
+/* Closes the file and removes the part that was written. */
 void sink_file_discard(struct sink_file *file);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The stack of an event consists of the events that enclose it on its thread.  A device event is in a separate tree,
  * below the stack of the host event that caused it: device time is not part of host time, so the two are not added.  A
- * node of a model is below a frame of its operator type, which sums all nodes of that type.  Memory is bounded by the
- * number of stacks and of remembered causes, independent of the number of events. */
+ * node of a model is below a frame of its operator type, which sums all nodes of that type.  Memory is bounded by
+ * FLAME_NODES_MAX and FLAME_CAUSES; it does not grow with the number of events. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,33 +17,33 @@
 #include "timeline/events/readable_name.h"
 #include "timeline/events/work_kind.h"
 
-/* Stacks beyond this number are added to the enclosing stack. */
+/* If there are more stacks than this, the time of further ones is added to the enclosing stack. */
 #define FLAME_NODES_MAX 65536u
 #define FLAME_DEPTH_MAX 64u
-/* The number of host events that are remembered as possible causes. */
+/* The number of host events that are stored as possible causes of device events. */
 #define FLAME_CAUSES 262144u
 
-/* A name within a stack of names.  There are two trees: host time, and device time below the host stacks that caused
- * it. */
+/* A name within a stack of names.  There are two trees: host time, and device time below copies of the host stacks that
+ * caused it. */
 struct flame_node {
 	char *name;
 	size_t name_bytes;
-	uint32_t name_number;            /* one of the numbers of this text */
-	uint32_t parent, next, children; /* indexes; 0: none */
+	uint32_t name_number;            /* one of the name numbers in the trace that have this text */
+	uint32_t parent, next, children; /* indexes of `nodes`; 0: none */
 	uint64_t count;
-	int64_t total_ns; /* of its own events: in the tree of devices, of kernels only */
-	int64_t below_ns; /* of all descendants */
-	enum work work;   /* for kernels; else WORK_NONE */
+	int64_t total_ns; /* time of the events of this stack itself; in the tree of devices, of kernels only */
+	int64_t below_ns; /* time of all descendants */
+	enum work work;   /* kind of work of a device event; WORK_NONE: a host event */
 };
 
 struct flame {
-	struct flame_node *nodes; /* 0: unused; 1, 2: the roots */
+	struct flame_node *nodes; /* entry 0 is unused, 1 and 2 are the roots */
 	uint32_t nodes_count;
 	size_t nodes_room;
-	struct hash_map found;      /* node index by parent and name number */
-	struct hash_map lanes;      /* struct flame_lane by track and lane */
-	struct flame_cause *causes; /* by id; a new one replaces the old one in the same slot */
-	uint64_t uncaused;          /* device events whose host stack is unknown */
+	struct hash_map found;      /* finds nodes by parent and name number */
+	struct hash_map lanes;      /* finds struct flame_lane by track and lane */
+	struct flame_cause *causes; /* by a hash of the id; a new event replaces the one in its slot */
+	uint64_t uncaused;          /* number of device events whose host stack is unknown */
 	uint64_t others, cut;
 	bool has_copies;
 };
@@ -65,7 +65,7 @@ struct flame {
 #define STEP 21.0
 /* Frames that are narrower than this number of pixels are not drawn. */
 #define NARROWEST 0.6
-/* Sizes of the fonts, as in svg_style, and of the picture's title. */
+/* Sizes of fonts, as in svg_style and for the picture's title. */
 #define FRAME_FONT 11.0
 #define TITLE_FONT 15.0
 
@@ -121,8 +121,8 @@ static int64_t width_ns(const struct flame_node *node)
 
 /* ---- the time of each frame ---- */
 
-/* Adds the times of children to their parents; children have larger indexes than their parents.  On the host, a stack's
- * own time already includes the inner stacks. */
+/* Adds the times of children to their parents.  Children have larger indexes than their parents.  The time of a host
+ * stack already includes that of inner stacks. */
 static void add_up(struct flame *flame, uint8_t *tree)
 {
 	tree[FLAME_HOST] = FLAME_HOST;
@@ -146,7 +146,7 @@ static int widest_first(const void *a, const void *b, void *context)
 	return strcmp(left->name, right->name);
 }
 
-/* Links the children of a node, the widest first. */
+/* Sorts the children of a node by width, the widest first. */
 static epp_status *sort_children(struct flame *flame, uint32_t parent)
 {
 	uint32_t count = 0, *list;
@@ -213,7 +213,8 @@ static void draw_frame(struct drawing *drawing, const struct flame_node *node, d
 	sink_text(sink, "</text></svg>\n");
 }
 
-/* Draws depth first, without recursion, because stacks may be deep.  Returns the number of levels. */
+/* Draws a tree and returns the number of levels.  The traversal is depth first and without recursion, because stacks
+ * may be deep. */
 static unsigned draw_tree(struct drawing *drawing, uint32_t root, bool devices)
 {
 	struct {
@@ -335,7 +336,7 @@ static epp_status *flame_draw(struct export_run *run, struct flame *flame)
 
 /* ---- the format ---- */
 
-/* The open events of a lane, by depth. */
+/* The open events of a lane: the node and end at each depth. */
 struct flame_lane {
 	uint32_t nodes[FLAME_DEPTH_MAX];
 	int64_t end_ns[FLAME_DEPTH_MAX];
@@ -348,13 +349,13 @@ struct flame_cause {
 
 /* ---- nodes ---- */
 
-/* Finds a child by the text of its name and creates it if needed; returns the parent itself if there are too many
- * nodes. */
+/* Finds a child by the text of its name, and creates it if needed.  If there are too many nodes, *found is the parent
+ * itself. */
 static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
 {
 	uint32_t *link = &flame->nodes[parent].children;
 
-	/* Move-to-front list: the child that was used last comes first. */
+	/* The list is in order of last use: a child that is found moves to the front. */
 	for (uint32_t *at = link; *at; at = &flame->nodes[*at].next) {
 		uint32_t index = *at;
 		struct flame_node *node = &flame->nodes[index];
@@ -389,7 +390,7 @@ static epp_status *child_by_text(struct flame *flame, uint32_t parent, const epp
 	return NULL;
 }
 
-/* Finds a child by the number of its name, with child_by_text as the slow path. */
+/* Finds a child by the number of its name.  If the number is new, child_by_text finds the child. */
 static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_event *event, uint32_t *found)
 {
 	uint64_t key = (uint64_t)parent << 32 | event->name_number;
@@ -405,7 +406,7 @@ static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_even
 	return *found == parent || hash_map_add(&flame->found, key, *found) ? NULL : epp_status_no_memory();
 }
 
-/* Finds or makes the node of a host stack in the tree of devices. */
+/* Finds or creates the node of a host stack in the tree of devices. */
 static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
 {
 	uint32_t path[FLAME_DEPTH_MAX], depth = 0;
@@ -414,7 +415,8 @@ static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
 		path[depth++] = node;
 	*found = FLAME_DEVICE;
 	while (depth) {
-		/* The name is a separate allocation, so it stays valid when the array of nodes moves. */
+		/* child_of may move the array of nodes.  The name is a separate allocation, so the pointer to it stays
+		 * valid. */
 		const struct flame_node *one = &flame->nodes[path[--depth]];
 		const epp_event name = { .name = one->name, .name_bytes = one->name_bytes, .name_number = one->name_number };
 		EPP_TRY(child_of(flame, *found, &name, found));
@@ -450,7 +452,7 @@ static struct flame_cause *cause_of(struct flame *flame, uint32_t source, uint64
 	return &flame->causes[(id + source * UINT64_C(0x9E3779B9)) % FLAME_CAUSES];
 }
 
-/* Finds the frame of a node's operator type below `around`; without a type, returns `around`. */
+/* Finds the frame of a node's operator type below `around`.  If the event has no type, *found is `around`. */
 static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event *event, uint32_t *found)
 {
 	const epp_trace_arg *args = export_args(event);
@@ -460,7 +462,7 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 	for (uint32_t i = 0; event->category == EPP_NODE && i < event->args_count; i++) {
 		if (args[i].type != EPP_ARG_TEXT || !args[i].text_bytes || strcmp(args[i].key, "op_name") != 0)
 			continue;
-		/* A node with the name of its type has only one frame. */
+		/* A node that has the name of its type gets no separate frame for the type. */
 		if (args[i].text_bytes == name_bytes && memcmp(args[i].value.text, event->name, name_bytes) == 0)
 			break;
 		const epp_event type = { .name = args[i].value.text, .name_bytes = args[i].text_bytes };
@@ -472,7 +474,8 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 	return NULL;
 }
 
-/* A plugin's call is on its own track: its parent frame is the event of the thread that made the call. */
+/* Returns the parent frame of a plugin's call.  The call is on its own track, and its parent is the event of the thread
+ * that made the call. */
 static uint32_t around_call(struct flame *flame, const epp_event *event)
 {
 	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);
@@ -488,7 +491,7 @@ static epp_status *add_host(struct flame *flame, const epp_event *event)
 
 	if (!lane)
 		return epp_status_no_memory();
-	/* The innermost enclosing event that is still open; a filter may have removed the levels between. */
+	/* The innermost enclosing event that is still open.  A filter may have left out events between the two. */
 	uint32_t parent = FLAME_HOST;
 	for (uint32_t around = depth; parent == FLAME_HOST && around--;) {
 		if (lane->nodes[around] && lane->end_ns[around] > event->start_ns)
@@ -514,7 +517,7 @@ static epp_status *add_device(struct flame *flame, const epp_event *event)
 	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);
 	uint32_t below = FLAME_DEVICE, node;
 
-	/* The time of a nested kernel is already part of the outer kernel. */
+	/* The time of a nested kernel is part of the outer kernel's time. */
 	if (event->depth)
 		return NULL;
 	if (event->parent && cause->id == event->parent && cause->source == event->track->source)

@@ -21,7 +21,7 @@
 
 /* Writes the losses and the ledger of a trace into a picture. */
 
-/* The maximum number of producers in a title; the metadata has all. */
+/* The maximum number of producers in a title.  The metadata lists all. */
 #define NAMED_MAX 12u
 
 static void name_losses(struct sink *sink, const epp_trace_ledger_entry *account)
@@ -87,8 +87,8 @@ epp_status *svg_write_account(struct export_run *run)
 /* ---- layout ---- */
 
 /* Computes the positions of rows and the colours of names.  Host processes are above devices; the height of a row
- * follows its depth.  Names with the most time get their colours first; events of the category Session, which only
- * enclose others, are grey. */
+ * follows its depth.  Colours are assigned to names in order of their time, the longest first.  Events of category
+ * Session are grey, because they only enclose other events. */
 
 #define ROW_GAP 8.0
 #define GROUP_HEAD 24.0
@@ -236,11 +236,11 @@ static void svg_layout_deinit(struct svg_layout *layout)
 /* Draws a picture: title, time axis, the rows of each process or device with their bars, arrows from host to device,
  * and a last line with the losses and the error bounds of the times.
  *
- * Bars have the same light colours and dark text in both colour schemes; background, lines and labels follow the
- * reader's scheme. */
+ * Bars have light colours and dark text in both colour schemes.  Background, lines and labels have the colours of the
+ * viewer's scheme. */
 
 #define FOOT 36.0
-/* Sizes of the fonts, as in svg_style, and of the picture's title. */
+/* Sizes of fonts, as in svg_style and for the picture's title. */
 #define BAR_FONT 11.0
 #define LABEL_FONT 12.0
 #define TITLE_FONT 15.0
@@ -326,7 +326,7 @@ static void draw_labels(const struct picture *picture)
 		sink_format(sink, "<rect class=\"l\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>",
 		            SVG_LEFT - 3, place->top - 3, SVG_RIGHT - SVG_LEFT + 6, place->levels * SVG_STEP + 4);
 		sink_format(sink, "<text class=\"m\" x=\"%d\" y=\"%.1f\">", row->lane ? 32 : 20, place->top + 14);
-		/* Other lanes are placed below the first lane of their track, if that has bars. */
+		/* A further lane is drawn below the previous row, if this is of the same track. */
 		bool under_track = row->lane && i && rows->rows[layout->rows[i - 1].row].track == row->track;
 		if (!under_track)
 			svg_write_cut(sink, row->track->name, SVG_LEFT - (row->lane ? 110 : 26), LABEL_FONT);
@@ -360,7 +360,7 @@ static void draw_bar(const struct picture *picture, const struct svg_bar *bar)
 	double width = x_of(picture, bar->end_ns) - x;
 	struct sink *sink = picture->sink;
 
-	/* A thin gap in the colour of the background separates neighbours. */
+	/* Leaves a thin gap between neighbouring bars. */
 	width = width > 3 ? width - 0.6 : width < 0.8 ? 0.8 : width;
 	sink_text(sink, "<g>");
 	draw_title(picture, bar);
@@ -478,7 +478,7 @@ static epp_status *svg_draw(struct export_run *run, const struct svg_layout *lay
 	            svg_duration((double)layout->to_ns - (double)layout->from_ns, span));
 	draw_labels(&picture);
 	draw_axis(&picture);
-	/* Arrows are drawn before the bars, so that an arrow across a thread does not cover its names. */
+	/* Arrows are drawn before the bars, so that an arrow that crosses a thread does not cover names. */
 	EPP_TRY(draw_arrows(&picture));
 	for (size_t i = 0; i < picture.svg->bars_count; i++)
 		draw_bar(&picture, &picture.svg->bars[i]);
@@ -516,7 +516,7 @@ static int by_rank(const void *a, const void *b)
 	return left->rank != right->rank ? (left->rank < right->rank ? -1 : 1) : longer_first(a, b);
 }
 
-/* Keeps the longest bars of each row: the same number for each row, as far as it has that many. */
+/* Drops all but the longest bars of each row.  Each row keeps the same number of bars, if it has so many. */
 static epp_status *drop_short(struct svg *svg)
 {
 	if (svg->bars_count <= SVG_BARS_MAX)
@@ -588,7 +588,7 @@ static epp_status *svg_end(struct export_run *run)
 {
 	struct svg *svg = run->state;
 
-	/* The decimal separator must be a point in every locale. */
+	/* The locale makes a point the decimal separator. */
 	locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	locale_t before = plain ? uselocale(plain) : (locale_t)0;
 	struct svg_layout layout = { 0 };

@@ -6,7 +6,7 @@
 #include "export/svg/svg_text.h"
 #include "export/writer.h"
 
-/* The maximum number of bars in a picture; above it, the longest of each row are kept. */
+/* The maximum number of bars in a picture.  If there are more, the longest ones of each row are kept. */
 #define SVG_BARS_MAX 600u
 
 struct svg_bar {
@@ -14,10 +14,10 @@ struct svg_bar {
 	int64_t start_error_ns;
 	uint64_t id, parent;
 	char *name;
-	uint32_t row; /* index into rows */
+	uint32_t row; /* index of the bar's row */
 	uint32_t source;
 	uint32_t depth;
-	uint32_t rank; /* number of longer bars in its row */
+	uint32_t rank; /* how many bars in the row are longer */
 	uint8_t category;
 	uint8_t placement;
 	uint8_t colour; /* set by svg_layout */
@@ -27,22 +27,22 @@ struct svg_bar {
 
 struct svg {
 	struct rows rows;
-	struct svg_bar *bars; /* room for twice SVG_BARS_MAX */
+	struct svg_bar *bars; /* the array has room for 2 * SVG_BARS_MAX bars */
 	size_t bars_count;
-	int64_t first_ns, last_ns; /* of all events, including omitted ones */
+	int64_t first_ns, last_ns; /* first start and last end of all events, including those that are left out */
 	uint64_t left_out, others;
 };
 
 /* All lengths are pixels. */
 #define SVG_WIDTH 1200.0
-#define SVG_LEFT 164.0 /* labels end, time begins */
+#define SVG_LEFT 164.0 /* here the labels end and the time axis begins */
 #define SVG_RIGHT 1180.0
 #define SVG_TOP 70.0
 #define SVG_BAR 19.0
-#define SVG_STEP 21.0 /* from one depth to the next */
+#define SVG_STEP 21.0 /* distance between two depths */
 
 struct svg_row {
-	uint32_t row;    /* index into rows */
+	uint32_t row;    /* index of rows->rows */
 	uint32_t levels; /* at least 1 */
 	double top;
 	bool begins_group;
@@ -51,9 +51,9 @@ struct svg_row {
 struct svg_layout {
 	int64_t from_ns, to_ns;
 	double pixels_per_ns;
-	struct svg_row *rows; /* rows with bars, from top to bottom */
+	struct svg_row *rows; /* the rows that have bars, from top to bottom */
 	size_t rows_count;
-	double *top; /* of each row, by its index into svg.rows */
+	double *top; /* position of each row, by its index in svg.rows */
 	double bottom;
 };
 

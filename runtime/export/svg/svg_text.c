@@ -20,7 +20,7 @@ const char *const svg_colours[SVG_COLOURS_COUNT + 1] = { "#8ab8f5", "#86cf9b", "
 	                                                 "#f4978e", "#74d0dc", "#f7ab72", "#ef9ccb",
 	                                                 "#b5cf6b", "#a3b1f5", "#ccd3dc" };
 
-/* Widths from ' ' to '~' in DejaVu Sans, in 1/100 of the font's size. */
+/* Widths of the characters from ' ' to '~' in DejaVu Sans, in 1/100 of the font size. */
 static const uint8_t ascii_widths[95] = {
 	32, 41, 46, 84, 64, 96, 78, 28, 40,  40, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
 	64, 64, 34, 34, 84, 84, 84, 54, 100, 69, 69, 70, 78, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79,
@@ -30,7 +30,8 @@ static const uint8_t ascii_widths[95] = {
 
 #define ELLIPSIS_WIDTH 100u
 
-/* The width of a character whose UTF-8 sequence has `length` bytes.  Most characters from U+0800 on are square. */
+/* Returns the width of a character whose UTF-8 sequence has `length` bytes.  Most characters from U+0800 on are as wide
+ * as high. */
 static unsigned width_of(unsigned char first, size_t length)
 {
 	if (length > 1)

@@ -12,7 +12,7 @@
 #include "export/ledger.h"
 #include "export/pieces.h"
 
-/* Text is escaped in pieces of this many bytes. */
+/* Text is escaped in pieces of this many bytes, so that each piece fits into one reservation. */
 #define TEXT_PIECE_BYTES 4096u
 /* Room for the numbers of one row. */
 #define NUMBERS_BYTES (8 * JSON_NUMBER_BYTES)
@@ -90,7 +90,7 @@ static char *put_text(char *at, const char *text)
 	return mempcpy(at, text, strlen(text));
 }
 
-/* Writes placement, errors and flags, without a comma after them. */
+/* Writes the columns for placement, errors and flags, without a comma at the end. */
 static char *put_known(char *at, const epp_event *event)
 {
 	if (event->placement == EPP_PLACED_MEASURED && !event->start_error_ns && !event->end_error_ns && !event->flags)
@@ -102,7 +102,7 @@ static char *put_known(char *at, const epp_event *event)
 	return export_put_flags(at, event->flags);
 }
 
-/* Writes the last column from the JSON in csv->args. */
+/* Writes the last column.  Its JSON is in csv->args. */
 static epp_status *write_args(struct export_run *run)
 {
 	struct csv *csv = run->state;

@@ -1,15 +1,15 @@
 /* Writes XSpace, for XProf and TensorBoard: a plane for the host and one for each device, a line for each thread and
  * stream.
  *
- * Times are relative, because absolute times overflow the readers' picoseconds.  The exception is TensorFlow: while it
- * collects, it subtracts its session's start and needs absolute times.  A host event and the device events that it
- * caused share the uint64 stat `correlation_id`, which viewers show as flows; ids include the source.  If a plugin was
- * not given the host event, its own ids join its calls, which are on the host's plane, to its device events; these ids
- * include the plugin.  Events wait by line until the end.
+ * Times are relative, because readers use picoseconds, in which absolute times overflow.  TensorFlow is an exception:
+ * while it collects, it subtracts the start of its session, so its times must be absolute.  A host event and the device
+ * events that it caused share the uint64 stat `correlation_id`, which viewers show as flows; ids include the source.
+ * If a plugin does not know the host event, its own ids join its calls, which are on the host's plane, to its device
+ * events.  Such ids include the plugin.  Events are stored by line until the end.
  *
- * If the events exceed one file, they continue in another one, which viewers show as another host.  Each file has a
- * time range, planes with the same names and numbers, and times relative to the same beginning.  The ledger is complete
- * only at the end, so all files are written then. */
+ * If the events exceed the size of one file, they continue in another one, which viewers show as another host.  Each
+ * file has a time range, planes with the same names and numbers, and times relative to the same beginning.  All files
+ * are written at the end, because the ledger is complete only then. */
 #include "export/xspace/xplane.h"
 
 #include <search.h>
@@ -31,7 +31,7 @@
 
 const char *xplane_stat(uint32_t stat)
 {
-	/* Tools need details to recognize a kernel; this text replaces the details that a device does not provide. */
+	/* Tools recognise a kernel by its details.  This text is used if a device provides none. */
 	static const char *const texts[] = {
 		"correlation_id",
 		"placement",
@@ -58,8 +58,8 @@ static int compare_keys(const void *a, const void *b)
 	return memcmp(left->text, right->text, left->bytes);
 }
 
-/* Returns the number of the stat if the arg's key equals one.  Keys are repaired to UTF-8 in the document, so they may
- * have any bytes. */
+/* Returns the number of the stat that has the same key as an arg.  The document repairs keys to UTF-8, so they may have
+ * any bytes here. */
 static uint32_t number_of_stat(const epp_trace_arg *arg)
 {
 	for (uint32_t stat = KNOWN_CORRELATION; stat < KNOWN_OWN; stat++) {
@@ -136,8 +136,8 @@ static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line
 	return NULL;
 }
 
-/* Reserves room for an event of at most `bytes` bytes after the events of a row's line; xplane_line_commit sets the
- * actual size.  Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
+/* Reserves room for an event of at most `bytes` bytes, behind the events of a row's line. xplane_line_commit then sets
+ * the actual size.  Errors: EPP_OUT_OF_MEMORY, EPP_IO (the temporary file). */
 static epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, size_t bytes, char **at)
 {
 	if (!array_reserve_zeroed(&lines->lines, &lines->lines_room, row + 1, sizeof *lines->lines))
@@ -151,7 +151,7 @@ static epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, s
 	return NULL;
 }
 
-/* Call it after the last event: writes the rest of the lines to the file.  Errors: as xplane_line_reserve. */
+/* Writes the rest of the lines to the file.  Must be called after the last event.  Errors: as xplane_line_reserve. */
 static epp_status *xplane_lines_close(struct xplane_lines *lines)
 {
 	for (size_t i = 0; i < lines->lines_room; i++) {
@@ -200,7 +200,7 @@ static void xplane_lines_deinit(struct xplane_lines *lines)
 /* The maximum size of an event without its args, and of an arg without its text. */
 #define EVENT_BYTES 1024u
 #define ARG_BYTES 48u
-/* Usual upper bounds of the size of the facts, of an account, of the head of a line. */
+/* Usual maximum sizes of the facts, of an account of the ledger, and of the head of a line. */
 #define FACTS_BYTES 4096u
 #define ACCOUNT_BYTES 512u
 #define ROW_BYTES 256u
@@ -209,7 +209,7 @@ static void xplane_lines_deinit(struct xplane_lines *lines)
 
 /* ---- events ---- */
 
-/* Writes a number with protobuf_varint_roomy; EVENT_BYTES has the extra room. */
+/* Writes a number with protobuf_varint_roomy, which may write more bytes than it needs.  EVENT_BYTES includes them. */
 static inline char *put_number(char *at, uint32_t field, uint64_t value)
 {
 	return protobuf_varint_roomy(protobuf_tag(at, field, PROTOBUF_VARINT), value);
@@ -264,8 +264,8 @@ static uint64_t correlation(uint32_t source, uint64_t id)
 	return id + source * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* Returns an id that a plugin gave.  Such ids are mostly small numbers that other plugins use too, so the producer is
- * mixed in. */
+/* Gets the number that a plugin gave to an event.  Other plugins mostly use the same small numbers, so the producer is
+ * added to the number. */
 static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer, number;
@@ -288,7 +288,7 @@ static bool of_plugin(const epp_event *event)
 	return event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS;
 }
 
-/* Returns the id that a call and its device events share; false if no other event is related to this one. */
+/* Gets the id that a call and its device events share.  Returns false if no other event is related to this one. */
 static bool has_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t host_id = event->track->kind == EPP_TRACK_DEVICE ? event->parent
@@ -296,7 +296,7 @@ static bool has_correlation(const epp_event *event, uint64_t *id)
 	                                                          : 0;
 
 	*id = correlation(event->track->source, host_id);
-	/* A plugin's own ids join its calls to its device events if the trace has no cause for the event. */
+	/* If the trace has no cause for the event, the plugin's own number joins its calls to its device events. */
 	return host_id || (of_plugin(event) && !event->parent && plugin_s_correlation(event, id));
 }
 
@@ -319,7 +319,7 @@ static char *put_known(char *at, const epp_event *event)
 	return flags ? put_flags(at, flags) : at;
 }
 
-/* Returns whether put_known writes this stat; an arg of that name is then left out. */
+/* Returns true if put_known writes this stat.  An arg with the same key is then left out. */
 static bool is_put(const epp_event *event, uint32_t key)
 {
 	uint64_t id;
@@ -338,7 +338,7 @@ static bool is_put(const epp_event *event, uint32_t key)
 	}
 }
 
-/* Converts to picoseconds; times out of range are counted and set to the limit. */
+/* Converts to picoseconds.  A time out of range is counted and set to the limit. */
 static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 {
 	if (ns >= 0 && ns <= TIME_MOST_NS)
@@ -347,7 +347,8 @@ static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
 }
 
-/* Events that began before the lines' base are cut there.  Without a base, lines begin at the trace's time 0. */
+/* Writes the times of an event.  If it began before the lines' base, it begins at the base.  Without a base, lines
+ * begin at time 0 of the trace. */
 static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event)
 {
 	int64_t offset_ns, duration_ns = event->duration_ns;
@@ -380,7 +381,7 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 		at = put_arg(at, key, &args[i]);
 		has_details |= key == KNOWN_KERNEL_DETAILS;
 	}
-	/* Tools do not treat an event without details as a kernel. */
+	/* Without details, tools do not treat an event as a kernel. */
 	if (on_gpu && !has_details)
 		at = put_reference(at, KNOWN_KERNEL_DETAILS, KNOWN_NO_DETAILS);
 	protobuf_end(events_start, at);
@@ -409,7 +410,7 @@ static epp_status *take_properties(struct xplanes *xplanes, const struct row *ro
 		xplanes->properties = larger;
 		xplanes->properties_count = row->process + 1;
 	}
-	/* The last description of a device replaces earlier ones. */
+	/* If a device is described several times, the last description is used. */
 	struct xplane_properties *properties = &xplanes->properties[row->process];
 	free(properties->bytes);
 	char *at = properties->bytes = malloc(EVENT_BYTES + message_args_bytes(event, ARG_BYTES));
@@ -421,7 +422,8 @@ static epp_status *take_properties(struct xplanes *xplanes, const struct row *ro
 		char *stat = at;
 		EPP_TRY(xplane_number_of_key(xplanes, &args[i], &key));
 		at = put_arg(at, key, &args[i]);
-		/* A stat of a plane is the same message under another field number, whose tag has one byte too. */
+		/* The args were written as stats of an event.  For a plane only the field number differs, and its tag
+		 * also has one byte. */
 		protobuf_tag(stat, XPLANE_STATS, PROTOBUF_BYTES);
 	}
 	properties->count = (size_t)(at - properties->bytes);
@@ -446,14 +448,14 @@ static struct xplane_part *last_part(struct xplanes *xplanes)
 	return &xplanes->parts[xplanes->parts_count - 1];
 }
 
-/* Returns the size of a document without events and names: facts, the account, heads of lines. */
+/* Returns the size of a file without its events and names: facts, accounts, heads of lines. */
 static uint64_t rest_bytes(const struct export_run *run, const struct xplanes *xplanes)
 {
 	return FACTS_BYTES + ACCOUNT_BYTES * ledger_count(run) + ROW_BYTES * xplanes->rows.rows_count +
 	       xplanes->keys_bytes * (xplanes->rows.processes_count + 1);
 }
 
-/* Returns whether another event would exceed the limit of the last part. */
+/* Returns true if an event of `bytes` bytes would exceed the limit of the last part. */
 static bool is_full(const struct export_run *run, size_t bytes)
 {
 	struct xplanes *xplanes = run->state;
@@ -462,7 +464,7 @@ static bool is_full(const struct export_run *run, size_t bytes)
 
 	uint64_t used = part->lines.total_bytes + part->names_bytes + bytes;
 
-	/* Up to half of the limit can always be used for events, even if the rest is large. */
+	/* At least half of the limit is used for events, even if the rest of the file is large. */
 	return used > most / 2 && used + rest_bytes(run, xplanes) > most;
 }
 
@@ -476,7 +478,7 @@ static epp_status *next_part(struct export_run *run)
 	return add_part(run->state);
 }
 
-/* Moves an event that exceeds the limit of the last part into a new part. */
+/* Begins a new part for an event that would exceed the limit of the last part, and moves the event into it. */
 static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, char *at)
 {
 	struct xplanes *xplanes = run->state;
@@ -489,7 +491,7 @@ static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, 
 	return NULL;
 }
 
-/* Notes that the plane of the event's process must define the name. */
+/* Records that the plane of the event's process must define the name. */
 static epp_status *meet_name(struct xplane_part *part, const struct row *row, const epp_event *event)
 {
 	bool added;
@@ -532,8 +534,8 @@ static epp_status *xplane_begin(struct export_run *run)
 {
 	struct xplanes *xplanes = run->state;
 
-	/* XProf uses the first line numbers of a device itself, from 1; lines get numbers above these, and events have
-	 * their stream as a stat. */
+	/* XProf uses the first line numbers of a device for its own lines, from 1.  Lines get higher numbers here, and
+	 * events have their stream as a stat. */
 	xplanes->rows.number_devices = true;
 	if (run->options->unix_times) {
 		xplanes->base_ns = run->from_ns == INT64_MIN ? 0 : run->from_ns;
@@ -542,7 +544,7 @@ static epp_status *xplane_begin(struct export_run *run)
 	return add_part(xplanes);
 }
 
-/* A trace without events also needs its host's plane, which holds the ledger. */
+/* Adds the host's plane to a trace without events, because this plane has the ledger. */
 static epp_status *need_host(struct export_run *run)
 {
 	static const epp_trace_track nobody = { .track = UINT32_MAX, .kind = EPP_TRACK_THREAD, .name = "", .group = "" };

@@ -10,7 +10,7 @@
 #include "export/message.h"
 #include "export/rows.h"
 
-/* The size of a metadata entry without its text. */
+/* The maximum size of an entry of a metadata map without its text. */
 #define XPLANE_ENTRY_BYTES 32u
 
 /* The fields of a map entry. */
@@ -19,10 +19,10 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 /* The number of the host's plane, above those of devices. */
 #define XPLANE_HOST_PLANE 1000u
 
-/* Readers keep the whole file in memory and refuse 2 GiB. */
+/* Readers load the whole file into memory and refuse files of 2 GiB. */
 #define XPLANE_PART_BYTES 1900000000u
 
-/* Stats that every plane defines; the number is the position, from 1. */
+/* Stats that every plane defines.  The number of a stat is its position, from 1. */
 enum xplane_known {
 	KNOWN_CORRELATION = 1,
 	KNOWN_PLACEMENT,
@@ -32,30 +32,30 @@ enum xplane_known {
 	KNOWN_KERNEL_DETAILS,
 	KNOWN_FLAGS,
 	KNOWN_CATEGORY,
-	KNOWN_NO_DETAILS, /* from here on: texts that values refer to */
+	KNOWN_NO_DETAILS, /* from here on: texts to which stats refer */
 	KNOWN_CATEGORIES,
 	KNOWN_PLACEMENTS = KNOWN_CATEGORIES + EPP_API + 1,
 	KNOWN_OWN = KNOWN_PLACEMENTS + EPP_PLACEMENT_COUNT
 };
-/* Returns the text of one of them. */
+/* Returns the text of a stat from enum xplane_known. */
 const char *xplane_stat(uint32_t stat);
 
 /* The encoded events of one row, in order of arrival. */
 struct xplane_line {
-	char *bytes; /* the bytes that are not in the file */
+	char *bytes; /* bytes that are not in the temporary file */
 	size_t count, room;
 	uint64_t in_file_bytes;
-	uint32_t first_chunk, last_chunk; /* indexes + 1 */
+	uint32_t first_chunk, last_chunk; /* indexes of `chunks` + 1 */
 };
 
 struct xplane_chunk {
 	uint64_t offset;
 	uint32_t bytes;
-	uint32_t next; /* next chunk of the same line, index + 1 */
+	uint32_t next; /* index of the line's next chunk + 1 */
 };
 
 struct xplane_lines {
-	struct xplane_line *lines; /* parallel to the rows */
+	struct xplane_line *lines; /* lines[i] belongs to rows.rows[i] */
 	size_t lines_room;
 	struct xplane_chunk *chunks;
 	size_t chunks_count, chunks_room;
@@ -71,14 +71,15 @@ static inline void xplane_line_commit(struct xplane_lines *lines, size_t row, si
 
 	line->count += bytes;
 	lines->total_bytes += bytes;
-	/* Many other lines are written before this one is used again, so its next bytes are prefetched. */
+	/* Prefetches the next bytes of the line, because many other lines are written before this line is used
+	 * again. */
 	__builtin_prefetch((const void *)((uintptr_t)line->bytes + line->count + 64), 1);
 }
 static inline uint64_t xplane_line_bytes(const struct xplane_line *line)
 {
 	return line->in_file_bytes + line->count;
 }
-/* Returns the size of a row's events; 0: it has none. */
+/* Returns the size of a row's events; 0: the row has no events. */
 static inline uint64_t xplane_row_bytes(const struct xplane_lines *lines, size_t row)
 {
 	return row < lines->lines_room ? xplane_line_bytes(&lines->lines[row]) : 0;
@@ -98,11 +99,11 @@ struct xplane_key {
 /* The content of one file: the events of a time range. */
 struct xplane_part {
 	struct xplane_lines lines;
-	struct id_set names; /* by process of `rows`: names that its plane must define */
+	struct id_set names; /* by process of `rows`: the names that its plane must define */
 	uint64_t names_bytes;
 };
 
-/* The properties of a device: encoded stats of its plane. */
+/* The properties of a device, encoded as stats of its plane. */
 struct xplane_properties {
 	char *bytes;
 	size_t count;
@@ -112,22 +113,22 @@ struct xplanes {
 	struct rows rows;
 	struct xplane_properties *properties; /* by process of `rows` */
 	size_t properties_count;
-	struct message message;    /* an event that moves to the next part */
-	struct xplane_part *parts; /* the last one receives new events */
+	struct message message;    /* buffer for an event that is moved to the next part */
+	struct xplane_part *parts; /* events are added to the last part */
 	size_t parts_count;
 	void *keys;                         /* tsearch tree of struct xplane_key: keys of args, defined in all planes */
-	SLIST_HEAD(, xplane_key) keys_list; /* the same, last one first */
+	SLIST_HEAD(, xplane_key) keys_list; /* the same keys as a list, the last one first */
 	uint32_t keys_count;
 	uint64_t keys_bytes;
 	struct {
-		const char *text; /* the trace's own copy */
+		const char *text; /* address of the text in the trace */
 		uint32_t number;
 	} recent[XPLANE_CACHE_COUNT];
-	int64_t base_ns, base_unix_ns; /* for all lines */
+	int64_t base_ns, base_unix_ns; /* time 0 of all lines, on the timeline and since the epoch */
 	uint64_t counters, flows, asyncs, outside;
 };
 
-/* Returns whether a device's name is that of a GPU plane. */
+/* Returns true if a device's name is the name of a GPU plane. */
 bool xplane_is_gpu(const char *name);
 
 epp_status *xplane_write_document(struct export_run *run, struct xplane_part *part) EPP_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Writes the document: a plane for the host, one for each device.  A message is preceded by its length, so the small
- * parts of a plane are built in memory first; the events, whose size is known, are copied from their lines. */
+/* Writes a file: a plane for the host and one for each device.  The length of a message precedes it, so the small parts
+ * of a plane are built in memory first.  The size of the events is known, so they are copied from their lines. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -21,7 +21,8 @@ static char *part_room(struct part *part, size_t bytes)
 
 static void part_text(struct part *part, uint32_t field, const char *text, size_t bytes)
 {
-	/* Names can have 64 KiB, and replaced bytes need more, so the text may not fit into one reservation. */
+	/* A name can have 64 KiB, and the replacement of invalid bytes makes it longer, so one reservation may be too
+	 * small. */
 	char *mended = malloc(message_text_bytes(bytes));
 
 	if (!mended) {
@@ -46,7 +47,7 @@ static void part_end(struct part *part)
 
 /* ---- the metadata of a plane ---- */
 
-/* Writes a map entry: a number and its name. */
+/* Writes an entry of a metadata map: a number and its name. */
 static void put_entry(struct part *plane, uint32_t field, uint32_t number, const char *name, size_t bytes)
 {
 	size_t value = protobuf_u64_bytes(XMETADATA_ID, number) + protobuf_text_bytes(XMETADATA_NAME, name, bytes);
@@ -128,7 +129,7 @@ static epp_status *put_facts(struct export_run *run, struct part *plane)
 
 /* ---- lines and planes ---- */
 
-/* Returns whether a row belongs to a process's plane; all operating system processes share one plane. */
+/* Returns true if a row belongs to the plane of a process.  All processes of the operating system share one plane. */
 static bool belongs(const struct xplanes *xplanes, const struct row *row, size_t process)
 {
 	bool host = !xplanes->rows.processes[process].group;
@@ -136,8 +137,8 @@ static bool belongs(const struct xplanes *xplanes, const struct row *row, size_t
 	return row->process == process || (host && !xplanes->rows.processes[row->process].group);
 }
 
-/* Returns the operating system's thread id, or a number that no thread has if the row has none or belongs to
- * another process than the first. */
+/* Returns the number of a row's line: the thread's id if it has one and its process is the first one, else a number
+ * that no thread has. */
 static uint64_t line_id(const struct xplanes *xplanes, size_t index)
 {
 	const struct row *row = &xplanes->rows.rows[index];
@@ -163,8 +164,8 @@ static void put_line_head(const struct xplanes *xplanes, struct part *part, size
 	free(name);
 }
 
-/* Writes a plane.  The heads of its lines are consecutive in `heads`: line i has the bytes from `starts[i]` to
- * `starts[i + 1]`. */
+/* Writes a plane.  The heads of its lines are in `heads`, one after the other: the head of line i has the bytes from
+ * `starts[i]` to `starts[i + 1]`. */
 static epp_status *send_plane(struct export_run *run, struct xplane_part *file, size_t process, struct part *plane,
                               struct part *heads, size_t *starts)
 {
@@ -215,7 +216,7 @@ bool xplane_is_gpu(const char *name)
 	return begins(name, GPU);
 }
 
-/* Compares GPU names without a suffix after the number, as in "/device:GPU:0 (name)". */
+/* Compares GPU names without the text after the number, as in "/device:GPU:0 (name)". */
 static bool is_same_gpu(const char *name, const char *other)
 {
 	size_t bytes = strcspn(name, " ");
@@ -223,7 +224,7 @@ static bool is_same_gpu(const char *name, const char *other)
 	return strcspn(other, " ") == bytes && memcmp(name, other, bytes) == 0;
 }
 
-/* Returns whether a device keeps its GPU name: only the first device with that name does. */
+/* Returns true if a device keeps its name as a GPU plane.  Only the first device with a name does. */
 static bool keeps_gpu(const struct xplanes *xplanes, size_t process)
 {
 	const struct rows_process *of = &xplanes->rows.processes[process];
@@ -247,7 +248,8 @@ static bool gpu_is_kept(const struct xplanes *xplanes, unsigned number)
 	return false;
 }
 
-/* Returns the number of a device that becomes a GPU.  Numbers of devices that keep their names are taken. */
+/* Returns the number of a device that is written as a GPU plane.  It differs from the numbers of devices that keep
+ * their names. */
 static unsigned gpu_number(const struct export_run *run, size_t process)
 {
 	const struct xplanes *xplanes = run->state;
@@ -256,7 +258,7 @@ static unsigned gpu_number(const struct export_run *run, size_t process)
 	for (size_t i = 0;; number++) {
 		if (gpu_is_kept(xplanes, number))
 			continue;
-		/* Take the next number that is not in use. */
+		/* Skip the devices that get no number here. */
 		while (i < process && (!xplanes->rows.processes[i].group || keeps_gpu(xplanes, i) ||
 		                       (!run->options->gpu_planes && !xplane_is_gpu(xplanes->rows.processes[i].name))))
 			i++;
@@ -265,8 +267,8 @@ static unsigned gpu_number(const struct export_run *run, size_t process)
 	}
 }
 
-/* Returns "/host:CPU", "/device:CUSTOM:Accelerator 0" or "/device:GPU:0"; a device imported from an XSpace may already
- * have such a name. */
+/* Makes the name of a plane: "/host:CPU", "/device:CUSTOM:Accelerator 0" or "/device:GPU:0".  A device that was
+ * imported from an XSpace may have such a name already. */
 static char *plane_name(const struct export_run *run, size_t process)
 {
 	const struct xplanes *xplanes = run->state;
@@ -292,7 +294,7 @@ static epp_status *fill_plane(struct export_run *run, const struct xplane_part *
 
 	if (!name)
 		return epp_status_no_memory();
-	/* The number is the viewer's process, which is unique. */
+	/* Viewers need unique plane numbers; the number of the process is one. */
 	sink_commit(&plane->sink, protobuf_u64(part_room(plane, 32), XPLANE_ID, number));
 	part_text(plane, XPLANE_NAME, name, strlen(name));
 	free(name);
@@ -332,7 +334,7 @@ static epp_status *write_plane(struct export_run *run, struct xplane_part *file,
 	return status;
 }
 
-/* Writes losses as a warning, which viewers show. */
+/* Writes the losses as a warning, which viewers show. */
 static epp_status *write_warning(struct export_run *run)
 {
 	struct ledger_total total;
@@ -347,7 +349,8 @@ static epp_status *write_warning(struct export_run *run)
 	return NULL;
 }
 
-/* A device without events in this part still has its number in the other parts. */
+/* Returns true if this part has events of a process.  A device without events in this part keeps its number in other
+ * parts. */
 static bool is_there(const struct xplanes *xplanes, const struct xplane_part *file, size_t process)
 {
 	for (size_t i = 0; i < xplanes->rows.rows_count; i++) {
