@@ -1,5 +1,6 @@
-/* Implements accumulator.h.  Events come in order of start, so the lines of the events that enclose the current one
- * are kept by depth for each lane: an event's duration is subtracted from the own time of the event around it. */
+/* Implements accumulator.h.  Events come in order of start.  For each lane there is a stack of the lines of the events
+ * that enclose the current one, by depth.  With it, the duration of an event is subtracted from the own time of the
+ * event around it. */
 #include "analysis/accumulator.h"
 
 #include <search.h>
@@ -16,7 +17,7 @@
 
 /* ---- idle time ---- */
 
-/* Divides the gap [from_ns, event->start_ns) before `event`. */
+/* Divides the gap [from_ns, event->start_ns) before `event` by reasons. */
 static void idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct spans *copies, int64_t from_ns, const epp_event *event)
 {
 	int64_t until_ns = event->start_ns, launch_ns = event->launch_ns;
@@ -98,15 +99,15 @@ fail:
 	return NULL;
 }
 
-/* A name and the text that distinguishes lines of that name. */
+/* A name, and the text by which lines with the same name differ. */
 struct named {
 	const char *name;
 	size_t name_bytes;
-	const char *detail; /* NULL: none */
+	const char *detail; /* NULL: there is no such text */
 	uint32_t category;
 };
 
-/* Finds or adds the line of a name that is new under this key. */
+/* Finds or adds the line of a name.  The key is new, but there may be a line with the same text under another key. */
 static struct accumulator_line *new_line_by_name(struct accumulator_table *table, const struct named *named, uint64_t key)
 {
 	static const char others[] = "(other names)";
@@ -132,7 +133,8 @@ static struct accumulator_line *new_line_by_name(struct accumulator_table *table
 	return tsearch(line, &table->by_text, by_text) ? line : NULL;
 }
 
-/* `type`: for a kernel, the line of the operator type that caused it; NULL: not known. */
+/* Finds or adds the line of an event's name.  `type` is given for a kernel: the line of the operator type that caused
+ * it; NULL: not known. */
 static struct accumulator_line *line_by_name(struct accumulator_table *table, const epp_event *event,
                                              const struct accumulator_line *type)
 {
@@ -154,7 +156,7 @@ static struct accumulator_line *line_by_name(struct accumulator_table *table, co
 /* ---- operator types ---- */
 
 struct node_args {
-	epp_trace_arg op, provider; /* key NULL: the arg is missing */
+	epp_trace_arg op, provider; /* args of a node; the key is NULL if the arg is missing */
 };
 
 static void take_arg(struct node_args *found, const epp_trace_arg *arg)
@@ -194,7 +196,7 @@ static bool is_type(const struct accumulator_line *type, const struct node_args 
 	       (!args->provider.text_bytes || memcmp(provider, args->provider.value.text, args->provider.text_bytes) == 0);
 }
 
-/* Finds the operator type with these texts, or adds it. The index of a new line is its key, because it is unique. */
+/* Finds or adds the line of an operator type with these texts.  The key of a new line is its index, which is unique. */
 static struct accumulator_line *new_type(struct accumulator *accumulator, const struct node_args *args)
 {
 	struct accumulator_table *table = &accumulator->tables[EPP_BY_OP_TYPE];
@@ -216,7 +218,7 @@ static struct accumulator_line *new_type(struct accumulator *accumulator, const 
 	return line;
 }
 
-/* Sets the operator type of a node's line from this event's args.  False: no memory. */
+/* Sets the operator type of a node's line from the args of this event.  Returns false if there is no memory. */
 static bool add_type(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
                      struct accumulator_line *named)
 {
@@ -236,7 +238,7 @@ static bool add_type(struct accumulator *accumulator, const epp_timeline *timeli
 
 /* ---- causes of device events ---- */
 
-/* Returns the set of a cause, ACCUMULATOR_WAYS entries, the newest first. */
+/* Returns the set of cache entries that may have a cause: ACCUMULATOR_WAYS entries, the newest first. */
 static struct accumulator_cause *causes_of(const struct accumulator *accumulator, uint64_t id, uint32_t source)
 {
 	uint64_t hash = (id ^ (uint64_t)source << 48) * UINT64_C(0x9E3779B97F4A7C15);
@@ -244,7 +246,7 @@ static struct accumulator_cause *causes_of(const struct accumulator *accumulator
 	return &accumulator->causes[(hash >> 32) % (ACCUMULATOR_CAUSES / ACCUMULATOR_WAYS) * ACCUMULATOR_WAYS];
 }
 
-/* Stores the lines of an event that causes device events.  False: no memory. */
+/* Stores the lines of an event that may cause device events.  Returns false if there is no memory. */
 static bool add_cause(struct accumulator *accumulator, const epp_event *event, struct accumulator_line *named)
 {
 	if (!accumulator->causes)
@@ -289,7 +291,7 @@ static struct accumulator_line *line_by_track(struct accumulator *accumulator, c
 {
 	bool is_device = track->kind == EPP_TRACK_DEVICE;
 	struct accumulator_table *table = &accumulator->tables[is_device ? EPP_BY_STREAM : EPP_BY_THREAD];
-	/* Calls that plugins report for a thread count for that thread's line. */
+	/* Calls that a plugin reports for a thread are added to the line of that thread. */
 	const epp_trace_track *shown = track->thread ? track->thread : track;
 	struct accumulator_line *line = hash_map_pointer(&table->index, shown->track);
 
@@ -350,7 +352,7 @@ static bool add_duration(struct accumulator_line *line, int64_t duration_ns, uin
 	return histogram_add_many(&line->durations, duration_ns, weight);
 }
 
-/* Adds an event to the line of an op or a kernel. */
+/* Adds an event to its line as a warm-up event or with its duration. */
 static bool add_named(const struct accumulator *accumulator, struct accumulator_line *line, const epp_event *event)
 {
 	if (line->line.warmup_count >= accumulator->warmup_count)
@@ -360,7 +362,7 @@ static bool add_named(const struct accumulator *accumulator, struct accumulator_
 	return true;
 }
 
-/* Adds an event to a node's operator type: it counts as warm-up if it is warm-up of the node. */
+/* Adds an event to the operator type of its node.  It counts as warm-up there if it does for the node. */
 static bool add_of_type(const struct accumulator *accumulator, const struct accumulator_line *named, const epp_event *event)
 {
 	struct accumulator_line *type = named->type;
@@ -423,7 +425,7 @@ static bool add_place(struct accumulator_line *line, const epp_event *event)
 	return histogram_add(line->errors, error_ns);
 }
 
-/* Adds a device event to a line of the host event that caused it. */
+/* Adds a device event to the line of the host event, or of the operator type, that caused it. */
 static bool add_caused(struct accumulator_line *line, const epp_event *event)
 {
 	line->line.device_count += event->weight;
@@ -432,8 +434,8 @@ static bool add_caused(struct accumulator_line *line, const epp_event *event)
 	       histogram_add_many(&line->launches, event->start_ns - event->launch_ns, event->weight);
 }
 
-/* Adds the time before a device event started: in the queue since it was launched or, if that was measured, up to the
- * queue and in it. */
+/* Adds the time from the launch of a device event to its start.  If the time at which the event entered the queue was
+ * measured, the time before it and the time in the queue are added separately. */
 static bool add_submission(struct accumulator *accumulator, const epp_event *event)
 {
 	int64_t queued_ns = event->queue_ns != INT64_MIN ? event->queue_ns : event->launch_ns;
@@ -449,7 +451,7 @@ static bool add_submission(struct accumulator *accumulator, const epp_event *eve
 static bool add_device_event(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event,
                              struct accumulator_line *named, struct accumulator_line *tracked)
 {
-	/* Copies of one name may have different kinds. */
+	/* Copies with the same name may be of different kinds, so each one is classified. */
 	enum work work = !named->line.work || named->line.is_copy ? work_of(timeline, event) : named->work;
 	if (!named->line.work) {
 		named->work = work;
@@ -477,8 +479,8 @@ static bool add_device_event(struct accumulator *accumulator, const epp_timeline
 	       histogram_add_many(&tracked->launches, waited_ns, event->weight);
 }
 
-/* Adds a run: the outermost event of a thread.  Each of them was kept with the probability 1 / weight, independently of the
- * others, so that the sum of weight * (weight - 1) * value^2 estimates the variance of a weighted sum of values. */
+/* Adds a run: the outermost event of a thread.  Each run was recorded with probability 1 / weight, independently of the
+ * others.  So the sum of weight * (weight - 1) * value^2 estimates the variance of a weighted sum of values. */
 static void add_run(epp_summary_totals *totals, const epp_event *event)
 {
 	double weight = event->weight, duration_ns = (double)event->duration_ns;
@@ -536,10 +538,11 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	    !add_busy(tracked, event))
 		return epp_status_no_memory();
 	nest(stack, event, named, tracked);
-	/* Runs are inside other events, or these are filtered out. */
+	/* If the weight differs from that of the event around it, a run is inside another event.  Runs are then not
+	 * outermost events. */
 	if (!device && event->kind == EPP_EVENT_SLICE && event->depth && event->depth < DEPTH_MAX)
 		accumulator->has_inner_runs |= event->weight != stack->weights[event->depth - 1];
-	/* A call is inside the event that made it, which is on the thread's own lane. */
+	/* A call is inside the event that made the call, which is on the first lane of the thread. */
 	if (event->track->kind == EPP_TRACK_CALLS && event->parent && !event->depth)
 		add_weighted(&tracked->line.self_ns, -event->duration_ns, event->weight);
 	return NULL;
@@ -571,7 +574,7 @@ void accumulator_end(struct accumulator *accumulator)
 	}
 }
 
-/* For tdestroy: does nothing, because the array owns the lines. */
+/* For tdestroy: does nothing, because the lines are freed with the array. */
 static void keep(void *line)
 {
 	(void)line;

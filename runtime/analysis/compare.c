@@ -1,4 +1,5 @@
-/* Implements epprof/compare.h: tests and intervals of the changes between two sets of runs. */
+/* Implements epprof/compare.h: tests whether the quantities of two sets of runs differ, and computes confidence
+ * intervals of the changes. */
 #include "epprof/compare.h"
 
 #include <math.h>
@@ -8,10 +9,11 @@
 
 #include "base/options.h"
 
-/* The rate of false alarms of a whole comparison, and the part of it that is kept for the quantities after the first. */
+/* The probability of a false alarm in a whole comparison, and the part of this probability that is for the quantities
+ * after the first. */
 #define FALSE_ALARMS 0.05
 #define FALSE_ALARMS_OF_OTHERS 0.01
-/* The probability that an interval does not contain the true change, on each side. */
+/* The probability that the true change is below an interval, and the probability that it is above. */
 #define OUTSIDE 0.025
 
 struct epp_comparison {
@@ -19,24 +21,25 @@ struct epp_comparison {
 	epp_change changes[];
 };
 
-/* The logarithms of a set's values. */
+/* The logarithms of the values of a quantity in one set of runs. */
 struct set {
-	double *logs; /* after measure_set: without their mean */
+	double *logs; /* measure_set subtracts their mean */
 	size_t count;
 	double mean, variance;
 };
 
 /* The difference of two means. */
 struct difference {
-	double log, error, freedom; /* error: standard error, with so many degrees of freedom */
+	/* `error` is the standard error of the difference, with `freedom` degrees of freedom */
+	double log, error, freedom;
 };
 
 /* ---- Student's distribution ---- */
 
 #define SIMPSON_STEPS 256u
 
-/* Returns the probability that |t| is at least `t`.  With t = sqrt(freedom) tan(a), the density is a power of cos(a), and
- * the integral is that from a to a right angle, or to where nothing is left of it. */
+/* Returns the probability that |t| is at least `t`.  With t = sqrt(freedom) tan(a), the density is a power of cos(a).
+ * The integral is computed from a to a right angle, or to the angle from which on the density is negligible. */
 static double student_p(double t, double freedom)
 {
 	double from = atan(t / sqrt(freedom)), width = fmin(M_PI / 2 - from, 12 / sqrt(freedom)) / SIMPSON_STEPS, sum = 0;
@@ -50,7 +53,7 @@ static double student_p(double t, double freedom)
 	return fmin(2 * scale * sum * width / 3, 1);
 }
 
-/* Returns the t that is exceeded with this probability, in both directions together. */
+/* Returns the t for which the probability that |t| is larger is `p`. */
 static double student_t(double p, double freedom)
 {
 	double low = 0, high = 1;
@@ -69,7 +72,7 @@ static double student_t(double p, double freedom)
 
 /* ---- one quantity ---- */
 
-/* Differences below this are those of rounding. */
+/* Smaller differences are rounding errors. */
 #define ROUNDING 1e-9
 
 static void measure_set(struct set *set)
@@ -102,8 +105,8 @@ static struct difference difference_of(const struct set *before, const struct se
 	return difference;
 }
 
-/* Returns the p value of a difference.  Values that are equal within each set have no variance: then the p value is the
- * part of all divisions of the runs into two sets that separate equally well. */
+/* Returns the p value of a difference.  If the values within each set are equal, there is no variance.  The p value is
+ * then the fraction of all divisions of the runs into two sets that separate the values equally well. */
 static double p_of(double log, const struct difference *difference, const struct set *before, const struct set *after)
 {
 	double divisions = 1;
@@ -120,11 +123,13 @@ static double p_of(double log, const struct difference *difference, const struct
 /* ---- intervals ---- */
 
 #define RESAMPLES 1000u
-/* Of fewer runs, the pool is too small. */
+/* With fewer runs in a set, there are too few values to draw from, and the interval is that of Student's
+ * distribution. */
 #define RESAMPLED_LEAST 4u
 
-/* The distances of all runs of both sets from the mean of their set, enlarged to the variance of a run: the mean is their
- * own.  Resamples of a set alone would have no variance too often. */
+/* The values from which resamples are drawn: the distances of all runs from the mean of their set.  They are enlarged,
+ * because the mean is computed from the runs themselves, so that the distances are too small.  The runs of both sets
+ * are used, because resamples of a single set would too often have no variance. */
 struct pool {
 	double *logs;
 	size_t count;
@@ -137,13 +142,13 @@ static void add_to_pool(struct pool *pool, const struct set *set)
 		pool->logs[pool->count++] = set->logs[i] * sqrt((double)set->count / (double)(set->count - 1));
 }
 
-/* Draws a set; sets the square of the mean's error. */
+/* Draws a set of runs.  Returns its mean, and sets *error2 to the square of the mean's standard error. */
 static double resample(struct pool *pool, size_t runs_count, double *error2)
 {
 	double sum = 0, squares = 0, count = (double)runs_count;
 
 	for (size_t i = 0; i < runs_count; i++) {
-		/* Knuth's MMIX; the generators of libc have a state that threads share. */
+		/* Knuth's MMIX generator.  The generators of libc have a state that is shared between threads. */
 		pool->random = pool->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		double log = pool->logs[(size_t)(pool->random >> 33) % pool->count];
 		sum += log;
@@ -160,7 +165,7 @@ static int ascending(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Sets the range of the standardised differences of resamples, whose true difference is 0. */
+/* Sets the range of the standardised differences between resamples.  Their true difference is 0. */
 static void bootstrap(struct pool *pool, size_t before_count, size_t after_count, double *least, double *most)
 {
 	double drawn[RESAMPLES];
@@ -177,7 +182,7 @@ static void bootstrap(struct pool *pool, size_t before_count, size_t after_count
 	*most = drawn[RESAMPLES - 1 - (size_t)(RESAMPLES * OUTSIDE)];
 }
 
-/* `logs`: room for the values of both sets. */
+/* Sets the confidence interval of a change.  `logs` has room for the values of both sets. */
 static void find_interval(epp_change *change, const struct difference *difference, const struct set *before,
                           const struct set *after, double *logs)
 {
@@ -215,7 +220,8 @@ static int by_p(const void *a, const void *b)
 	return (left->index > right->index) - (left->index < right->index);
 }
 
-/* Sets for which of the quantities the hypothesis that has these p values is rejected; `tests` is sorted in place. */
+/* Sets rejected[i] for the quantities whose hypothesis of no change is rejected because of the p values.  Sorts
+ * `tests`. */
 static void reject(struct test *tests, size_t count, bool *rejected)
 {
 	double level = count > 1 ? FALSE_ALARMS - FALSE_ALARMS_OF_OTHERS : FALSE_ALARMS;
@@ -229,7 +235,7 @@ static void reject(struct test *tests, size_t count, bool *rejected)
 }
 
 struct work {
-	double *logs; /* room for the values of one quantity, twice */
+	double *logs; /* room for twice the values of a quantity */
 	size_t logs_room;
 	struct test *changed, *beyond;
 	bool *rejected;
@@ -283,7 +289,7 @@ static bool are_positive(const double *values, size_t count)
 	return true;
 }
 
-/* Sets the largest number of values of a quantity. */
+/* Checks the quantities, and sets *most to the largest number of values of a quantity. */
 static epp_status *check(const epp_quantity *quantities, size_t count, size_t *most)
 {
 	if (!count)

@@ -1,5 +1,5 @@
-/* Histograms of durations and their quantiles (p50, p99).  Values below 64 have a bucket each; octave n > 0 holds
- * values of n + 6 bits, by the six bits after the leading one. */
+/* Histograms of durations and their quantiles (p50, p99).  Values below 64 have a bucket each; octave n > 0 has the
+ * values with n + 6 bits, and the six bits after the leading one are the number of the bucket. */
 #include "analysis/histogram.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static unsigned bucket_of(uint64_t value, unsigned octave)
 	return (unsigned)(octave ? value >> (octave - 1) : value) & (HISTOGRAM_BUCKETS - 1);
 }
 
-/* The width of an octave's buckets. */
+/* Returns the width of the buckets of an octave. */
 static uint64_t width_of(unsigned octave)
 {
 	return UINT64_C(1) << (octave ? octave - 1 : 0);
@@ -98,8 +98,8 @@ double epp_histogram_interpolate(const struct epp_histogram *histogram, double p
 				before += count;
 				continue;
 			}
-			/* The values are taken as evenly spaced around their mean, as far as the bucket reaches on both
-			 * sides. */
+			/* The values of the bucket are assumed to be evenly spaced around their mean.  The range is
+			 * symmetric and as large as the bucket allows. */
 			double mean = (double)counted[bucket].sum / count, reach = fmin(mean, rest - mean);
 			double place = fmin(fmax(wanted - before, 0.5), count - 0.5) / count;
 			double value = (double)first_value(octave, bucket) + mean + reach * (2 * place - 1);

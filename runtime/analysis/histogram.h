@@ -1,5 +1,5 @@
-/* A histogram in little memory: the width of a bucket is at most 1/64 of its values, so a quantile has an error of
- * at most 0.8 %. */
+/* A histogram that needs little memory.  The width of a bucket is at most 1/64 of its values, so the error of a
+ * quantile is at most 0.8 %. */
 #ifndef EPPROF_RUNTIME_ANALYSIS_HISTOGRAM_H
 #define EPPROF_RUNTIME_ANALYSIS_HISTOGRAM_H
 
@@ -8,13 +8,14 @@
 
 #include "epprof/summary.h"
 
-/* Number of buckets of each octave (from one power of two to the next); an octave is allocated with its first value. */
+/* Number of buckets of each octave, which is the range from one power of two to the next.  The buckets of an octave are
+ * allocated when its first value is added. */
 #define HISTOGRAM_BUCKETS 64u
 #define HISTOGRAM_OCTAVES 59u
 
 struct histogram_bucket {
 	uint64_t count;
-	uint64_t sum; /* of the values, from the smallest value of the bucket */
+	uint64_t sum; /* sum of the values, relative to the smallest value of the bucket */
 };
 
 struct epp_histogram {
@@ -23,7 +24,7 @@ struct epp_histogram {
 	struct histogram_bucket *octaves[HISTOGRAM_OCTAVES];
 };
 
-/* Negative values count as 0.  False: no memory. */
+/* Adds a value; a negative one counts as 0.  Returns false if there is no memory. */
 bool histogram_add(struct epp_histogram *histogram, int64_t value);
 /* Adds a value `count` times. */
 bool histogram_add_many(struct epp_histogram *histogram, int64_t value, uint64_t count);

@@ -1,5 +1,5 @@
-/* Implements spans.h.  The time that spans cover up to a point is a growing sum, and their part of a range is the
- * difference of two such sums. */
+/* Implements spans.h.  For any time, the length of all spans before it is a sum.  The covered part of a range is the
+ * difference of the sums at its ends. */
 #include "analysis/spans.h"
 
 void spans_add(struct spans *spans, int64_t start_ns, int64_t end_ns)
@@ -21,13 +21,13 @@ void spans_add(struct spans *spans, int64_t start_ns, int64_t end_ns)
 	spans->kept[next].before_ns = before_ns;
 }
 
-/* Returns the total time of spans before a time. */
+/* Returns the total length of the spans before a time. */
 static int64_t covered_before(const struct spans *spans, int64_t until_ns)
 {
 	const uint64_t oldest = spans->count > SPANS_KEPT ? spans->count - SPANS_KEPT : 0;
 	uint64_t low = oldest, high = spans->count;
 
-	/* Find the first span that starts at `until_ns` or later. */
+	/* Binary search for the first span that starts at `until_ns` or later. */
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 		if (spans->kept[middle % SPANS_KEPT].start_ns < until_ns)

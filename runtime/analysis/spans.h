@@ -1,5 +1,5 @@
-/* The union of spans of time that come in order of their start: how much time they cover up to a point.  Only the last
- * SPANS_KEPT disjoint spans are kept; earlier ones do not count. */
+/* The union of time spans that are added in order of start, and how much time the union covers in a range.  Only the
+ * last SPANS_KEPT disjoint spans are kept; earlier ones do not count. */
 #ifndef EPPROF_RUNTIME_ANALYSIS_SPANS_H
 #define EPPROF_RUNTIME_ANALYSIS_SPANS_H
 
@@ -12,7 +12,7 @@ struct spans {
 	struct {
 		int64_t start_ns, end_ns, before_ns;
 	} kept[SPANS_KEPT];
-	uint64_t count; /* of all spans; the last SPANS_KEPT are kept */
+	uint64_t count; /* number of all spans so far; the last SPANS_KEPT are kept */
 };
 
 /* Adds the next span, in order of start. */

@@ -1,7 +1,7 @@
 /* Opens connections for SQL over a trace, and runs queries.  A connection is an in-memory database whose large tables
- * are virtual. The small tables (names under the trace's own numbers, tracks, runs, clock pairs, ledger) are filled
- * when a statement that reads them is prepared.  SQLite's authorizer callback reports the tables that a statement
- * reads, and any other action. */
+ * are virtual.  The small tables (names under the trace's own numbers, tracks, runs, clock pairs, ledger) are filled
+ * when a statement that reads them is prepared.  SQLite calls the authorizer for each table that a statement reads and
+ * for any other action. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -53,8 +53,8 @@ const char *sql_columns_of(const char *name)
 	return table->columns;
 }
 
-/* Connects a virtual table.  SQLite may do so again at any time, and calls the authorizer for the declaration of the
- * columns, which `trusted` permits. */
+/* Connects a virtual table.  SQLite may call this again at any time.  It calls the authorizer for the declaration of
+ * the columns, which `trusted` allows. */
 int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const char *columns, sqlite3_vtab **made)
 {
 	struct sql_vtab *table = calloc(1, sizeof *table);
@@ -85,7 +85,7 @@ int sql_vtab_disconnect(sqlite3_vtab *table)
 
 /* ---- the small tables ---- */
 
-/* The numbers of names have gaps, so the loop ends when it has found as many texts as there are. */
+/* The numbers of names have gaps.  The loop ends when it has found as many texts as the trace has. */
 static epp_status *fill_names(struct export_run *run, sqlite3 *db)
 {
 	const char *unknown = epp_trace_name(run->trace, UINT32_MAX, NULL);
@@ -109,7 +109,7 @@ static epp_status *fill_names(struct export_run *run, sqlite3 *db)
 	return status;
 }
 
-/* Fills a table with a new timeline; `whole`: after a pass over all events, which the facts need. */
+/* Calls `fill` with a new timeline.  `whole`: a pass over all events is made first, which the facts need. */
 static epp_status *with_timeline(struct export_run *run, sqlite3 *db, bool whole,
                                  epp_status *(*fill)(struct export_run *, sqlite3 *))
 {

@@ -1,6 +1,6 @@
-/* The table args: a row for each arg of each event.  It is mostly joined to events by their number; then the args are
- * read from the other cursor's current event.  Otherwise they are read from a timeline, and from memory when that
- * happens again. */
+/* The table args: a row for each arg of each event.  It is mostly joined to events by their number.  The args are then
+ * those of the current event of the events cursor.  Otherwise they are read from a timeline the first time, and from
+ * memory the next times. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -9,8 +9,8 @@
 
 /* ---- stored args ---- */
 
-/* Keeps all args in memory, for joins that read the args of many events in any order.  Keys stay in the trace; texts
- * are copied one after the other. */
+/* Stores all args in memory, for joins that read the args of many events in any order.  Keys are not copied, because
+ * they belong to the trace; texts are copied one after the other. */
 
 void sql_stored_args_deinit(struct sql_stored_args *args)
 {
@@ -32,7 +32,7 @@ static bool keep_arg(struct sql_stored_args *args, const epp_trace_arg *arg)
 	return !arg->text_bytes || sink_memory_write(arg->value.text, arg->text_bytes, &args->texts) == arg->text_bytes;
 }
 
-/* Keeps the args of the scan's current event.  Events must be added in order of their numbers, without gaps. */
+/* Stores the args of the scan's current event.  Events must be added in order of their numbers, without gaps. */
 static bool keep_event(struct sql_stored_args *args, const struct sql_scan *scan)
 {
 	size_t cursor = 0;
@@ -79,7 +79,7 @@ const epp_trace_arg *sql_stored_args_of(const struct sql_stored_args *args, int6
 	if (number < 1 || (uint64_t)number > args->events_count)
 		return NULL;
 	*count = args->first_of[number] - args->first_of[number - 1];
-	/* Without any arg there is no array. */
+	/* If no event has an arg, the array is NULL. */
 	return *count ? args->args + args->first_of[number - 1] : NULL;
 }
 
@@ -90,16 +90,18 @@ enum { OF_EVENT = 1 };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	unsigned sought; /* number of lookups of an event in this statement */
+	unsigned sought; /* number of lookups by event number in this statement */
 	struct sql_scan own;
-	const struct sql_scan *scan; /* whose event has the args: own or another's; NULL: from memory, or at the end */
-	const epp_trace_arg *kept;   /* in memory: the remaining args */
+	/* the scan whose current event has the args: the cursor's own, or another cursor's; NULL: they are in memory,
+	 * or there are no more */
+	const struct sql_scan *scan;
+	const epp_trace_arg *kept; /* the remaining args, if they are in memory */
 	size_t kept_count;
-	bool one; /* only for one event */
+	bool one; /* the query asks for the args of one event */
 	bool ended;
-	int64_t event; /* the event's number */
+	int64_t event; /* number of the event */
 	size_t position;
-	int64_t number; /* the arg's number */
+	int64_t number; /* number of the arg */
 	epp_trace_arg arg;
 };
 
@@ -146,7 +148,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* Moves to the next arg of this event, or to the first arg of a later event. */
+/* Moves to the next arg of the event, or to the first arg of a later event. */
 static epp_status *step(struct cursor *cursor)
 {
 	cursor->number++;
@@ -219,7 +221,8 @@ static int is_ended(sqlite3_vtab_cursor *base)
 	return ((struct cursor *)base)->ended;
 }
 
-/* A text is valid only until the timeline moves on, so it is copied. */
+/* Sets the value of an arg as the result.  A text is copied, because it is valid only until the timeline's next
+ * event. */
 static void result_value(sqlite3_context *context, const epp_trace_arg *arg)
 {
 	struct sqlite_value value;

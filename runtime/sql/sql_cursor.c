@@ -1,14 +1,14 @@
-/* The cursor of the event tables.  On its first query a cursor reads the timeline.  A cursor that is queried again is
- * the inner loop of a join, and reads from memory; so do the cursors of a subquery, which SQLite opens for each row.  A
- * query for the current event of another cursor takes the event from there. */
+/* The cursor of the event tables.  On its first query a cursor reads the timeline.  If a cursor is queried again, it is
+ * the inner loop of a join, and reads from memory.  So do the cursors of a subquery, which SQLite opens for each row.
+ * A query for the current event of another cursor uses this event. */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "sql/sql_events.h"
 #include "timeline/events/work_kind.h"
 
-/* A statement with more queries than this has a subquery that is repeated. A query of an id or of a parent reads the
- * whole timeline for a few rows, so the second one is worth the memory. */
+/* If a statement makes more queries than this, it has a subquery that is repeated, and events are loaded into memory.
+ * The limit is lower for queries of an id or a parent, because each would read the whole timeline for a few rows. */
 #define QUERIES_MAX 16u
 #define QUERIES_OF_ID_MAX 2u
 
@@ -19,13 +19,15 @@ struct cursor {
 	unsigned asked; /* number of queries in this statement */
 	enum source source;
 	int comparisons;
-	int64_t from_ns, to_ns, track, name, id, parent, number; /* constraints; from `track` on only if their bit is set */
+	/* bounds and values of the constraints; from `track` on they are only valid if their bit in `comparisons` is
+	 * set */
+	int64_t from_ns, to_ns, track, name, id, parent, number;
 	struct sql_scan scan;
-	size_t index;           /* position in memory */
+	size_t index;           /* index of the event in memory */
 	int64_t flow;           /* number of arrows so far */
 	const epp_event *event; /* the current row: the scan's event, or a copy */
 	epp_event copy;
-	int64_t row; /* its number; 0: unknown */
+	int64_t row; /* number of the row; 0: unknown */
 	bool ended;
 };
 
@@ -59,7 +61,7 @@ int sql_cursor_close(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* Narrows the range of starts by a comparison; a value that gives no bound leaves the range unchanged. */
+/* Narrows the range of starts by a comparison.  A value that gives no bound does not change the range. */
 static void narrow(struct cursor *cursor, int comparison, sqlite3_value *value)
 {
 	int64_t bound;
@@ -113,7 +115,7 @@ static bool fits(const struct cursor *cursor, const epp_event *event)
 	       (event->track->kind == EPP_TRACK_DEVICE && event->parent);
 }
 
-/* Moves to the first row at or after the current position of the source that matches. */
+/* Moves the scan to the first matching event, from the current one on. */
 static epp_status *settle_on_scan(struct cursor *cursor)
 {
 	while (cursor->scan.event && !fits(cursor, cursor->scan.event))
@@ -166,7 +168,7 @@ static void begin_in_memory(struct cursor *cursor)
 		cursor->index = sql_memory_from(memory, cursor->from_ns);
 	settle_in_memory(cursor);
 	if (cursor->comparisons & SQL_OF_NUMBER)
-		cursor->source = FROM_NOTHING; /* a number has only one event */
+		cursor->source = FROM_NOTHING; /* a query of a number has at most one event */
 }
 
 static epp_status *begin_by_number(struct cursor *cursor)
@@ -223,7 +225,7 @@ int sql_cursor_filter(sqlite3_vtab_cursor *base, int comparisons, const char *te
 	for (int bit = 0; bit < SQL_COMPARISONS_COUNT; bit++) {
 		if (!(comparisons & 1 << bit))
 			continue;
-		/* A comparison with null matches nothing. */
+		/* A comparison with null matches no row. */
 		cursor->ended = cursor->ended || sqlite3_value_type(*values) == SQLITE_NULL;
 		narrow(cursor, 1 << bit, *values++);
 	}
@@ -261,7 +263,7 @@ static bool is_op_name(const epp_trace_arg *arg)
 	return arg->type == EPP_ARG_TEXT && strcmp(arg->key, "op_name") == 0;
 }
 
-/* Returns the event with its args, which are either in `*timeline` or in an array. */
+/* Returns the event with its args, which belong to *timeline, or are an array if it is NULL. */
 static epp_status *take_args(const struct cursor *cursor, epp_event *event, const epp_timeline **timeline)
 {
 	struct epp_sql *sql = sql_of(cursor);
@@ -277,7 +279,7 @@ static epp_status *take_args(const struct cursor *cursor, epp_event *event, cons
 	return NULL;
 }
 
-/* Returns the operator type of a model's node. */
+/* Sets the operator type of a model's node as the result. */
 static void result_op_type(sqlite3_context *context, const epp_timeline *timeline, const epp_event *event)
 {
 	epp_trace_arg arg;
@@ -290,7 +292,7 @@ static void result_op_type(sqlite3_context *context, const epp_timeline *timelin
 	}
 }
 
-/* Returns a field that is found in the args; null for events that cannot have it. */
+/* Sets a field that comes from the args as the result; null for events that cannot have it. */
 static epp_status *result_of_args(const struct cursor *cursor, sqlite3_context *context, enum sql_field field)
 {
 	bool is_node = cursor->event->category == EPP_NODE;
@@ -317,7 +319,7 @@ static int by_text(const void *a, const void *b)
 	return memcmp(a, b, sizeof((epp_request){ 0 }.trace_id));
 }
 
-/* Makes the text of the trace ids of an event's requests: each once, separated by blanks. */
+/* Makes the text for the trace ids of an event's requests: each id once, with blanks between them. */
 static epp_status *make_trace_ids(struct epp_sql *sql, const epp_event *event)
 {
 	epp_request request = { .struct_size = sizeof request };
@@ -347,7 +349,7 @@ static epp_status *make_trace_ids(struct epp_sql *sql, const epp_event *event)
 	return NULL;
 }
 
-/* Null without requests. */
+/* Sets the trace ids as the result; null if the event has no requests. */
 static epp_status *result_trace_id(sqlite3_context *context, struct epp_sql *sql, const epp_event *event)
 {
 	size_t count;

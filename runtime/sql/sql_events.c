@@ -68,10 +68,11 @@ static int comparison_of(const struct sql_face *face, const struct sqlite3_index
 	                             : 0;
 }
 
-/* An event has one parent and may have several children. */
+/* Estimated number of an event's children. */
 #define CHILDREN_ESTIMATE 4
 
-/* Only a cheap lookup may get a low cost, or SQLite would repeat an expensive one in an inner loop. */
+/* Estimates cost and rows of a query.  Only a cheap lookup may get a low cost, because SQLite repeats queries with a
+ * low cost in inner loops. */
 static void estimate(const struct sql_vtab *table, int comparisons, sqlite3_index_info *info)
 {
 	double all = (double)table->sql->run.info->records_count + 100, rows = all;
@@ -98,7 +99,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 	for (int i = 0; i < info->nConstraint; i++) {
 		int comparison = comparison_of(table->face, &info->aConstraint[i]);
-		/* A flow's number counts all flows before it, so a query of it takes no constraints. */
+		/* The number of a flow is the count of flows before it, so a query for numbers must read all flows, and
+		 * no constraint is used. */
 		if (!comparison || comparisons & comparison || (table->face->flows && numbers))
 			continue;
 		comparisons |= comparison;

@@ -36,7 +36,7 @@ enum sql_field {
 	SQL_PLACEMENT_TEXT,
 	SQL_FLOW_KIND,
 	SQL_TRACE_ID,
-	SQL_OP_TYPE, /* this and the following fields are found in the args */
+	SQL_OP_TYPE, /* this field and those below come from the args */
 	SQL_WORK,
 	SQL_WORK_TEXT,
 	SQL_CORRELATION
@@ -44,12 +44,13 @@ enum sql_field {
 
 struct sql_face {
 	const char *name;
-	const char *columns; /* NULL: as in the export */
-	bool flows;          /* only arrows, which have their own numbers */
+	const char *columns; /* NULL: the same columns as in the export */
+	bool flows;          /* the table only has arrows, which have their own numbers */
 	uint8_t fields[28];  /* the field of each column */
 };
 
-/* Comparisons that a cursor handles, in the order in which their values are passed, and other flags for the cursor. */
+/* Comparisons that a cursor evaluates, in the order in which their values are passed.  Further flags for the cursor
+ * follow. */
 enum {
 	SQL_AT_START = 1,
 	SQL_FROM_START = 2,
@@ -65,7 +66,7 @@ enum {
 	SQL_WITH_NUMBERS = 1024
 };
 
-/* sql_cursor.c: the cursor functions of the module, called by SQLite. */
+/* sql_cursor.c: the functions of the module for cursors, which SQLite calls. */
 int sql_cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor);
 int sql_cursor_close(sqlite3_vtab_cursor *cursor);
 int sql_cursor_filter(sqlite3_vtab_cursor *cursor, int comparisons, const char *text, int count, sqlite3_value **values);
@@ -73,7 +74,7 @@ int sql_cursor_next(sqlite3_vtab_cursor *cursor);
 int sql_cursor_ended(sqlite3_vtab_cursor *cursor);
 int sql_cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column);
 
-/* sql_values.c: returns any field of an event except its number. */
+/* sql_values.c: sets a field of an event as the result.  Does not handle SQL_NUMBER. */
 void sql_result_field(sqlite3_context *context, const epp_event *event, enum sql_field field);
 
 #endif

@@ -1,6 +1,6 @@
-/* Keeps all events in memory.  A self-join reads the events again for each row, and it would be too slow to start a
- * timeline each time.  On the second query within one statement, all events are therefore loaded, in order of start,
- * with hashes of their ids and of their parents. */
+/* Stores all events in memory.  A self-join reads the events again for each row, and creating a timeline each time
+ * would be too slow.  When a statement repeats queries, all events are therefore loaded, in order of start, with hashes
+ * of their ids and of their parents. */
 #include "sql/sql.h"
 
 #include <stdlib.h>
@@ -49,13 +49,14 @@ static epp_status *keep(struct sql_memory *memory, const epp_event *event)
 
 static size_t bucket_of(const struct sql_memory *memory, uint64_t id)
 {
-	/* Ids in sequence are in adjacent buckets: most joins go through them in sequence. */
+	/* Consecutive ids are in adjacent buckets, because most joins look up ids in sequence. */
 	uint64_t block = (id >> 6) * UINT64_C(0x9E3779B97F4A7C15);
 
 	return (size_t)(block >> 32 << 6 | ((id ^ block >> 58) & 63)) & (memory->buckets_count - 1);
 }
 
-/* Backwards, so that each chain is in order of start.  Events without a parent are in no chain of parents. */
+/* Adds the events from the last to the first, so that each chain is in order of start.  Events without a parent are in
+ * no chain of parents. */
 static epp_status *hash_ids(struct sql_memory *memory)
 {
 	memory->buckets_count = 64;

@@ -1,6 +1,6 @@
-/* Reads the timeline from any position.  A timeline that starts at a time begins with the events that overlap it, so an
- * event's number requires the number of events that began earlier.  Marks have that number for one event in
- * MARK_EVENTS; they are made in one pass when they are first needed. */
+/* Reads the timeline from any position.  A timeline for a time range begins with the events that overlap the range, so
+ * the number of its first event is not known.  Marks have this number for one event in MARK_EVENTS.  They are made in
+ * one pass over all events when they are first needed. */
 #include "sql/sql.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "containers/array.h"
 
 #define MARK_EVENTS 4096u
-/* The interrupt flag is checked once per this many events. */
+/* The interrupt flag is checked once for as many events. */
 #define LOOK_EVENTS 4096u
 
 static epp_status *check_interrupt(const struct epp_sql *sql)
@@ -30,7 +30,8 @@ static epp_status *add_mark(struct sql_marks *marks, int64_t start_ns, int64_t n
 	return NULL;
 }
 
-/* A mark is at the first event of a start time, so that a scan from the mark includes all events with that start. */
+/* Makes the marks.  A mark is at the first of the events with the same start, so that a scan from the mark includes all
+ * of them. */
 static epp_status *mark_all(struct epp_sql *sql, epp_timeline *timeline)
 {
 	struct sql_marks *marks = &sql->marks;
@@ -63,7 +64,7 @@ static epp_status *make_marks(struct epp_sql *sql)
 	return status;
 }
 
-/* Returns the last mark at or before a start, or a number; NULL: there is none. */
+/* Returns the last mark that is not after a start, or not after a number; NULL: there is none. */
 static const struct sql_mark *mark_before(const struct sql_marks *marks, int64_t start_ns, int64_t number)
 {
 	size_t low = 0, high = marks->count;
@@ -80,7 +81,7 @@ static const struct sql_mark *mark_before(const struct sql_marks *marks, int64_t
 
 /* ---- scans ---- */
 
-/* Starts at a time; skips events that only overlap the beginning. */
+/* Starts the scan at a time.  Events that began earlier and only overlap the range are skipped. */
 static epp_status *start_at(struct epp_sql *sql, struct sql_scan *scan, int64_t from_ns, int64_t to_ns, int64_t before)
 {
 	const epp_timeline_options range = { .struct_size = sizeof range, .from_ns = from_ns, .to_ns = to_ns };

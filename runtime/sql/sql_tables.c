@@ -1,6 +1,6 @@
 /* The columns of all tables, in SQL over a trace and in an SQLite export, and the functions that fill the small tables.
- * Only the columns of `timeline` are elsewhere: it is a virtual table in SQL over a trace (sql_events.c) and a view in
- * an SQLite export (sqlite.c).
+ * Only the columns of `timeline` are in other files: this table is virtual in SQL over a trace (sql_events.c) and a
+ * view in an SQLite export (sqlite.c).
  *
  * The row number of an event is its position in the order of start.  Words have their own tables.  Args are clustered
  * by event. */
@@ -93,7 +93,7 @@ void sqlite_value_of(const epp_trace_arg *arg, struct sqlite_value *value)
 		value->type = SQLITE_FLOAT;
 		value->real = arg->value.f64;
 	} else if (arg->type == EPP_ARG_F64) {
-		/* Removes the quotes, which only JSON needs. */
+		/* json_f64 writes NaN and infinity in quotes, which are removed here. */
 		value->text = value->number + 1;
 		value->bytes = (size_t)(json_f64(value->number, arg->value.f64) - value->number) - 2;
 	} else if (arg->type == EPP_ARG_U64 && arg->value.u64 > INT64_MAX) {

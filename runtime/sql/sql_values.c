@@ -1,4 +1,5 @@
-/* Returns fields of an event as SQLite values.  A missing value is null, which is the result if no other is set. */
+/* Converts fields of an event to SQLite values.  If no result is set, SQLite returns null, which is the value of a
+ * missing field. */
 #include "encoding/utf8.h"
 #include "sql/sql_events.h"
 

@@ -1,8 +1,8 @@
 /* Writes an SQLite database: copies the tables of SQL over a trace (sql_tables.c) into a file.  docs/formats.md
  * describes them.
  *
- * SQLite needs a file with random access, so it writes a temporary one, whose bytes go to the sink at the end.  It
- * needs no journal: no other process opens the file, and after a failure it is discarded. */
+ * SQLite needs a file with random access, so it writes a temporary file, which is copied to the sink at the end.  No
+ * journal is needed, because no other process opens the file, and because it is discarded after a failure. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,28 +14,28 @@
 #include "files/temp_file.h"
 #include "sql/sql.h"
 
-/* start_index has one of this many events. */
+/* start_index has one row for as many events. */
 #define START_STEP "1024"
 
 struct sqlite {
 	struct epp_sql *sql;
 	bool has_fd;
-	int fd; /* of the temporary file */
+	int fd; /* descriptor of the temporary file */
 };
 
-/* The SELECT that copies a table; tables that are not in this list are copied unchanged. */
+/* The SELECT by which a table is copied.  Tables that are not in this list are copied unchanged. */
 static const struct {
 	const char *table, *rows;
 } selections[] = {
 	{ "names", "SELECT name, text FROM main.names WHERE name IN (SELECT name FROM out.events)" },
-	/* A flow of the program whose beginning is missing gets 0. */
+	/* from_id is 0 if the event where the flow begins is missing. */
 	{ "flows", "SELECT flow, source, kind, coalesce(from_id, 0), to_id, time_ns FROM main.flows" },
 	{ "start_index", "SELECT start_ns, event FROM out.events WHERE event % " START_STEP " = 1" },
 };
 
-/* Only few events are referred to, so indexes of their ids are small.  An index of every start would be larger than the
- * rest; start_index has one start in 1,024, and the rows between them are in order.  The sort for an index uses as much
- * memory as the cache. */
+/* Other records refer to few events, so the indexes of these events' ids are small.  An index of every start would be
+ * larger than all other data. start_index has one start in 1,024, and the rows between two of them are in order.
+ * Sorting for an index uses as much memory as the page cache, which is therefore limited. */
 static const char indexes[] =
     "PRAGMA out.cache_size=-4096;"
     "CREATE INDEX out.events_referred ON events(id) WHERE flags & 16;"
@@ -50,7 +50,8 @@ static const char indexes[] =
     " JOIN placements ON placements.placement = events.placement LEFT JOIN works ON works.work = events.work;"
     "COMMIT; DETACH out";
 
-/* Prefers the error of a virtual table, which is more specific than SQLite's message. */
+/* Runs a statement.  If a virtual table had an error, it is returned, because it is more specific than SQLite's
+ * message. */
 static epp_status *run_statement(struct epp_sql *sql, const char *text)
 {
 	epp_status *status = sqlite_run(sql->db, text);
@@ -63,7 +64,7 @@ static epp_status *run_statement(struct epp_sql *sql, const char *text)
 	return status;
 }
 
-/* `format` is that of sqlite3_mprintf. */
+/* As run_statement, with a format of sqlite3_mprintf. */
 static epp_status *run_format(struct epp_sql *sql, const char *format, ...)
 {
 	epp_status *status;
@@ -77,7 +78,7 @@ static epp_status *run_format(struct epp_sql *sql, const char *format, ...)
 	return status;
 }
 
-/* ATTACH opens the file; after that the file needs no name. */
+/* Attaches the temporary file.  Its name is removed once SQLite has opened it. */
 static epp_status *attach_file(struct sqlite *sqlite)
 {
 	const char *directory = secure_getenv("TMPDIR");
@@ -110,8 +111,8 @@ static epp_status *copy_table(struct epp_sql *sql, const struct sqlite_table *ta
 	return run_format(sql, "INSERT INTO out.%s SELECT * FROM main.%s", table->name, table->name);
 }
 
-/* The events are copied first: ledger and facts count the events that the filters left out, and other tables are made
- * from the rows of events. */
+/* Copies the tables.  The events are first, because the ledger and the facts have the number of filtered events, and
+ * because other tables are made from the rows of `events`. */
 static epp_status *copy_tables(struct epp_sql *sql)
 {
 	for (const struct sqlite_table *table = sqlite_tables; table->name; table++)

@@ -30,7 +30,7 @@ struct epp_advice {
 	size_t findings_count, findings_room;
 };
 
-/* ---- what rules report ---- */
+/* ---- functions by which rules report ---- */
 
 void advice_places_add(struct advice_places *places, const epp_advice_place *place, int64_t error_ns)
 {
@@ -125,7 +125,7 @@ const char *advice_time(int64_t ns, char text[ADVICE_TIME_BYTES])
 	return text;
 }
 
-/* ---- what the rules see ---- */
+/* ---- data for the rules ---- */
 
 static struct advice_device *device_of(struct advice_pass *pass, const epp_event *event)
 {
@@ -147,7 +147,7 @@ static struct advice_device *device_of(struct advice_pass *pass, const epp_event
 	return device;
 }
 
-/* A tiny kernel takes less than this, and the gap before it at most this. */
+/* A kernel is tiny if it takes less than this.  A gap before it is tiny if it is at most as long. */
 #define TINY_NS 10000
 #define TINY_GAP_NS 50000
 
@@ -156,8 +156,8 @@ static bool is_tiny(const struct advice_event *event)
 	return event->work == WORK_KERNEL && event->event->duration_ns < TINY_NS;
 }
 
-/* Finds the cause of a gap before an event that the host launched after the device was idle.  An earlier launch would
- * have saved the time in which the host was at work, and the time from the launch to the start. */
+/* Sets the cause of a gap before an event that the host launched when the device was idle already.  An earlier launch
+ * would have saved the time in which the host was at work, and the time from the launch to the start. */
 static void find_host_cause(const struct advice_pass *pass, struct advice_gap *gap, const epp_event *event)
 {
 	int64_t host_ns = spans_covered(&pass->host, gap->from_ns, event->launch_ns);
@@ -202,7 +202,7 @@ static struct advice_gap gap_before(const struct advice_pass *pass, const struct
 	return gap;
 }
 
-/* Returns true for a node whose execution provider is the processor. */
+/* Returns true for a node that runs on the processor. */
 static bool is_fallback(const struct advice_pass *pass, const epp_event *event)
 {
 	epp_trace_arg arg;
@@ -219,7 +219,7 @@ static bool is_fallback(const struct advice_pass *pass, const epp_event *event)
 #define IS_CLASSIFIED 1u
 #define IS_ALLOCATION 2u
 #define IS_WAIT 4u
-/* Names with larger numbers are classified each time: a damaged trace may have any number. */
+/* Numbers of names up to this are cached.  Larger ones, which a damaged trace may have, are classified each time. */
 #define CLASSES_MOST (1u << 20)
 
 static unsigned classify(const char *name)
@@ -227,7 +227,7 @@ static unsigned classify(const char *name)
 	return IS_CLASSIFIED | (name_is_allocation(name) ? IS_ALLOCATION : 0) | (name_is_wait(name) ? IS_WAIT : 0);
 }
 
-/* Searches for words once in each name. */
+/* Returns the class of an event's name.  The words in a name are searched only once. */
 static unsigned class_of(struct advice_pass *pass, const epp_event *event)
 {
 	uint32_t number = event->name_number;
@@ -374,7 +374,7 @@ epp_status *epp_advice_create(epp_trace *trace, const epp_timeline_options *opti
 	epp_timeline_options own;
 	EPP_TRY(options_take(&own, sizeof own, options, "timeline options"));
 	own.struct_size = sizeof own;
-	own.unweighted = 1; /* a rule looks at the events of the trace */
+	own.unweighted = 1; /* rules are about the events in the trace, not about those that they represent */
 	epp_status *status = epp_timeline_create(trace, &own, &timeline);
 	if (!status)
 		status = advice_pass_create(timeline, &pass);

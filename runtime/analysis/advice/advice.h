@@ -1,5 +1,5 @@
 /* The frame that the rules of advice share.  A rule is a file with one struct advice_rule and a row in the table of
- * advice.c.  All rules see each event once, in order of start; at the end each reports what it found.
+ * advice.c.  Each event is passed to all rules once, in order of start.  At the end, each rule reports its findings.
  *
  *   advice.c               the table of rules, the pass over the timeline, the public functions
  *   names.c                events by name
@@ -17,16 +17,17 @@
 /* A device: all streams of one group of one process. */
 struct advice_device {
 	struct advice_device *next;
-	const epp_trace_track *track; /* one of its tracks */
+	const epp_trace_track *track; /* one of the device's tracks */
 	uint32_t index;               /* 0, 1, ... */
-	int64_t busy_until_ns;        /* the last end so far, with its error bound */
+	int64_t busy_until_ns;        /* the latest end of an event so far, with its error bound */
 	int64_t busy_until_error_ns;
-	bool is_tiny_last; /* the event with that end was a short kernel */
+	bool is_tiny_last; /* the event with the latest end was a short kernel */
 };
 
-/* The time before a device event in which its device did nothing, and why.  A gap has the first cause that applies. */
+/* Causes of the time before a device event in which its device did nothing.  If several apply, the first in this order
+ * is used. */
 enum gap_cause {
-	GAP_NONE,       /* the device was busy */
+	GAP_NONE,       /* there was no gap, because the device was busy */
 	GAP_OTHER,      /* no cause is known, or the host did nothing either */
 	GAP_TINY,       /* a short gap between two short kernels */
 	GAP_FALLBACK,   /* the host was in a node on the processor, of the same run or for at least half of the gap */
@@ -37,52 +38,56 @@ enum gap_cause {
 
 struct advice_gap {
 	enum gap_cause cause;
-	int64_t from_ns; /* the gap ends with the start of the event */
-	int64_t gain_ns; /* the part of it that the cause explains */
+	int64_t from_ns; /* start of the gap, which ends with the start of the event */
+	int64_t gain_ns; /* the part of the gap that the cause explains */
 	int64_t error_ns;
 	bool is_in_run; /* no run began in the gap */
 };
 
-/* A slice or an asynchronous event as the rules see it. */
+/* A slice or an asynchronous event, with the data that rules need. */
 struct advice_event {
 	const epp_event *event;
-	enum work work;               /* for device events */
+	enum work work;               /* kind of work; only for device events */
 	struct advice_device *device; /* NULL: a host event */
 	int64_t end_ns;
-	int64_t error_ns; /* of the duration: the sum of the bounds of both times */
+	int64_t error_ns; /* error bound of the duration: the sum of the bounds of both times */
 	struct advice_gap gap;
 };
 
 /* State of one pass over a timeline. */
 struct advice_pass {
-	const epp_timeline *timeline; /* of the events; NULL: their args are arrays, as exporters receive them */
+	const epp_timeline *timeline; /* timeline of the events; NULL: their args are arrays, which exporters get */
 	struct advice_device *devices;
 	uint32_t devices_count;
-	/* when any thread was in an event; in a node on the processor, an allocation, a wait for the device */
+	/* the times when any thread was in an event, in a node on the processor, in an allocation, in a wait for the
+	 * device */
 	struct spans host, fallbacks, allocations, waits;
 	int64_t first_ns, last_ns;
-	int64_t run_start_ns;           /* the last start of an event of category session */
-	const epp_advice_rule *unclear; /* the last rule whose gain was not larger than its error; NULL: none */
+	int64_t run_start_ns; /* the last start of an event of category session */
+	/* the last rule that was not reported because its gain was not larger than its error; NULL: none */
+	const epp_advice_rule *unclear;
 	epp_advice *advice;
-	void **states;    /* of the rules */
-	uint8_t *classes; /* of host events, by the number of their name; 0: not classified yet */
+	void **states;    /* states of the rules */
+	uint8_t *classes; /* classes of host events, by the number of their name; 0: not classified yet */
 	size_t classes_room;
 };
 
-/* For a caller that passes over the events for another reason, too.  Errors of all: EPP_OUT_OF_MEMORY. */
+/* A pass is used directly by callers that also need the events for other purposes.  Errors of all functions:
+ * EPP_OUT_OF_MEMORY. */
 epp_status *advice_pass_create(const epp_timeline *timeline, struct advice_pass **pass) EPP_MUST_CHECK;
 /* Takes the next event, in order of start. */
 epp_status *advice_pass_take(struct advice_pass *pass, const epp_event *event) EPP_MUST_CHECK;
-/* Applies the rules, after the last event.  Ownership: the advice is the pass's. */
+/* Ends the rules.  Must be called after the last event.  Ownership: the advice belongs to the pass. */
 epp_status *advice_pass_end(struct advice_pass *pass, const epp_advice **advice) EPP_MUST_CHECK;
 /* NULL does nothing. */
 void advice_pass_destroy(struct advice_pass *pass);
 
-/* ---- what a rule adds up ---- */
+/* ---- sums of a rule ---- */
 
 #define ADVICE_PLACES 8u
 
-/* The sum of places, and those with the largest gain, the largest first.  Zero-initialised: empty. */
+/* Sums over the places of a finding, and the places with the largest gain, the largest first.  Zero-initialised:
+ * empty. */
 struct advice_places {
 	epp_advice_place top[ADVICE_PLACES];
 	uint64_t count;
@@ -90,7 +95,7 @@ struct advice_places {
 };
 
 void advice_places_add(struct advice_places *places, const epp_advice_place *place, int64_t error_ns);
-/* Returns the place of an event, from its start to its end, with this gain. */
+/* Returns the place from the start of an event to its end, with a gain. */
 static inline epp_advice_place advice_place_of(const struct advice_event *event, int64_t gain_ns)
 {
 	return (epp_advice_place){ .start_ns = event->event->start_ns,
@@ -109,7 +114,7 @@ static inline epp_advice_place advice_place_before(const struct advice_event *ev
 		                   .track = event->event->track };
 }
 
-/* Adds the gap before an event if it has this cause. */
+/* Adds the gap before an event, if the gap has the given cause. */
 static inline void advice_places_add_gap(struct advice_places *places, const struct advice_event *event,
                                          enum gap_cause cause)
 {
@@ -119,27 +124,26 @@ static inline void advice_places_add_gap(struct advice_places *places, const str
 		advice_places_add(places, &place, event->gap.error_ns);
 }
 
-/* Adds a finding with the sum, places and count of `places`, unless its gain is too small or too uncertain to be
- * reported.  A gain of less than three times its error lowers the confidence by one step.
- * Errors: EPP_OUT_OF_MEMORY. */
+/* Adds a finding with the sums, places and count of `places`.  Does nothing if the gain is too small or too uncertain.
+ * If the gain is less than three times its error, the confidence is one step lower.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *advice_report(struct advice_pass *pass, const epp_advice_rule *rule, const struct advice_places *places,
                           epp_confidence confidence, const char *format, ...) EPP_FORMAT(5, 6) EPP_MUST_CHECK;
-/* Adds a finding that has no gain, with the places and the count of `places`.  Errors: EPP_OUT_OF_MEMORY. */
+/* Adds a finding without a gain, with the places and the count of `places`.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *advice_report_doubt(struct advice_pass *pass, const epp_advice_rule *rule, const struct advice_places *places,
                                 const char *format, ...) EPP_FORMAT(4, 5) EPP_MUST_CHECK;
 
 #define ADVICE_TIME_BYTES 32
-/* Formats a time: "1.25 ms".  Returns `text`. */
+/* Formats a time, for example "1.25 ms".  Returns `text`. */
 const char *advice_time(int64_t ns, char text[ADVICE_TIME_BYTES]);
 
 /* ---- rules ---- */
 
 struct advice_rule {
-	epp_advice_rule rule; /* the public part */
-	size_t state_bytes;   /* of the state that the functions below get, zero at first */
+	epp_advice_rule rule; /* the part of the rule that is public */
+	size_t state_bytes;   /* size of the state that the functions below get; it is zeroed at first */
 	epp_status *(*take)(const struct advice_pass *pass, void *state, const struct advice_event *event);
 	epp_status *(*end)(struct advice_pass *pass, void *state);
-	void (*deinit)(void *state); /* NULL: there is nothing to release */
+	void (*deinit)(void *state); /* frees members of the state; NULL: there are none to free */
 };
 
 extern const struct advice_rule advice_host_bound;
@@ -156,8 +160,8 @@ extern const struct advice_rule advice_warm_up;
 extern const struct advice_rule advice_imbalance;
 extern const struct advice_rule advice_clock_quality;
 
-/* What the SQL of the rules about gaps has in common: each event of a device with its launch, and the time until which
- * the device was busy before. */
+/* SQL that the rules about gaps share: each event of a device with its launch, and the time until which the device was
+ * busy before. */
 #define ADVICE_SQL_GAPS \
 	"WITH g AS (SELECT * FROM (\n" \
 	"  SELECT d.source, d.group_name, d.start_ns, d.duration_ns, d.work, h.start_ns AS launch_ns, max(d.start_ns + d.duration_ns) OVER (\n" \

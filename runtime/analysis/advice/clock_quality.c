@@ -1,12 +1,13 @@
 /* The rule clock-quality: the times of a device are too uncertain to judge its gaps and overlaps. */
 #include "analysis/advice/advice.h"
 
-/* Devices beyond these are left out. */
+/* If there are more devices, further ones are left out. */
 #define DEVICES_MOST 256u
 
 struct clock_quality {
 	struct device_errors {
-		struct advice_places places; /* the events with the largest bounds; gain and error_ns: sums of the bounds */
+		/* the events with the largest error bounds; gain and error_ns are sums of the bounds */
+		struct advice_places places;
 		int64_t durations_ns;
 	} devices[DEVICES_MOST];
 };

@@ -4,18 +4,18 @@
 #include "analysis/advice/advice.h"
 #include "containers/array.h"
 
-/* Fewer copies are no pipeline. */
+/* The rule needs as many copies, because fewer are no pipeline. */
 #define COPIES_LEAST 4u
 
-/* One kind of work of a device. */
+/* The events of a device that are copies, or those that are kernels. */
 struct work_time {
 	struct spans spans;
-	int64_t until_ns, total_ns; /* total_ns: the time that at least one event covers */
+	int64_t until_ns, total_ns; /* end of the last event; total time in which at least one event ran */
 };
 
 struct device_copies {
 	struct work_time kernels, copies;
-	struct advice_places places; /* copies, by the part in which no kernel ran when they began */
+	struct advice_places places; /* copies; the gain is the part of a copy in which no kernel ran */
 	int64_t overlap_ns, error_ns, largest_ns;
 };
 
@@ -33,8 +33,9 @@ static struct device_copies *copies_of(struct copies_alone *found, uint32_t inde
 	return found->devices[index];
 }
 
-/* Adds an event to its kind of work; returns how much of the time that it adds the other kind covers so far.  Events
- * of the other kind that start later count when they come. */
+/* Adds an event to the events of its kind.  Returns for how long events of the other kind ran in the time that this
+ * event adds.  Only events of the other kind that started before count; for later ones, the overlap is counted when
+ * they are added. */
 static int64_t add_work(struct work_time *work, const struct work_time *other, int64_t start_ns, int64_t end_ns)
 {
 	int64_t from_ns = work->spans.count && work->until_ns > start_ns ? work->until_ns : start_ns;

@@ -3,19 +3,19 @@
 #include "analysis/advice/names.h"
 
 #define TRACKS_MOST 32u
-/* Fewer events of a thread are no regular work. */
+/* With fewer events, the work of a thread is not regular. */
 #define EVENTS_LEAST 4u
 
 /* The outermost events of one name of a thread. */
 struct share {
-	epp_advice_place whole; /* from the first start to the last end; gain: the sum of the durations */
+	epp_advice_place whole; /* from the first start to the last end; the gain is the sum of the durations */
 	uint64_t count;
 	int64_t error_ns;
 };
 
 struct shares {
 	struct advice_name named;
-	struct share shares[TRACKS_MOST]; /* threads beyond these are left out */
+	struct share shares[TRACKS_MOST]; /* if there are more threads, further ones are left out */
 	unsigned count;
 };
 
@@ -64,7 +64,7 @@ static bool is_same_work(const struct shares *shares)
 	return shares->count >= 2 && least >= EVENTS_LEAST && most - least <= most / 10 && from_ns < until_ns;
 }
 
-/* Only the name with the largest gain is reported. */
+/* Reports only the name with the largest gain. */
 static epp_status *end(struct advice_pass *pass, void *state)
 {
 	struct advice_places most = { 0 };

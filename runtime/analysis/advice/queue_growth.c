@@ -4,22 +4,23 @@
 #include "analysis/advice/advice.h"
 
 #define RUNS_LEAST 16u
-/* The part of the variance of the waits that their growth with time must explain. */
+/* The growth of the waits with time must explain at least this part of their variance. */
 #define EXPLAINED_LEAST 0.8
-/* Runs that began earlier are forgotten. */
+/* Only the last RUNS_KEPT runs are kept. */
 #define RUNS_KEPT 4096u
 
 struct queue_growth {
-	int64_t runs[RUNS_KEPT]; /* the starts of outermost host events, in order */
+	int64_t runs[RUNS_KEPT]; /* the starts of the last outermost host events; a ring in order of start */
 	uint64_t runs_count;
-	int64_t last_run_ns; /* of the last device event */
-	/* Sums over the first device event of each run: x: its launch, y: its wait, in seconds since the first one. */
+	int64_t last_run_ns; /* start of the run of the last device event */
+	/* Sums over the first device event of each run. x is its launch and y its wait, in seconds since the first
+	 * launch. */
 	double x, y, xx, xy, yy;
-	int64_t first_ns, last_ns; /* launches */
+	int64_t first_ns, last_ns; /* launches of the first and the last of these events */
 	struct advice_places waits;
 };
 
-/* Returns the start of the run that a launch is in; INT64_MIN: not known. */
+/* Returns the start of the run in which a launch was; INT64_MIN: not known. */
 static int64_t run_at(const struct queue_growth *found, int64_t launch_ns)
 {
 	const uint64_t oldest = found->runs_count > RUNS_KEPT ? found->runs_count - RUNS_KEPT : 0;

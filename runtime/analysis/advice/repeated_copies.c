@@ -1,4 +1,4 @@
-/* The rule repeated-copies: each run of the model copies equally many bytes to the device under the same node. */
+/* The rule repeated-copies: each run of the model copies the same number of bytes to the device under the same node. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 #include "analysis/advice/names.h"
 
 #define RUNS_LEAST 10u
-/* Of one thread: names of events that are runs, and nodes that enclose each other.  Further ones are left out. */
+/* Limits for a thread: names of events that are runs, and nodes that enclose each other.  Further ones are left out. */
 #define RUN_NAMES 4u
 #define NODES_DEEP 8u
-/* Of one node: copies of other names, sizes, threads. */
+/* Limit for a node: groups of copies that differ in name, size or thread. */
 #define GROUPS_MOST 8u
-/* Host events whose device events may still come. */
+/* Number of host events that are kept, because their device events may come later. */
 #define CAUSES_COUNT 16384u
-/* Copies of a device that kernels may still overlap. */
+/* Number of copies of a device that are kept, because kernels may overlap them. */
 #define PENDING_MOST 16u
 
 /* Runs of one name on one thread: events of category session that no other one encloses. */
@@ -23,15 +23,15 @@ struct runs {
 	uint64_t count;
 };
 
-/* Copies that are equal as far as the trace shows. */
+/* Copies that cannot be distinguished by the trace: same thread, node, name and size. */
 struct group {
 	const struct runs *runs;
 	uint32_t name_number;
 	uint64_t bytes;
-	uint64_t run, first_run, runs_count; /* run: the number of the last one, from 1 */
-	uint64_t copies, copies_each;        /* in that run; in each run before */
+	uint64_t run, first_run, runs_count; /* `run` is the number of the last run with such a copy, from 1 */
+	uint64_t copies, copies_each;        /* number of copies in the last run so far, and in each run before */
 	bool is_unequal;
-	struct advice_places places; /* copies of all runs but the first, during which no kernel ran */
+	struct advice_places places; /* copies in all runs but the first while no kernel ran */
 };
 
 struct node {
@@ -43,7 +43,7 @@ struct node {
 struct thread {
 	struct runs runs[RUN_NAMES];
 	unsigned runs_count;
-	struct runs *current; /* the runs of the present one */
+	struct runs *current; /* the entry of `runs` to which the current run belongs */
 	int64_t run_end_ns;
 	struct {
 		struct node *node;
@@ -52,7 +52,7 @@ struct thread {
 	unsigned open_count;
 };
 
-/* The run and the node that a host event belongs to. */
+/* The run and the node to which a host event belongs. */
 struct cause {
 	uint64_t id, run;
 	uint32_t source;
@@ -72,9 +72,9 @@ struct device_copies {
 
 struct repeated_copies {
 	struct advice_names nodes;
-	struct hash_map threads; /* by source and track; values: struct thread */
-	struct hash_map devices; /* by index; values: struct device_copies */
-	struct cause *causes;    /* CAUSES_COUNT, by a hash of the id; NULL: none was added yet */
+	struct hash_map threads; /* finds struct thread by source and track */
+	struct hash_map devices; /* finds struct device_copies by the index of the device */
+	struct cause *causes;    /* CAUSES_COUNT entries, by a hash of the id; NULL: no event was added yet */
 };
 
 /* ---- host events ---- */
@@ -164,7 +164,8 @@ static void commit(struct device_copies *device, unsigned index)
 		device->pending[i] = device->pending[i + 1];
 }
 
-/* Adds the copies that ended before a time, and drops those that a kernel overlaps, which begins then. */
+/* Handles the start of a device event: adds the pending copies that have ended by then.  If the event is a kernel, the
+ * other pending copies overlap it and are dropped. */
 static void settle(struct device_copies *device, int64_t start_ns, bool is_kernel)
 {
 	for (unsigned i = 0; i < device->pending_count;) {
@@ -202,7 +203,7 @@ static const struct cause *cause_of(const struct repeated_copies *found, const e
 	return cause->id == event->parent && cause->source == event->track->source ? cause : NULL;
 }
 
-/* Finds or adds the group of a copy; `*group` is NULL beyond GROUPS_MOST. */
+/* Finds or adds the group of a copy.  *group is NULL if the node has GROUPS_MOST other groups already. */
 static epp_status *group_of(const struct cause *cause, const epp_event *event, uint64_t bytes, struct group **group)
 {
 	struct node *node = cause->node;
@@ -227,7 +228,7 @@ static epp_status *group_of(const struct cause *cause, const epp_event *event, u
 	return NULL;
 }
 
-/* Ends the last run of a group: it must have as many copies as those before. */
+/* Ends the last run of a group.  If it has another number of copies than the run before, the copies do not repeat. */
 static void end_run(struct group *group)
 {
 	if (group->runs_count > 1 && group->copies != group->copies_each)
@@ -298,7 +299,7 @@ struct sum {
 	struct advice_places places;
 	uint64_t count;
 	int64_t gain_ns, error_ns;
-	const struct node *node; /* of the group with the largest gain */
+	const struct node *node; /* node of the group with the largest gain */
 	const struct group *largest;
 	unsigned groups_count;
 };

@@ -6,21 +6,22 @@
 #include "containers/array.h"
 #include "containers/hash_map.h"
 
-/* A kernel that starts later than this after another one did not wait for it alone. */
+/* A kernel waited only for the other kernel if it starts within this time after the other's end. */
 #define START_NS 20000
 
 struct device_streams {
-	const epp_trace_track *last; /* of the kernel with the latest end */
+	const epp_trace_track *last; /* stream of the kernel with the latest end */
 	int64_t last_start_ns, last_end_ns, last_error_ns;
-	bool is_paired;                   /* that kernel counts as parallel to one already */
-	int64_t overlap_ns, durations_ns; /* of kernels of different streams; of all kernels */
+	bool is_paired; /* that kernel is part of a pair already */
+	/* time in which kernels of different streams overlap; sum of the durations of all kernels */
+	int64_t overlap_ns, durations_ns;
 	struct advice_places places;
 };
 
 struct serialised_streams {
 	struct device_streams **devices; /* by advice_device.index */
 	size_t room;
-	struct hash_map ends; /* key: track; value: the end of its last kernel */
+	struct hash_map ends; /* finds the end of a stream's last kernel by its track */
 };
 
 static struct device_streams *device_of(struct serialised_streams *found, uint32_t index)
@@ -32,8 +33,9 @@ static struct device_streams *device_of(struct serialised_streams *found, uint32
 	return found->devices[index];
 }
 
-/* Adds a kernel that began when one of another stream ended.  Its stream was free, and it was launched, from `ready_ns`
- * on: at most for the shorter of the two they could have run at once. */
+/* Adds a pair: a kernel began when the last kernel of another stream ended.  It could have begun at `ready_ns`, when it
+ * was launched and its own stream was free.  The gain is the time in which the two kernels could have overlapped, which
+ * is at most the duration of the shorter one. */
 static bool add_pair(struct device_streams *device, const struct advice_event *event, int64_t ready_ns)
 {
 	int64_t start_ns = event->event->start_ns, last_ns = device->last_end_ns - device->last_start_ns;
@@ -94,7 +96,8 @@ static epp_status *end(struct advice_pass *pass, void *state)
 
 	for (size_t i = 0; i < found->room; i++) {
 		const struct device_streams *device = found->devices[i];
-		/* Kernels that overlap at times can do so: those that do not may depend on each other. */
+		/* If kernels of the device overlap at other times, those that do not overlap may depend on each
+		 * other. */
 		if (!device || !device->places.count || device->overlap_ns > device->durations_ns / 100)
 			continue;
 		EPP_TRY(advice_report(pass, &advice_serialised_streams.rule, &device->places, EPP_CONFIDENCE_LOW,

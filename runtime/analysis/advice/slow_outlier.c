@@ -2,17 +2,19 @@
 #include "analysis/advice/advice.h"
 #include "analysis/advice/names.h"
 
-/* Of fewer kernels the median means little. */
+/* The rule needs as many kernels, because the median of fewer says little. */
 #define KERNELS_LEAST 20u
-/* Kernels are equal if 9 of 10 take less than 1.5 times the median, and an outlier takes more than 3 times of it. */
+/* Kernels are equal if 9 of 10 take less than EQUAL_MOST times the median.  An outlier takes more than OUTLIER_LEAST
+ * times the median. */
 #define EQUAL_MOST 1.5
 #define OUTLIER_LEAST 3
-/* Outliers are few: at most 1 of 20. */
+/* At most 1 of OUTLIERS_MOST kernels may be an outlier. */
 #define OUTLIERS_MOST 20u
 
 struct kernel {
 	struct advice_name named;
-	struct advice_places slowest; /* without the first event, which may be a warm-up; gain: the duration */
+	/* the slowest kernels except the first, which may be a warm-up; the gain is the duration */
+	struct advice_places slowest;
 };
 
 static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)

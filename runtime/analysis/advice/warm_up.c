@@ -3,14 +3,15 @@
 #include "analysis/advice/names.h"
 
 #define RUNS_LEAST 10u
-/* A warm-up run takes more than 1.5 times the median; at most a quarter of the runs, and 32, are warm-up. */
+/* A warm-up run takes more than SLOW_LEAST times the median.  At most a quarter of the runs, and at most FIRST_RUNS,
+ * are warm-up. */
 #define SLOW_LEAST 1.5
 #define FIRST_RUNS 32u
 
-/* Runs of one name: outermost events of a thread, or events of category session. */
+/* Runs with the same name: outermost events of a thread, or events of category session. */
 struct runs {
 	struct advice_name named;
-	epp_advice_place first[FIRST_RUNS]; /* gain: the duration */
+	epp_advice_place first[FIRST_RUNS]; /* the gain is the duration */
 	int64_t errors_ns[FIRST_RUNS];
 };
 
@@ -33,7 +34,7 @@ static epp_status *take(const struct advice_pass *pass, void *state, const struc
 	return histogram_add(&named->durations, event->event->duration_ns) ? NULL : epp_status_no_memory();
 }
 
-/* Returns how far the other runs are from their median, but for one in 20 at each end.  The `slow_count` slow ones are
+/* Returns how far the other runs are from their median, without one in 20 at each end.  The `slow_count` slow runs are
  * among the longest. */
 static int64_t variation_of(const struct runs *runs, unsigned slow_count, int64_t median_ns)
 {
@@ -46,7 +47,7 @@ static int64_t variation_of(const struct runs *runs, unsigned slow_count, int64_
 	return most_ns > median_ns / 100 ? most_ns : median_ns / 100; /* the histogram's resolution */
 }
 
-/* Adds up the slow runs at the beginning; returns the median of all runs. */
+/* Adds up the slow runs at the beginning, and returns the median of all runs. */
 static int64_t add_slow_runs(const struct runs *runs, struct advice_places *slow)
 {
 	int64_t median_ns = epp_histogram_quantile(&runs->named.durations, 0.5);
@@ -63,7 +64,7 @@ static int64_t add_slow_runs(const struct runs *runs, struct advice_places *slow
 	return median_ns;
 }
 
-/* Runs enclose each other: only the name with the largest gain is reported. */
+/* Reports only the name with the largest gain, because runs of different names may enclose each other. */
 static epp_status *end(struct advice_pass *pass, void *state)
 {
 	struct advice_places most = { 0 };
