@@ -122,7 +122,7 @@ const struct allowed allowed_texts[] = {
 };
 const size_t allowed_count = sizeof(allowed_texts) / sizeof(*allowed_texts);
 
-/* Sorted; packaging/onnx_ops.py makes the file. */
+/* Standard operators, sorted. packaging/onnx_ops.py makes this file. */
 static const char *const operators[] = {
 #include "onnx_ops.def"
 };

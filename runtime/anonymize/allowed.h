@@ -1,4 +1,4 @@
-/* The texts that an anonymised trace may have as they are, each with the reason: the allow-list. */
+/* The allow-list: texts that an anonymised trace may contain unchanged, each with the reason. */
 #ifndef EPPROF_RUNTIME_ANONYMIZE_ALLOWED_H
 #define EPPROF_RUNTIME_ANONYMIZE_ALLOWED_H
 
@@ -6,21 +6,22 @@
 #include <stddef.h>
 
 enum allowed_use {
-	ALLOWED_NAME,  /* of an event */
-	ALLOWED_TRACK, /* of a track */
-	/* Keys of args, by what becomes of the value; a value of another form is left out. */
+	ALLOWED_NAME,  /* name of an event */
+	ALLOWED_TRACK, /* name of a track */
+	/* The following are keys of args.  They differ by how the value is replaced; a value of another type is left
+	 * out. */
 	ALLOWED_NUMBER,   /* a number, which is kept */
 	ALLOWED_JOIN,     /* a number that joins events: replaced if it is large */
-	ALLOWED_ID,       /* of a weight: the id of an event, replaced as ids are */
-	ALLOWED_WEIGHT,   /* the number of a weight */
-	ALLOWED_SIZE,     /* a number that depends on shapes: rounded with them */
-	ALLOWED_OPERATOR, /* a text: a word, or a standard operator's name */
-	ALLOWED_PROVIDER, /* a text: a word, or ALLOWED_PROVIDER_NAME */
-	ALLOWED_WORK,     /* a text: ALLOWED_WORK_NAME */
-	ALLOWED_SHAPES,   /* a text of numbers, signs and ALLOWED_TYPE */
+	ALLOWED_ID,       /* in an instant about a weight: the id of an event, replaced as ids are */
+	ALLOWED_WEIGHT,   /* in an instant about a weight: the weight */
+	ALLOWED_SIZE,     /* a number that depends on shapes; rounded if shapes are rounded */
+	ALLOWED_OPERATOR, /* a text: the name of a standard operator is kept, others become a word */
+	ALLOWED_PROVIDER, /* a text: an ALLOWED_PROVIDER_NAME is kept, others become a word */
+	ALLOWED_WORK,     /* a text: an ALLOWED_WORK_NAME is kept */
+	ALLOWED_SHAPES,   /* a text that consists of numbers, signs and texts with ALLOWED_TYPE */
 	ALLOWED_PROVIDER_NAME,
 	ALLOWED_WORK_NAME,
-	ALLOWED_TYPE, /* of elements, in shapes */
+	ALLOWED_TYPE, /* type of a tensor's elements, in shapes */
 	ALLOWED_USE_COUNT
 };
 #define ALLOWED_IS_KEY(use) ((use) >= ALLOWED_NUMBER && (use) <= ALLOWED_SHAPES)
@@ -34,9 +35,9 @@ struct allowed {
 extern const struct allowed allowed_texts[];
 extern const size_t allowed_count;
 
-/* Finds a text for a use; NULL: it is not on the list. */
+/* Finds an entry by its text and use; NULL: it is not on the list. */
 const struct allowed *allowed_find(enum allowed_use use, const char *text, size_t bytes);
-/* Finds a key; NULL: it is not on the list. */
+/* Finds the entry of an arg's key; NULL: it is not on the list. */
 const struct allowed *allowed_key(const char *text, size_t bytes);
 /* Returns the standard ONNX operator with this name; NULL: there is none. */
 const char *allowed_operator(const char *text, size_t bytes);

@@ -1,4 +1,4 @@
-/* Implements epp_trace_anonymize: the steps, and everything in a trace except its records. */
+/* Implements epp_trace_anonymize: the sequence of steps, and the replacement of all data in a trace except records. */
 #include "anonymize/anonymize.h"
 
 #include <bsd/string.h>
@@ -11,9 +11,10 @@
 #include "base/options.h"
 #include "containers/array.h"
 
-/* The clock of the output starts with this before the first run, so that what is a little earlier has a time, too. */
+/* The output's clock is at this time when the first run begins, so that slightly earlier events also have a time. */
 #define START_SECONDS 60u
-/* Numbers of streams up to this one are counted by the program; others may be addresses. */
+/* Numbers of streams up to STREAM_MAX are kept, because programs count streams.  Larger ones may be addresses.
+ * DEVICE_MAX is the same for devices. */
 #define STREAM_MAX 65535
 #define DEVICE_MAX 255
 
@@ -52,12 +53,13 @@ epp_status *anonymize_provider(struct anonymize *a, const char *text, size_t byt
 		*word = (struct anonymize_value){ allowed->text, (uint32_t)bytes };
 		return anonymize_keep(a, allowed->text, bytes);
 	}
-	/* A provider whose name begins with "CPU" is a fallback for `epprof advise`. */
+	/* The word of a provider whose name begins with "CPU" does so too, because `epprof advise` takes it for a
+	 * fallback. */
 	bool is_cpu = bytes >= 3 && memcmp(text, "CPU", 3) == 0;
 	return anonymize_word(a, is_cpu ? "CPUprovider" : "provider", text, bytes, "", word);
 }
 
-/* Replaces a text of a fixed field; an empty one stays empty. */
+/* Replaces a text in a field of fixed size.  An empty text stays empty. */
 static epp_status *replace_field(struct anonymize *a, const char *prefix, const char *from, char *to, size_t to_bytes)
 {
 	struct anonymize_value word;
@@ -98,7 +100,7 @@ static void ranks_sort(struct anonymize_ranks *ranks)
 	ranks->count = kept;
 }
 
-/* Returns the rank of a number, from 1 on; 0 stays 0. */
+/* Returns the rank of a number, from 1 on.  The rank of 0 is 0. */
 static uint32_t rank_of(const struct anonymize_ranks *ranks, int64_t number)
 {
 	const int64_t *found = number && ranks->count
@@ -107,7 +109,7 @@ static uint32_t rank_of(const struct anonymize_ranks *ranks, int64_t number)
 	return found ? (uint32_t)(found - ranks->numbers) + 1 : 0;
 }
 
-/* The streams of a plugin's calls are threads: reader_definitions.c. */
+/* Returns true if the stream of a plugin's calls is a thread: see reader_definitions.c. */
 static bool stream_is_thread(const epp_trace_track *track, const struct epf_track *definition)
 {
 	return track->kind == EPP_TRACK_CALLS && definition->device < 0 && definition->stream > 0 &&
@@ -119,7 +121,7 @@ static bool stream_is_handle(int64_t stream)
 	return stream != EPF_STREAM_PROPERTIES && (stream > STREAM_MAX || stream < -1);
 }
 
-/* Devices are counted; a larger number may be a process (record/submit.c). */
+/* Returns true for a device number that is too large to be counted and may be a process (record/submit.c). */
 static bool device_is_process(int32_t device)
 {
 	return device > DEVICE_MAX || device < -1 - DEVICE_MAX;
@@ -152,8 +154,8 @@ static epp_status *collect_numbers(struct anonymize *a)
 
 /* ---- the clock ---- */
 
-/* Finds what is subtracted from the host's clocks, so that the output neither has the time of day nor the time since the
- * machine was started. */
+/* Determines the times that are subtracted from the host's clocks.  The output then reveals neither the time of day nor
+ * the time since the machine was started. */
 static void choose_base(struct anonymize *a)
 {
 	const struct reader *reader = a->reader;
@@ -218,7 +220,8 @@ static epp_status *replace_source(struct anonymize *a, struct epf_source *source
 {
 	struct epf_source old = *source;
 
-	/* The boot id stays 0: it would say that the clocks of two anonymised traces, which start near 0, are one. */
+	/* The boot id is set to 0.  Two anonymised traces of one boot would otherwise be taken to share a clock, but
+	 * the clock of each is moved to near 0. */
 	*source = (struct epf_source){ .pid = rank_of(&a->ids, old.pid),
 		                       .clock = old.clock,
 		                       .ticks_per_second = old.ticks_per_second,
@@ -236,7 +239,8 @@ static epp_status *replace_header(struct anonymize *a)
 	struct epf_header *header = &a->reader->header;
 	uint8_t id[sizeof(header->file_id)];
 
-	/* The first half depends on the first half alone: in a merged trace it is the origin of a source. */
+	/* In a merged trace, the first half of the file id is the origin of a source.  So its replacement must depend
+	 * only on this half. */
 	const size_t half = sizeof(header->source.origin);
 	words_id(&a->words, header->file_id, half, id, half);
 	words_id(&a->words, header->file_id, sizeof(header->file_id), id + half, sizeof(id) - half);
@@ -256,7 +260,7 @@ static epp_status *replace_header(struct anonymize *a)
 
 static epp_status *replace_producers(struct anonymize *a)
 {
-	/* trace_writer_recover.c writes at least so many, also without a label. */
+	/* trace_writer_recover.c writes at least this many producers, even if they have no label. */
 	size_t count = a->reader->producers_count < EPF_PRODUCER_COUNT ? EPF_PRODUCER_COUNT : a->reader->producers_count;
 
 	for (size_t i = 0; i < count; i++) {
@@ -291,8 +295,8 @@ static epp_status *keep_format(struct anonymize *a, const char **text, const cha
 	return *text ? anonymize_keep(a, made, (size_t)bytes) : epp_status_no_memory();
 }
 
-/* Replaces the name of a track.  Names that are made of a number are made of the new one; "" lets the reader make one.
- * `stream` and `thread` are the old numbers, `track` has the new ones. */
+/* Replaces the name of a track.  A name that contains a number of the thread or stream gets the new number.  *text is
+ * "" if the reader makes the name.  `stream` and `thread` are the old numbers, `track` has the new ones. */
 static epp_status *replace_track_name(struct anonymize *a, const struct epf_track *track, uint32_t thread,
                                       int64_t stream, const char *name, const char **text)
 {
@@ -320,7 +324,8 @@ static epp_status *replace_track_name(struct anonymize *a, const struct epf_trac
 	return NULL;
 }
 
-/* Returns where the reader's "NAME: calls of PLUGIN" has the text between; NULL: the name is another one. */
+/* Returns the position of ": calls of " in a name that the reader made ("NAME: calls of PLUGIN"); NULL: the name is of
+ * another form. */
 static const char *calls_of(const epp_trace_track *track)
 {
 	return track->kind == EPP_TRACK_CALLS ? strstr(track->name, ": calls of ") : NULL;
@@ -370,7 +375,7 @@ static epp_status *replace_track(struct anonymize *a, size_t index)
 		epp_status *status = replace_track_name(a, &thread_track, thread ? thread : (uint32_t)stream, stream,
 		                                        caller, &name);
 		free(caller);
-		/* The reader names a thread by its number, and its calls by the name that it has then. */
+		/* If the reader makes the name of the thread, the name of its calls contains this name. */
 		if (!status && !*name)
 			status = keep_format(a, &name, "thread %u",
 			                     thread ? definition->thread_id : (uint32_t)definition->stream);
@@ -385,7 +390,7 @@ static epp_status *replace_track(struct anonymize *a, size_t index)
 	} else {
 		EPP_TRY(replace_track_name(a, definition, thread, stream, track->name, &name));
 	}
-	/* The reader gives threads without a group that of their program. */
+	/* If a thread has no group, the reader uses its program as the group. */
 	bool is_program = source && definition->kind != EPF_TRACK_DEVICE &&
 	                  strncmp(track->group, source->program, sizeof(source->program)) == 0;
 	if (!*track->group || is_program) {
@@ -403,7 +408,7 @@ static epp_status *replace_track(struct anonymize *a, size_t index)
 
 /* ---- the steps ---- */
 
-/* Replaces the names by those that records use in the output. */
+/* Replaces the table of names by the names of the output, which its records use. */
 static epp_status *replace_names(struct anonymize *a)
 {
 	static const char *const texts[] = EPF_NAME_TEXTS;
@@ -413,7 +418,7 @@ static epp_status *replace_names(struct anonymize *a)
 
 	if (!names)
 		return epp_status_no_memory();
-	/* The reader releases them; the old ones are for the search. */
+	/* The reader frees the new names.  The old ones are needed for the search, and are freed by this file. */
 	a->reader->names = names;
 	a->reader->names_count = count;
 	impl->names_capacity = count;
@@ -517,7 +522,7 @@ epp_status *epp_trace_anonymize(epp_trace *trace, const char *path, const epp_an
 	free(a.ids.numbers);
 	free(a.streams.numbers);
 	free(a.devices.numbers);
-	/* Until the names are replaced, they are the reader's. */
+	/* If the names were not replaced yet, the old names still belong to the reader. */
 	if (a.reader->names != a.old_names)
 		free(a.old_names);
 	reader_close(a.reader);

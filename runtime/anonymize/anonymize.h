@@ -8,10 +8,9 @@
  *   shapes.c     shapes of tensors
  *   blake2b.c    the hash
  *
- * The trace is opened a second time, so that its definitions can be changed in memory while trace_writer_recover.c
- * writes them.  The output has rows only: its texts are stored as they are, so that a search over the bytes finds every
- * one.
- */
+ * The trace is opened a second time, so that its definitions can be changed in memory before trace_writer_recover.c
+ * writes them.  Blocks of the output are not compressed, so that a search over the bytes of the file finds every
+ * text. */
 #ifndef EPPROF_RUNTIME_ANONYMIZE_ANONYMIZE_H
 #define EPPROF_RUNTIME_ANONYMIZE_ANONYMIZE_H
 
@@ -24,22 +23,22 @@
 #include "trace/reader_private.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* What a name is replaced as: the category of its event (the 4 bits that a record has), or a counter's. */
+/* The replacement of a name depends on its kind: the category of the event (4 bits), or that it is a counter's name. */
 #define ANONYMIZE_COUNTER 16u
 #define ANONYMIZE_KINDS 17u
 
-/* Numbers that are replaced by their rank, which keeps their order. */
+/* Numbers that are replaced by their rank, so that their order is kept. */
 struct anonymize_ranks {
-	int64_t *numbers; /* sorted, each once */
+	int64_t *numbers; /* sorted, without duplicates */
 	size_t count, room;
 };
 
-/* Values of args that were replaced already.  There is room for this many different ones of each use, as for names; more
- * are left out. */
+/* Values of args that were replaced already, by use.  There is room for as many as for names; further values are left
+ * out. */
 #define ANONYMIZE_VALUES_MAX TRACE_WRITER_MERGED_NAMES_MAX
 #define ANONYMIZE_VALUES_BYTES_MAX TRACE_WRITER_MERGED_TEXT_BYTES_MAX
 struct anonymize_value {
-	const char *text; /* NULL: left out */
+	const char *text; /* NULL: the value is left out */
 	uint32_t bytes;
 };
 struct anonymize_values {
@@ -48,75 +47,83 @@ struct anonymize_values {
 	size_t to_room;
 };
 
-/* Values of args that were left out, for the search.  More are left out without being searched for. */
+/* Values of args that were left out, which check.c searches in the output.  Beyond this size they are not searched. */
 #define ANONYMIZE_DROPPED_BYTES_MAX (4u << 20)
 
 struct anonymize {
 	epp_anonymize_options options;
-	struct reader *reader; /* of this call alone */
+	struct reader *reader; /* a reader that only this call uses */
 	struct words words;
-	/* The texts in the output that are no words: from the allow-list, and what is around a word.  A text of the
-	 * input that is part of one of them gives nothing away. */
+	/* All texts in the output that are no words: texts of the allow-list, and texts that surround words.  It
+	 * reveals nothing if a text of the input is a part of one of them. */
 	struct string_table kept;
 	epp_anonymize_counts counts;
 
-	struct reader_name *old_names; /* of the input, by number */
+	struct reader_name *old_names; /* names of the input, by number */
 	size_t old_names_count;
-	uint32_t *names[ANONYMIZE_KINDS]; /* by number of the input: that of the output; 0: not made yet.  NULL: none */
-	struct string_table new_names;    /* number in the output = index + EPF_NAME_FIRST_FREE */
-	struct hash_map made;             /* by text, kind and suffix: the number in the output */
-	const struct allowed **keys;      /* by number: what becomes of an arg; NULL: left out, or not known yet */
+	/* number of a name in the output, by its kind and its number in the input; 0: not assigned yet; NULL: there are
+	 * no names of this kind */
+	uint32_t *names[ANONYMIZE_KINDS];
+	/* names of the output; the number of a name is its index + EPF_NAME_FIRST_FREE */
+	struct string_table new_names;
+	struct hash_map made; /* finds the number in the output by text, kind and suffix */
+	/* by number of the key: the entry of the allow-list; NULL: the key is not on the list, or was not looked up
+	 * yet */
+	const struct allowed **keys;
 	bool *keys_known, *keys_dropped;
 	uint32_t *key_numbers;
 	struct anonymize_values values[ALLOWED_USE_COUNT];
 	struct string_table dropped;
 
-	uint64_t base_ticks; /* subtracted from ticks of the host's clock */
+	uint64_t base_ticks; /* subtracted from the ticks of the host's clock */
 	int64_t base_monotonic_ns, base_realtime_ns;
-	struct hash_map clocks; /* by clock of a device: what is subtracted from its ticks */
+	struct hash_map clocks; /* by clock of a device: the number that is subtracted from its ticks */
 	struct anonymize_ranks ids, streams, devices;
-	struct hash_map ids_from; /* by source: what is subtracted from the ids of its events */
+	struct hash_map ids_from; /* by source: the number that is subtracted from the ids of its events */
 
-	/* of the block that is being written */
+	/* State for the block that is being written. */
 	struct epp_trace_writer *writer;
 	const struct reader_decoded *from;
 	struct epf_block *block;
 	struct epf_arg *slots;
 	struct codec_writer codec;
-	uint64_t open_ids[EPF_OPEN_MAX]; /* as in the output */
+	uint64_t open_ids[EPF_OPEN_MAX]; /* ids of open events, as in the output */
 	uint32_t bytes, track;
-	const struct epf_track *definition; /* of `track`; NULL: none */
-	uint64_t track_base;                /* of its clock */
+	const struct epf_track *definition; /* definition of `track`; NULL: it has none */
+	/* the number that is subtracted from the ticks of this track's clock; UINT64_MAX: not determined yet */
+	uint64_t track_base;
 };
 
 /* records.c */
 epp_status *anonymize_records_init(struct anonymize *anonymize) EPP_MUST_CHECK;
 void anonymize_records_deinit(struct anonymize *anonymize);
-/* Writes a decoded block; for trace_rewrite. */
+/* Writes a block of the input, which is decoded, to the output.  A callback of trace_rewrite. */
 epp_status *anonymize_block(void *user, struct epp_trace_writer *writer, const struct reader_decoded *decoded)
     EPP_MUST_CHECK;
 /* Replaces the names and times of events that were open when the trace ended. */
 epp_status *anonymize_open_events(struct anonymize *anonymize) EPP_MUST_CHECK;
-/* Makes the id of an event count from the first one of its process. */
+/* Subtracts the same number from all ids of a process, so that they count from its first one. */
 epp_status *anonymize_id(struct anonymize *anonymize, uint32_t source, uint64_t *id) EPP_MUST_CHECK;
-/* Ticks of the host's clock in the output. */
+/* Converts ticks of the host's clock to those of the output. */
 static inline uint64_t anonymize_ticks(const struct anonymize *anonymize, uint64_t ticks)
 {
 	return ticks > anonymize->base_ticks ? ticks - anonymize->base_ticks : ticks != 0;
 }
 
 /* anonymize.c */
-/* Makes "PREFIX_letters" of a text, and counts the first use.  Ownership: the reader's memory. */
+/* Makes the word "PREFIX_letters" for a text, and counts it at its first use.  Ownership: the word belongs to the
+ * reader. */
 epp_status *anonymize_word(struct anonymize *anonymize, const char *prefix, const char *text, size_t bytes,
                            const char *suffix, struct anonymize_value *word) EPP_MUST_CHECK;
-/* The same for the name of a provider or plugin, which may be on the allow-list. */
+/* As anonymize_word, for the name of a provider or plugin.  A name that is on the allow-list is kept. */
 epp_status *anonymize_provider(struct anonymize *anonymize, const char *text, size_t bytes, struct anonymize_value *word)
     EPP_MUST_CHECK;
-/* Records that a text is in the output as it is. */
+/* Records that the output contains this text as it is in the input. */
 epp_status *anonymize_keep(struct anonymize *anonymize, const char *text, size_t bytes) EPP_MUST_CHECK;
 
 /* check.c */
-/* Searches the finished file for texts of the input; for trace_rewrite.  Errors: EPP_LOSSY if there is one. */
+/* Searches the finished file for texts of the input.  A callback of trace_rewrite.  Errors: EPP_LOSSY if there is
+ * one. */
 epp_status *anonymize_check(void *user, int fd, uint64_t file_bytes) EPP_MUST_CHECK;
 
 #endif

@@ -1,12 +1,13 @@
 /* Searches an anonymised trace for texts of the input, before it gets its name.
  *
- * Two searches, which do not rely on what wrote the file:
- *   - All texts of 8 bytes and more are searched at every byte of the file.  The output has no compressed blocks, so a
- *     text cannot hide.  Each text is found by 8 bytes of its middle: a filter of one bit for each hash rejects almost
- *     every place, whatever the number of texts.
+ * There are two searches, which do not depend on the code that wrote the file:
+ *   - All texts of 8 bytes and more are searched at every byte of the file.  The output has no compressed blocks, so
+ *     every text is visible.  A text is found by the 8 bytes in its middle.  A filter with one bit for each hash rejects
+ *     almost every position quickly, whatever the number of texts.
  *   - Texts of 4 to 7 bytes occur by chance in numbers, and as letters of words.  So the file is opened as a trace, and
  *     each of its texts is compared with each text of the input, whole.
- * A text that is part of an allowed one (the arg key "provider" as the name of an event) gives nothing away. */
+ * It reveals nothing if a text is part of an allowed one, for example if an event has the name "provider", which is
+ * also the key of an arg. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,15 +18,16 @@
 #define SHORTEST 4u
 #define WINDOW 8u
 #define NEXT_NONE UINT32_MAX
-/* The file is read in pieces, each with this much before and behind it: the longest text. */
+/* The file is read in pieces.  MARGIN_BYTES, the longest text, are read before and after each piece, because a text may
+ * cross its limits. */
 #define PIECE_BYTES (1u << 20)
 #define MARGIN_BYTES EPF_NAME_BYTES_MAX
 
 struct secret {
 	const char *text;
 	uint32_t bytes;
-	uint32_t next; /* with the same window */
-	bool is_part;  /* of an allowed text, as was found out */
+	uint32_t next; /* the next secret with the same window */
+	bool is_part;  /* found to be part of an allowed text */
 };
 
 struct check {
@@ -33,7 +35,7 @@ struct check {
 	struct secret *secrets;
 	size_t count, room;
 	struct hash_index by_text, by_window;
-	uint64_t *filter; /* a bit for each hash of a window */
+	uint64_t *filter; /* one bit for each hash of a window */
 	unsigned filter_shift;
 	uint8_t *buffer;
 	struct reader_decoded records;
@@ -65,7 +67,8 @@ static bool find(const struct check *check, const char *text, size_t bytes, uint
 	return false;
 }
 
-/* Numbers are kept under some keys and left out under others: an equal one gives nothing away. */
+/* Returns true for a text that is a number.  Such texts are not searched: the same number may be kept as the value of
+ * one key and left out as that of another, so finding it proves nothing. */
 static bool is_number(const char *text, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -74,7 +77,8 @@ static bool is_number(const char *text, size_t bytes)
 	return true;
 }
 
-/* Bytes with a NUL are everywhere in a file, also if they are somebody's name. */
+/* Returns true if the text is searched at every byte.  A window with a NUL is not: such bytes are common in any file,
+ * so a match would prove nothing. */
 static bool is_searched(const struct secret *secret)
 {
 	return secret->bytes >= WINDOW && !is_number(secret->text, secret->bytes) &&
@@ -168,7 +172,8 @@ static epp_status *found(uint64_t offset)
 	                         (unsigned long long)offset);
 }
 
-/* Compares all texts with the window at `at`; `begin` and `end` are those of the buffer, at file offset `offset`. */
+/* Compares all texts that have this window with the bytes at `at`.  `begin` and `end` are the limits of the buffer,
+ * which is at `offset` in the file. */
 static epp_status *compare(const struct check *check, uint64_t hash, uint64_t window, const uint8_t *begin,
                            const uint8_t *end, const uint8_t *at, uint64_t offset)
 {

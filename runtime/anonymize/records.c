@@ -1,8 +1,8 @@
-/* Anonymises records: names become words, args stay if the allow-list has their key, and times start near 0.
+/* Anonymises records: names become words, args are kept if the allow-list has their key, and times start near 0.
  *
- * A name's word begins with what its event is, and with the words by which readers classify a name (a copy, an
- * allocation, a wait), so that a summary and advice count it as before.  With `keep_ops` the word of a node begins with
- * its operator. */
+ * The word for a name begins with the kind of its event, and with the terms by which readers classify a name (a copy,
+ * an allocation, a wait), so that a summary and advice treat the event as before.  With `keep_ops` the word of a node
+ * begins with its operator. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +15,16 @@
 #include "timeline/events/readable_name.h"
 #include "timeline/events/work_kind.h"
 
-/* Limit of one block, for the records in memory. */
+/* Most bytes of a block's records in memory. */
 #define BLOCK_BYTES (128u << 10)
-/* Upper limit of one record's slots: each text may end in a partly filled slot. */
+/* Upper limit for the slots of one record.  A text may end in a partly filled slot, so there may be twice as many slots
+ * as args. */
 #define SLOTS_MAX (2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
-/* Of a number, also if it is written as a text. */
+/* Most slots for a number, which may also be written as a text. */
 #define NUMBER_SLOTS 3u
-/* A clock of a device may count from any date: what is left of it is less than this. */
+/* The clock of a device may count from any date.  The first time of the clock in the output is at most this. */
 #define BASE_SECONDS 60u
-/* The bits of a double. */
+/* The bits of a double that is no number. */
 #define NOT_A_NUMBER UINT64_C(0x7ff8000000000000)
 
 _Static_assert(CODEC_BOUND(BLOCK_BYTES) + 10 * EPF_OPEN_MAX <= TRACE_WRITER_PAYLOAD_MAX, "an encoded block fits");
@@ -75,7 +76,7 @@ static epp_status *add_name(struct anonymize *a, const char *text, size_t bytes,
 	return NULL;
 }
 
-/* Returns true for a name that every trace has with this text. */
+/* Returns true for a reserved name, which has the same text in every trace. */
 static bool is_reserved(const struct reader_name *name, uint32_t number)
 {
 	static const char *const texts[] = EPF_NAME_TEXTS;
@@ -84,7 +85,8 @@ static bool is_reserved(const struct reader_name *name, uint32_t number)
 	       memcmp(name->text, texts[number], name->bytes) == 0;
 }
 
-/* Returns the standard operator that the args of a node state; NULL: none is known. */
+/* Returns the standard operator of a node, which is one of its args; NULL: there is none, or it is no standard
+ * operator. */
 static const char *operator_of(const struct anonymize *a, const struct codec_record *record)
 {
 	uint32_t at = record->args_offset;
@@ -122,7 +124,8 @@ static void make_prefix(const struct anonymize *a, unsigned kind, const struct r
 	         name_is_allocation(name->text) ? "_alloc" : "", name_is_wait(name->text) ? "_wait" : "");
 }
 
-/* Makes the word of a name.  A text that has several numbers has one word, whatever operators its events state. */
+/* Makes the word of a name.  A text that has several numbers gets one word, even if its events have different
+ * operators. */
 static epp_status *replace_name(struct anonymize *a, unsigned kind, const struct reader_name *name,
                                 const struct codec_record *record, uint32_t *number)
 {
@@ -144,7 +147,7 @@ static epp_status *replace_name(struct anonymize *a, unsigned kind, const struct
 	return hash_map_add(&a->made, key, *number) ? NULL : epp_status_no_memory();
 }
 
-/* Replaces a name; `record` may be NULL. */
+/* Makes the number of a name in the output.  `record` may be NULL. */
 static epp_status *make_name(struct anonymize *a, unsigned kind, uint32_t old, const struct codec_record *record,
                              uint32_t *number)
 {
@@ -184,7 +187,7 @@ static epp_status *name_of(struct anonymize *a, unsigned kind, uint32_t old, con
 
 /* ---- args ---- */
 
-/* Finds out what becomes of the args with a key. */
+/* Looks up a key in the allow-list. */
 static epp_status *learn_key(struct anonymize *a, uint32_t key)
 {
 	const struct reader_name *name = &a->old_names[key];
@@ -258,7 +261,7 @@ static epp_status *make_value(struct anonymize *a, enum allowed_use use, const c
 	}
 }
 
-/* Replaces a text, or finds what it was replaced by before. */
+/* Returns the replacement for a text, which is made at the first use. */
 static epp_status *value_of(struct anonymize *a, enum allowed_use use, const char *text, size_t bytes,
                             struct anonymize_value *to)
 {
@@ -280,7 +283,7 @@ static epp_status *value_of(struct anonymize *a, enum allowed_use use, const cha
 	return NULL;
 }
 
-/* Reads a number that is written as a text, as ONNX Runtime does; false: it is none. */
+/* Reads a number that is written as a text, as ONNX Runtime does.  Returns false if the text is no number. */
 static bool is_number(const char *text, size_t bytes, int64_t *number)
 {
 	char digits[24], *end;
@@ -335,7 +338,8 @@ static uint64_t rounded(uint32_t type, uint64_t value)
 	return value;
 }
 
-/* Larger numbers than this are not counted: they may be addresses or times. */
+/* Returns the replacement for a number that joins events.  Small numbers are counted by the program and kept; larger
+ * ones may be addresses or times. */
 static uint64_t joined(const struct anonymize *a, uint64_t value)
 {
 	uint64_t made;
@@ -346,7 +350,7 @@ static uint64_t joined(const struct anonymize *a, uint64_t value)
 	return made;
 }
 
-/* The number of a known key in the output. */
+/* Returns the replacement for a number whose key is on the allow-list. */
 static uint64_t number_of(const struct anonymize *a, enum allowed_use use, uint32_t type, uint64_t value)
 {
 	if (use == ALLOWED_JOIN)
@@ -362,7 +366,8 @@ static bool is_weight(const struct anonymize *a, const struct codec_record *reco
 	       name->bytes == sizeof(WEIGHT_SET) - 1 && memcmp(name->text, WEIGHT_SET, name->bytes) == 0;
 }
 
-/* Puts an arg whose key is known into the slots; *is_kept is false if its value has another form. */
+/* Writes an arg whose key is on the allow-list into the slots.  *is_kept is false if its value has a type that the list
+ * does not allow. */
 static epp_status *take_known(struct anonymize *a, const struct codec_record *record, const struct codec_arg *arg,
                               uint32_t *used, bool *is_kept)
 {
@@ -410,8 +415,8 @@ static epp_status *take_known(struct anonymize *a, const struct codec_record *re
 	return NULL;
 }
 
-/* Ids begin at the time of day at which the process was started (record/recorder.c): only their order and their
- * differences are kept. */
+/* The recorder makes ids from the time of day at which the process was started (record/recorder.c).  Only the order and
+ * the differences of ids are kept. */
 epp_status *anonymize_id(struct anonymize *a, uint32_t source, uint64_t *id)
 {
 	const uint64_t *known = hash_map_find(&a->ids_from, source);
@@ -424,7 +429,7 @@ epp_status *anonymize_id(struct anonymize *a, uint32_t source, uint64_t *id)
 		if (run->source == source && run->first_id && run->first_id < from)
 			from = run->first_id;
 	}
-	/* A trace without a run begins anywhere. */
+	/* Without a run, the first id of the process is not known. */
 	if (!known)
 		from = from != UINT64_MAX ? from - 1 : *id > UINT32_MAX ? *id - UINT32_MAX : 0;
 	else
@@ -433,7 +438,8 @@ epp_status *anonymize_id(struct anonymize *a, uint32_t source, uint64_t *id)
 	return known || hash_map_add(&a->ids_from, source, from) ? NULL : epp_status_no_memory();
 }
 
-/* Args of every trace: a parent, the times of a launch, and the value of a counter, whose key is the counter's name. */
+/* Replaces an arg that epprof writes itself: a parent, the times of a launch, and the value of a counter, whose key is
+ * the counter's name. */
 static epp_status *take_own(struct anonymize *a, const struct codec_record *record, const struct codec_arg *arg,
                             uint32_t *used, bool *is_kept)
 {
@@ -457,7 +463,8 @@ static epp_status *take_own(struct anonymize *a, const struct codec_record *reco
 	return NULL;
 }
 
-/* The meaning of the reserved keys is their number, whatever text a file gives them; the output has the usual texts. */
+/* Returns true for the args that epprof writes itself.  Reserved keys are identified by their number, whatever text the
+ * file gives them; the output has the usual texts. */
 static bool is_own(const struct codec_record *record, uint32_t key)
 {
 	return key == EPF_NAME_PARENT || key == EPF_NAME_SUBMIT || key == EPF_NAME_QUEUE || key == EPF_NAME_VALUE ||
@@ -492,8 +499,8 @@ static epp_status *take_args(struct anonymize *a, const struct codec_record *rec
 
 /* ---- times ---- */
 
-/* Finds or makes what is subtracted from the ticks of a track's clock.  They are differences for every reader, but a
- * device may count from a date or from its start. */
+/* Determines the number that is subtracted from the ticks of a track's clock.  Readers only use differences of these
+ * ticks, but the ticks themselves may reveal a date, or when the device was started. */
 static epp_status *base_of(struct anonymize *a, const struct epf_track *track, uint64_t first_ticks, uint64_t *base)
 {
 	uint64_t key = track->clock ? (uint64_t)track->source << 32 | track->clock : UINT64_C(1) << 63 | track->track;
@@ -567,7 +574,8 @@ static void put(struct anonymize *a, const struct epf_record *record)
 	a->bytes += EPF_RECORD_BYTES + record->arg_slots * 16u;
 }
 
-/* A block that is too large becomes two; the second one begins on the block's own track, as a region does. */
+/* Begins a new block if the record does not fit.  The new block starts with the block's own track as the current track,
+ * as a region does. */
 static epp_status *make_room(struct anonymize *a, const struct epf_record *record)
 {
 	if (a->bytes + EPF_RECORD_BYTES + record->arg_slots * 16u <= BLOCK_BYTES &&
@@ -597,12 +605,12 @@ static epp_status *take_record(struct anonymize *a, const struct codec_record *f
 	record.name = name;
 	if (from->args_count)
 		EPP_TRY(take_args(a, from, &slots));
-	/* Its value was no number, which is left out; a counter without a value would not be valid. */
+	/* If the counter's value was no number, it was left out.  A counter must have a value to be valid. */
 	if (kind == EPF_COUNTER && !slots)
 		put_number(a, name, EPP_ARG_F64, NOT_A_NUMBER, &slots);
 	record.arg_slots = (uint16_t)slots;
 	EPP_TRY(place(a, kind, &record));
-	/* Theirs are a track, and the half width of a pair. */
+	/* In the records of these kinds, `id` is a track, or the half width of a clock pair. */
 	if (kind != EPF_TRACK_SWITCH && kind != EPF_CLOCK_PAIR)
 		EPP_TRY(anonymize_id(a, a->from->header.source, &record.id));
 	EPP_TRY(make_room(a, &record));

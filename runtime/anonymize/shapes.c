@@ -7,7 +7,7 @@
 
 #include "anonymize/allowed.h"
 
-/* More digits than any dimension has. */
+/* A limit on digits: no dimension has more. */
 #define DIGITS_MAX 18u
 
 static bool is_digit(char letter)
@@ -49,7 +49,7 @@ size_t shapes_take(const char *text, size_t bytes, bool round, char *output)
 		if (is_of_word(text[at])) {
 			while (end < bytes && is_of_word(text[end]))
 				end++;
-			/* "1x3" separates dimensions. */
+			/* In "1x3", the x separates dimensions. */
 			if (text[at] == 'x' && (end == at + 1 || is_digit(text[at + 1])))
 				end = at + 1;
 			else if (!allowed_find(ALLOWED_TYPE, text + at, end - at))

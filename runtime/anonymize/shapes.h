@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The next power of two that is not smaller: 0 and 1 stay, 3 becomes 4, what is beyond 2^63 stays. */
+/* Returns the smallest power of two that is not smaller than the number: 3 becomes 4. 0, and numbers above 2^63, are
+ * returned unchanged. */
 uint64_t shapes_round(uint64_t number);
-/* Room for the output of shapes_take: a rounded number has at most one digit more, and something is between two
- * numbers. */
+/* Size of the output of shapes_take.  Rounding adds at most one digit to a number, and there is at least one other
+ * character between two numbers. */
 #define SHAPES_ROOM(bytes) ((bytes)*2 + 1)
-/* Copies a text of numbers, signs and types of elements; `round` rounds the numbers.  Returns the number of bytes; 0: the
- * text is empty or has anything else. */
+/* Copies a text that consists of numbers, signs and types of elements.  If `round` is set, numbers are rounded.
+ * Returns the number of bytes; 0: the text is empty or contains anything else. */
 size_t shapes_take(const char *text, size_t bytes, bool round, char *output);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Letters that no word made of them and of the prefixes in records.c can be mistaken for: without d, e, h, i, o and y
- * there is no "h2d", "memset", "wait", "copy", "alloc" or "sync", by which a name is classified
+/* The letters of words.  Without d, e, h, i, o and y, no word and none of the prefixes in records.c followed by a word
+ * can contain "h2d", "memset", "wait", "copy", "alloc" or "sync", by which names are classified
  * (timeline/events/work_kind.c and name_words.h). */
 static const char letters_of_words[] = "0123456789abcfgjklmnpqrstuvwxz";
 

@@ -1,8 +1,8 @@
 /* Words for secret texts: the letters of a keyed hash.
  *
- * The same key gives the same letters for the same text in every trace, and nobody without the key can test whether a
- * text that he guesses belongs to a word.  Two texts of a trace never have the same letters: if ten letters are equal
- * (about once in 10^6 traces with 30,000 names), the text that comes second gets more of them. */
+ * With the same key, a text has the same letters in every trace.  Without the key, it cannot be tested whether a
+ * guessed text belongs to a word.  Two texts of a trace never have the same letters.  If their first ten letters are
+ * equal (about once in 10^6 traces with 30,000 names), the text that was added second gets more letters. */
 #ifndef EPPROF_RUNTIME_ANONYMIZE_WORDS_H
 #define EPPROF_RUNTIME_ANONYMIZE_WORDS_H
 
@@ -16,20 +16,20 @@
 
 struct words {
 	struct blake2b keyed;
-	struct string_table texts;   /* that have a word */
-	struct string_table letters; /* of each text, with the same number */
+	struct string_table texts;   /* the texts that have a word */
+	struct string_table letters; /* the letters of each text, under the same number */
 };
 
-/* For tests: fewer letters make equal ones likely. */
+/* Number of letters.  Tests set a small number, which makes equal letters likely. */
 extern unsigned words_letters_count;
 
-/* Keys of any length are hashed to one of 64 bytes. */
+/* A key of any length.  It is hashed to 64 bytes. */
 void words_init(struct words *words, const void *key, size_t key_bytes);
 void words_deinit(struct words *words);
-/* Finds or makes the letters of a text; `letters` has room for WORD_LETTERS_MAX + 1 and is NUL-terminated.  Returns false
- * without memory. */
+/* Finds or makes the letters of a text.  `letters` has room for WORD_LETTERS_MAX + 1 bytes and gets a NUL at the end.
+ * Returns false if there is no memory. */
 bool words_of(struct words *words, const char *text, size_t bytes, char *letters);
-/* Fills bytes that only depend on the key and the given ones, for ids. */
+/* Fills `id` with bytes that only depend on the key and the bytes at `of`. */
 void words_id(const struct words *words, const void *of, size_t of_bytes, uint8_t *id, size_t id_bytes);
 
 #endif

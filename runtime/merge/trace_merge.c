@@ -15,12 +15,13 @@
 /* Copies the records of one trace: each block is decoded, converted to the merged trace's clock and numbers, and
  * encoded again in the same order.  One block is in memory at a time.
  *
- * A block that is too large becomes several; each part starts with the block's
- * own track as the current track, as a region does. */
+ * If a block is too large, it is divided.  Each part starts with the block's own track as the current track, as a
+ * region does. */
 
-/* Limit of one block, for the records in memory. */
+/* Most bytes of a block's records in memory. */
 #define BLOCK_BYTES (128u << 10)
-/* Upper limit of one record's slots: each text may end in a partly filled slot. */
+/* Upper limit for the slots of one record.  A text may end in a partly filled slot, so there may be twice as many slots
+ * as args. */
 #define SLOTS_MAX (2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
 
 _Static_assert(CODEC_BOUND(BLOCK_BYTES) + 10 * EPF_OPEN_MAX <= TRACE_WRITER_PAYLOAD_MAX, "an encoded block fits");
@@ -29,15 +30,15 @@ _Static_assert(EPF_RECORD_BYTES * 2 + SLOTS_MAX * 16 <= BLOCK_BYTES, "a record a
 struct copying {
 	struct trace_merge *merge;
 	struct merge_input *input;
-	struct reader_decoded from; /* the input block */
-	struct epf_block *block;    /* the output block */
+	struct reader_decoded from; /* the block of the input */
+	struct epf_block *block;    /* the block of the output */
 	struct epf_arg *slots;
 
-	uint32_t track, own_track; /* merged numbers: of the current record, of the block */
-	bool host_clock;           /* the track's complete events are in host ticks */
+	uint32_t track, own_track; /* numbers in the merged trace: track of the current record, track of the block */
+	bool host_clock;           /* the track's complete events have host ticks */
 	struct codec_writer codec;
-	uint32_t bytes;    /* of the records in `block` */
-	uint64_t at_ticks; /* merged time of the last record in host ticks, used for track switches */
+	uint32_t bytes;    /* size of the records in `block` */
+	uint64_t at_ticks; /* time of the last record with host ticks, in the merged trace; used for track switches */
 	size_t start_hint, end_hint;
 };
 
@@ -111,7 +112,7 @@ static epp_status *make_room(struct copying *copying, uint32_t bytes)
 
 /* ---- records ---- */
 
-/* Converts args to slots; args that do not fit are cut, which never happens with a valid trace. */
+/* Converts the args of a record to slots.  Args that do not fit are cut, which does not happen with a valid trace. */
 static uint32_t take_args(struct copying *copying, const struct codec_record *record, bool *cut)
 {
 	uint32_t at = record->args_offset, used = 0;
@@ -203,7 +204,8 @@ static epp_status *copy_block(struct copying *copying, const struct reader_block
 	return end_block(copying);
 }
 
-/* Writes the events that were open when the process was killed: they end at the latest host time, innermost first. */
+/* Writes the events that were open when the process was killed.  They end at the latest host time, the innermost
+ * first. */
 static epp_status *copy_open(struct copying *copying)
 {
 	const struct reader *reader = copying->input->reader;
@@ -278,8 +280,8 @@ static uint64_t first_half(const uint8_t *file_id)
 	return half;
 }
 
-/* Compares the file ids, which a merged trace has for each process.  Several processes of one trace are one
- * recording. */
+/* Returns an error if a recording is given twice.  Recordings are compared by file ids; a merged trace has one for each
+ * process.  Several processes of one trace may have the same file id. */
 static epp_status *refuse_doubles(const struct trace_merge *merge)
 {
 	size_t count = 0, room = 0;
@@ -383,8 +385,8 @@ static epp_status *report_clocks(struct trace_merge *merge)
 
 /* ---- counting hosts ---- */
 
-/* Processes are on one host if its name and its boot are equal, or, where the trace has neither, if they are of one
- * trace. */
+/* Returns true if two processes are on the same host: the name of the host and its boot are equal.  If neither process
+ * has a name and a boot, the processes are on the same host if they are of the same trace. */
 static bool same_host(const struct epf_source *a, const struct epf_source *b)
 {
 	static const uint8_t unknown[sizeof(a->boot_id)];

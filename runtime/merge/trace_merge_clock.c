@@ -1,10 +1,9 @@
 /* Finds the traces that share a clock, and maps the clocks of machines to each other.
  *
- * Traces of one boot that read the same counter use one map of that counter, made from the clock samples of all of
- * them, so the order of their events is exact.  Another clock of the same boot is mapped by CLOCK_MONOTONIC, another
- * boot by CLOCK_REALTIME: at the most precise sample, and any change of CLOCK_REALTIME in between is part of the
- * error.
- */
+ * Traces of one boot that read the same counter share one map of this counter, which is made from the clock samples of
+ * all these traces.  So the order of their events is exact.  Another clock of the same boot is mapped by
+ * CLOCK_MONOTONIC, another boot by CLOCK_REALTIME: Both use the most precise sample.  Any change of CLOCK_REALTIME
+ * between the samples is part of the error. */
 #include <bsd/stdlib.h>
 #include <math.h>
 #include <stdarg.h>
@@ -21,20 +20,20 @@
 
 /* Aligns the clocks of machines by an event that occurs in all of them, usually a barrier.
  *
- * The first event of that name in one process corresponds to the first one in all others, and so on.  A barrier ends
- * for each process after all processes entered it.  So the k-th barrier ended on a machine between the latest start
- * and the earliest end among the machine's processes.  The earliest ends of two machines are matched by a constant
- * offset, and by a drift if that explains the rest.
+ * The first event with the given name in one process corresponds to the first one in all others, the second to the
+ * second, and so on.  A barrier ends for each process after all processes entered it.  So the k-th barrier ended on a
+ * machine between the latest start and the earliest end among the machine's processes.  The earliest ends of two
+ * machines are matched by a constant offset.  If a drift explains most of the remaining differences, it is used too.
  * The error is the sum of the residual at the worst event, the uncertainty of the best event on either side, and the
- * possible drift of the clocks outside of the events.
- */
+ * possible drift of the clocks outside of the events. */
 
 #define OCCURRENCES_MAX (1u << 20)
 /* Assumed drift of clocks that were never compared, and the limit for a measured drift. */
 #define DRIFT_ASSUMED 500e-6
 #define DRIFT_MOST 1000e-6
 
-/* An event in one process, or joined for a machine: the latest possible end (or start), and its uncertainty. */
+/* An event in one process, or the same event in all processes of a machine: its latest possible end (or start), and the
+ * uncertainty of this time. */
 struct occurrence {
 	int64_t at_ns;
 	int64_t open_ns;
@@ -49,7 +48,8 @@ static bool add(struct occurrences *found, int64_t start_ns, int64_t end_ns, boo
 {
 	if (!array_reserve(&found->list, &found->room, found->count + 1, sizeof(*found->list)))
 		return false;
-	/* With ends, the event's length bounds its end time; a start has no such bound. */
+	/* The length of the event limits the uncertainty of its end.  The uncertainty of a start is not known from one
+	 * process. */
 	found->list[found->count++] = starts ? (struct occurrence){ start_ns, 0 }
 	                                     : (struct occurrence){ end_ns, end_ns - start_ns };
 	return true;
@@ -110,7 +110,7 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 	for (size_t i = 0; i < reader->blocks_count && name && !status; i++) {
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_INSTANT)))
 			continue;
-		/* Blocks that cannot be decoded are reported when they are copied. */
+		/* Blocks that cannot be decoded are skipped here, and reported when they are copied. */
 		status = reader_block_decode(reader, &reader->blocks[i], &decoded);
 		if (!status)
 			status = find_in_block(merge, input, decoded.records, decoded.count, name, found);
@@ -124,11 +124,12 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 
 /* ---- one machine ---- */
 
-/* Joins the same event of another process of the machine: keeps what is certain for both. */
+/* Joins the same event of another process into that of the machine.  The result is the time range that is possible for
+ * both. */
 static void join(struct occurrence *machine, const struct occurrence *process, bool starts)
 {
 	if (starts) {
-		/* A common start is at the earliest of the processes' starts. */
+		/* The common start is the earliest of the processes' starts. */
 		int64_t apart_ns = llabs(process->at_ns - machine->at_ns);
 		machine->at_ns = process->at_ns < machine->at_ns ? process->at_ns : machine->at_ns;
 		machine->open_ns = apart_ns > machine->open_ns ? apart_ns : machine->open_ns;
@@ -137,7 +138,8 @@ static void join(struct occurrence *machine, const struct occurrence *process, b
 	int64_t start_ns = machine->at_ns - machine->open_ns, other_ns = process->at_ns - process->open_ns;
 	start_ns = other_ns > start_ns ? other_ns : start_ns;
 	machine->at_ns = process->at_ns < machine->at_ns ? process->at_ns : machine->at_ns;
-	/* If it ended here before it began there, it is no barrier, and the uncertainty is that large. */
+	/* If the event ended in one process before it began in another, it is no barrier, and the uncertainty is the
+	 * time between the two. */
 	machine->open_ns = llabs(machine->at_ns - start_ns);
 }
 
@@ -148,7 +150,8 @@ static void report_counts(const struct trace_merge *merge, const struct merge_in
 		                   merge->options->align, least);
 }
 
-/* Joins the events of all processes of a machine that have any; sets `*uneven` if their numbers differ. */
+/* Joins the events of all processes of a machine that have such events.  Sets *uneven if the processes have different
+ * numbers of events. */
 static epp_status *find_on_machine(const struct trace_merge *merge, uint32_t number, struct occurrences *machine,
                                    bool *uneven)
 {
@@ -182,8 +185,8 @@ static epp_status *find_on_machine(const struct trace_merge *merge, uint32_t num
 /* ---- two machines ---- */
 
 struct fit {
-	double offset_ns, slope; /* offset_ns is valid at the pivot */
-	double left_ns;          /* the residual at the worst event */
+	double offset_ns, slope; /* the offset at the pivot, and its change */
+	double left_ns;          /* the largest residual of an event */
 	int64_t pivot_ns;
 };
 
@@ -198,7 +201,7 @@ static double left_over(const struct fit *fit, const struct occurrence *from, co
 	return worst_ns;
 }
 
-/* Fits the middle of the offsets, and a drift if that halves the residual: a smaller gain would be noise. */
+/* Fits a constant offset, and also a drift if the drift halves the residual.  A smaller gain would be noise. */
 static struct fit fit_offsets(const struct occurrence *from, const struct occurrence *to, size_t count)
 {
 	double least_ns = INFINITY, most_ns = -INFINITY, mean_ns = 0, time_ns = 0, products = 0, squares = 0;
@@ -234,7 +237,8 @@ static int64_t least_open(const struct occurrence *list, size_t count)
 	return least_ns;
 }
 
-/* Returns how far the machine's traces extend beyond the events, in host time of the machine. */
+/* Returns by how much the machine's traces extend beyond the first and last of the events, in host time of the
+ * machine. */
 static double reach_outside(const struct trace_merge *merge, uint32_t number, const struct occurrence *list, size_t count)
 {
 	int64_t before_ns = 0, behind_ns = 0;
@@ -311,12 +315,12 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 
 /* ---- clocks ---- */
 
-/* A unix time before this (2001) is not one: imported traces count from 0. */
+/* Smaller Unix times (before 2001) are none, because imported traces count from 0. */
 #define UNIX_NS_LEAST 1000000000000000000
-/* Offsets are limited so far below 2^62 that sums of a few do not overflow. */
+/* Limit for offsets, far below 2^62, so that the sum of a few offsets does not overflow. */
 #define OFFSET_NS_MAX (ITEM_NS_MAX / 4)
-/* If the difference to CLOCK_REALTIME differs by more than this, two CLOCK_MONOTONIC do not have the same zero: for
- * example a container with a time namespace. */
+/* If the differences between CLOCK_REALTIME and CLOCK_MONOTONIC of two traces differ by more than this, their
+ * CLOCK_MONOTONIC do not have the same zero, for example because of a container with a time namespace. */
 #define SAME_ZERO_NS 1000000000
 
 void trace_merge_report(const struct trace_merge *merge, const char *format, ...)
@@ -348,15 +352,15 @@ static int64_t realtime_offset(const struct epf_host_pair *pair)
 	return __builtin_sub_overflow(pair->realtime_ns, pair->monotonic_ns, &offset) ? INT64_MAX : offset;
 }
 
-/* Returns the input's clock samples, or its zero if it has none. */
+/* Returns the clock samples of an input.  If it has none, its zero is the only sample. */
 static const struct epf_host_pair *pairs_of(const struct reader *reader, const struct epf_host_pair *zero, size_t *count)
 {
 	*count = reader->pairs_count ? reader->pairs_count : 1;
 	return reader->pairs_count ? reader->pairs : zero;
 }
 
-/* Returns the error of a map against CLOCK_MONOTONIC: at the samples that it passes through, or at all if it uses
- * the nominal rate. */
+/* Returns the error of a map relative to CLOCK_MONOTONIC.  With several segments, only the samples through which the
+ * map passes are used.  With the nominal rate, all samples are used. */
 static int64_t map_error(const struct host_clock *clock, const struct epf_host_pair *pairs, size_t count, int64_t zero_ns)
 {
 	int64_t error_ns = 0;
@@ -375,7 +379,7 @@ static int64_t map_error(const struct host_clock *clock, const struct epf_host_p
 	return error_ns;
 }
 
-/* Computes the unix time at the machine's zero from the most precise sample. */
+/* Computes the Unix time at the machine's time 0 from the most precise sample. */
 static void find_realtime(struct merge_machine *machine, const struct epf_host_pair *pairs, size_t count)
 {
 	const struct epf_host_pair *best = NULL;
@@ -440,7 +444,7 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* Collects the samples of the machine's counter from all traces that read it and have the same zero. */
+/* Collects the clock samples of the machine's counter from all traces that read this counter and have the same zero. */
 static epp_status *pool_pairs(const struct trace_merge *merge, uint32_t number, const struct epf_host_pair *zero,
                               struct epf_host_pair **pool, size_t *count)
 {
@@ -488,7 +492,7 @@ static epp_status *make_clock(struct trace_merge *merge, uint32_t number)
 	return status;
 }
 
-/* Maps a trace of the machine that does not read the machine's counter. */
+/* Maps the clock of a trace that does not read the machine's counter, by CLOCK_MONOTONIC. */
 static epp_status *relate_by_monotonic(struct merge_input *input, const struct merge_machine *machine)
 {
 	struct epf_host_pair zero = host_clock_zero(input->reader);
@@ -540,7 +544,7 @@ static void relate_machine(const struct merge_machine *reference, struct merge_m
 	machine->error_ns = (uint64_t)(machine->realtime_error_ns + reference->realtime_error_ns);
 }
 
-/* Moves the reference machine and its leader to the front: the first machine with wall-clock time. */
+/* Moves the reference machine and its leader to the front.  The reference is the first machine with wall-clock time. */
 static void put_reference_first(struct trace_merge *merge)
 {
 	uint32_t reference = 0;

@@ -1,9 +1,8 @@
 /* Writes everything in a merged trace except its records: processes, names, tracks, runs, clock pairs, accounts.
  *
- * Everything gets new numbers.  Runs are numbered in order of their start, so time 0 of the merged trace is the
- * start of the first run.  The clock samples of runs and of the trace are those of the reference: exactly on the
- * line from merged ticks to its CLOCK_MONOTONIC and CLOCK_REALTIME.
- */
+ * All of these get new numbers.  Runs are numbered in order of their start, so time 0 of the merged trace is the start
+ * of the first run.  The clock samples of runs and of the trace are those of the reference machine.  They are computed,
+ * so that they are exactly on the line from merged ticks to CLOCK_MONOTONIC and CLOCK_REALTIME of the reference. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +32,8 @@ static uint64_t origin_of(const struct reader *reader, const struct epf_source *
 	return origin;
 }
 
-/* Returns the largest doubt of a host clock.  In a merged trace, it applies to all times of the source. */
+/* Returns the largest doubt of a host clock.  In the merged trace, it is part of the error of all times of the
+ * source. */
 static uint64_t most_doubt(const struct host_clock *clock)
 {
 	int64_t most_ns = 0;
@@ -101,7 +101,7 @@ static epp_status *number_names(struct trace_merge *merge, struct merge_input *i
 
 /* ---- runs ---- */
 
-/* Returns the reference's clock sample at a merged time. */
+/* Returns a clock sample of the reference at a merged time. */
 static struct epf_host_pair reading_at(const struct trace_merge *merge, uint64_t ticks, uint64_t half_width_ns)
 {
 	const struct merge_machine *reference = &merge->machines[0];
@@ -126,7 +126,7 @@ static struct epf_host_pair bring_on(const struct trace_merge *merge, const stru
 
 static struct epf_run run_of(const struct trace_merge *merge, const struct merge_input *input, const struct epf_run *run)
 {
-	/* A run that never ended ends at the latest host time. */
+	/* The end of a run without an end is the latest host time. */
 	uint64_t last = run->end.ticks                         ? run->end.ticks
 	                : input->last_ticks > run->start.ticks ? input->last_ticks
 	                                                       : run->start.ticks;
@@ -142,7 +142,7 @@ static struct epf_run run_of(const struct trace_merge *merge, const struct merge
 
 struct numbered_run {
 	struct epf_run run;
-	uint32_t *number; /* where to store the run's merged number */
+	uint32_t *number; /* where the number of the run in the merged trace is stored */
 };
 
 static int by_start(const void *a, const void *b)
@@ -155,7 +155,7 @@ static int by_start(const void *a, const void *b)
 	                                      : 1;
 }
 
-/* Lists the runs of all inputs; an input without a run gets one that begins with its first event. */
+/* Lists the runs of all inputs.  For an input without a run, a run is added that begins with the first event. */
 static epp_status *list_runs(struct trace_merge *merge, struct numbered_run **list, size_t *count)
 {
 	size_t room = 0;
@@ -241,8 +241,8 @@ static epp_status *number_tracks(struct trace_merge *merge, struct merge_input *
 	return NULL;
 }
 
-/* Adds a track without a definition as "(track 7)", the timeline's name for it.  Beyond 1024 of them they share the
- * last. */
+/* Adds a track for which the input has no definition, with the name "(track 7)" that the timeline gives it.  If there
+ * are more than 1024, further ones share the last track. */
 static epp_status *add_unknown(struct trace_merge *merge, struct merge_input *input, uint32_t source, uint32_t track,
                                uint32_t *merged)
 {
@@ -300,7 +300,7 @@ epp_status *trace_merge_number(struct trace_merge *merge)
 
 /* ---- written after the records ---- */
 
-/* Writes the samples that the reference's map passes through: others would change the map. */
+/* Writes clock samples through which the reference's map passes.  Other samples would change the map. */
 static epp_status *write_pairs(struct trace_merge *merge)
 {
 	const struct merge_machine *reference = &merge->machines[0];
@@ -324,7 +324,8 @@ static epp_status *write_pairs(struct trace_merge *merge)
 	return status;
 }
 
-/* Writes the ledger of one input: a ring's overwritten events are losses; open events were written as `unended`. */
+/* Writes the ledger of one input.  Events that a ring overwrote are losses.  Open events are counted as written,
+ * because they were written as `unended`. */
 static epp_status *write_accounts(struct trace_merge *merge, struct merge_input *input, struct epf_producer *producers)
 {
 	const struct reader *reader = input->reader;
@@ -378,7 +379,7 @@ static epp_status *write_all_accounts(struct trace_merge *merge)
 
 epp_status *trace_merge_definitions(struct trace_merge *merge)
 {
-	/* Accounts may name tracks that no record does, so definitions follow them. */
+	/* The definitions come after the accounts, because accounts may name tracks that no record names. */
 	EPP_TRY(write_all_accounts(merge));
 	EPP_TRY(trace_writer_definitions_write(merge->writer));
 	EPP_TRY(write_pairs(merge));

@@ -1,8 +1,10 @@
-/* OrtProfilingEvent. An owned event is one allocation: the struct, its key and value pointers, the texts. Texts of a
- * borrowed event's args are created on demand; they never move, because the profiler may still use an earlier one.
+/* OrtProfilingEvent.  An owned event is one allocation: the struct, its key and value pointers, the texts.  Texts of a
+ * borrowed event's args are created when the profiler asks for them.  They never move, because the profiler may still
+ * use an earlier one.
  *
- * Long texts are in the thread's chain of blocks. It is emptied when the next borrowed event first needs it, and freed
- * when the thread ends (this library is never unloaded, so the destructor is always present). */
+ * Long texts are in a chain of blocks that each thread has.  The chain is emptied when the next borrowed event first
+ * needs it, and freed when the thread ends.  This is safe because the library, and with it the destructor, is never
+ * unloaded. */
 #include "ort_abi/ort_event.h"
 
 #include <inttypes.h>
@@ -19,8 +21,8 @@
 
 #define BLOCK_BYTES 1024
 
-/* OrtProfilingEvent::borrowed in units of SCRATCH_BYTE: used bytes of scratch; THREAD_TEXTS: texts in the thread's
- * blocks. */
+/* Units of OrtProfilingEvent::borrowed.  SCRATCH_BYTE counts a used byte of `scratch`; the bit THREAD_TEXTS means that
+ * there are texts in the thread's blocks. */
 #define SCRATCH_BYTE 2
 #define THREAD_TEXTS (1 << 16)
 
@@ -56,7 +58,7 @@ static void set_up(void)
 	blocks_key_made = pthread_key_create(&blocks_key, blocks_free) == 0;
 }
 
-/* Allocates memory that the thread's next borrowed event reuses; NULL without memory. */
+/* Allocates memory from the thread's blocks.  The thread's next borrowed event reuses it.  NULL: no memory. */
 static char *thread_room(OrtProfilingEvent *event, size_t bytes)
 {
 	if (!blocks_key_made)
@@ -130,7 +132,7 @@ static const char *arg_text(OrtProfilingEvent *event, const epp_arg *arg)
 	return text_keep(event, number, bytes);
 }
 
-/* Searches args that were interned together. */
+/* Finds an arg among args that were interned together. */
 static const char *defined_arg(OrtProfilingEvent *event, epp_name number, const char *key)
 {
 	struct name_text of = name_get(number);
@@ -169,7 +171,7 @@ const char *ort_event_arg(OrtProfilingEvent *event, const char *key)
 	return text;
 }
 
-/* The span between two ticks in us, rounded down, also if negative. */
+/* Returns the time between two ticks in us, rounded down, also if it is negative. */
 static int64_t span_us(uint64_t from_ticks, uint64_t to_ticks)
 {
 	if ((int64_t)(to_ticks - from_ticks) >= 0)
@@ -199,7 +201,7 @@ static size_t text_bytes(const char *text)
 	return text ? strlen(text) + 1 : 0;
 }
 
-/* Copies a text to `*to` and advances it. */
+/* Copies a text to *to, moves *to behind the copy, and returns the copy. */
 static const char *text_copy(char **to, const char *text)
 {
 	size_t bytes = text_bytes(text);

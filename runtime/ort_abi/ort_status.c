@@ -1,11 +1,12 @@
-/* OrtStatus: one allocation, identified by its first word. A static status is returned if there is no memory. */
+/* OrtStatus: one allocation, which is recognised by its first word.  If there is no memory, a static status is
+ * returned. */
 #include "ort_abi/ort_status.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A random word, so that an object of another library is very unlikely to match. */
+/* A random number, so that the first word of another library's object is very unlikely to be equal. */
 #define STATUS_MAGIC UINT64_C(0x7375746174735f65)
 
 struct OrtStatus {
@@ -25,7 +26,7 @@ static OrtStatus *static_status(void)
 	return (OrtStatus *)(uintptr_t)&no_memory;
 }
 
-/* Only the first word may be read before the object is identified. */
+/* Returns true for a status of this library.  Before this is known, only the first word may be read. */
 static bool is_ours(const OrtStatus *status)
 {
 	uint64_t magic;

@@ -1,7 +1,7 @@
-/* A small hash of profilers under one lock, which is never held while foreign code runs. A push increments `inside`,
- * runs outside the lock, and decrements it. A detach first makes the profiler impossible to find, then waits until no
- * push is inside. An entry exists while a session or a plugin uses its profiler. It is removed before Release is
- * called, because another object may have the same address after that. */
+/* A small hash table of profilers with one lock, which is never held while foreign code runs.  A push increments
+ * `inside`, runs outside the lock, and decrements it.  A detach first sets `push` to NULL, so that no other push finds
+ * the profiler, then waits until `inside` is 0.  An entry exists while a session or a plugin uses its profiler.  It is
+ * removed before Release is called, because another object may have the same address after that. */
 #include "ort_abi/profiler_registry.h"
 
 #include "base/os/os.h"
@@ -16,16 +16,16 @@
 struct entry {
 	LIST_ENTRY(entry) link;
 	OrtEpProfilerImpl *profiler;
-	profiler_push_fn push;      /* NULL: not attached to a session */
+	profiler_push_fn push;      /* NULL: the profiler is not attached to a session */
 	profiler_push_fn push_late; /* NULL: late events are dropped */
 	uint64_t grace_ns;
 	const void *session;
 	void *user;
-	unsigned inside;       /* pushes that are running */
-	unsigned waiting;      /* threads that wait for them to return */
-	struct worker *worker; /* of the plugin that created it; NULL: none */
-	atomic_int *live;      /* its plugin's count of profilers, or NULL */
-	const char *name;      /* its plugin's name, or NULL */
+	unsigned inside;       /* number of pushes that are running */
+	unsigned waiting;      /* number of threads that wait for these pushes to return */
+	struct worker *worker; /* worker of the plugin that created the profiler; NULL: none */
+	atomic_int *live;      /* number of profilers of this plugin, or NULL */
+	const char *name;      /* name of this plugin, or NULL */
 };
 LIST_HEAD(bucket, entry);
 
@@ -113,7 +113,7 @@ bool profiler_registry_attach(OrtEpProfilerImpl *profiler, const void *session, 
 	pthread_once(&once, set_up);
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find_or_make(profiler);
-	/* A detach that is still waiting has not released it yet. */
+	/* If a detach is still waiting, the profiler is not free yet. */
 	bool free_to_take = entry && !entry->push && !entry->waiting;
 	if (free_to_take) {
 		entry->push = push;
@@ -146,8 +146,8 @@ const void *profiler_registry_session(const OrtEpProfilerImpl *profiler)
 	return session;
 }
 
-/* Finds the entry of an attached profiler and increments `inside`; NULL: not attached. The entry's `push` may become
- * NULL later, so it is copied to `*push`. */
+/* Finds the entry of an attached profiler and increments `inside`.  NULL: the profiler is not attached.  Another thread
+ * may set entry->push to NULL later, so it is copied to *push. */
 static struct entry *go_in(const OrtEpProfilerImpl *profiler, profiler_push_fn *push)
 {
 	pthread_mutex_lock(&lock);
@@ -165,7 +165,7 @@ static struct entry *go_in(const OrtEpProfilerImpl *profiler, profiler_push_fn *
 static void come_out(struct entry *entry)
 {
 	pthread_mutex_lock(&lock);
-	/* In a forked child, `inside` was reset. */
+	/* `inside` may be 0 here in a forked child, because a fork resets it. */
 	if (entry->inside && !--entry->inside && entry->waiting)
 		pthread_cond_broadcast(&nobody_inside);
 	pthread_mutex_unlock(&lock);
@@ -183,7 +183,7 @@ void profiler_registry_leave(OrtEpProfilerImpl *profiler)
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find(profiler);
 	pthread_mutex_unlock(&lock);
-	/* The entry exists as long as `inside` is not 0. */
+	/* The entry still exists, because `inside` is not 0. */
 	if (entry)
 		come_out(entry);
 }
@@ -215,7 +215,7 @@ void profiler_registry_push_late(OrtEpProfilerImpl *profiler, const EpprofBatch 
 	struct entry *entry = go_in(profiler, &push);
 	if (!entry)
 		return;
-	/* It is set once, before the profiler is started. */
+	/* push_late is set before the profiler is started and not changed later. */
 	if (entry->push_late)
 		entry->push_late(entry->user, batch);
 	come_out(entry);
@@ -268,12 +268,13 @@ struct worker *profiler_registry_worker(const OrtEpProfilerImpl *profiler)
 /* ---- release ---- */
 
 struct release_call {
-	struct worker_call call; /* first */
+	struct worker_call call; /* must be first */
 	OrtEpProfilerImpl *profiler;
 	atomic_int *live;
 };
 
-/* Removes the plugin's part of the entry. The caller releases `*worker`, which is NULL without a plugin. */
+/* Removes the plugin from the entry and detaches the profiler.  The caller releases *worker, which is NULL if no plugin
+ * created the profiler. */
 static atomic_int *disown(OrtEpProfilerImpl *profiler, struct worker **worker)
 {
 	atomic_int *live = NULL;
@@ -295,7 +296,7 @@ static atomic_int *disown(OrtEpProfilerImpl *profiler, struct worker **worker)
 static void release(OrtEpProfilerImpl *profiler, atomic_int *live)
 {
 	profiler->Release(profiler);
-	/* Last, because after this the plugin, and the code that has just run, may be unloaded. */
+	/* Must be last: after it, the plugin may be unloaded, together with the code of Release. */
 	if (live)
 		atomic_fetch_sub_explicit(live, 1, memory_order_release);
 }

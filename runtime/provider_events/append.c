@@ -1,28 +1,29 @@
 /* Imports the events of execution providers from ONNX Runtime's profile.
  *
- * A provider passes its events to ONNX Runtime at the end of profiling, which writes them only into its own profile. So
- * that file is imported, and the providers' events in it are added to the recording, on tracks with clocks of their own
- * (provider_clocks.c), in ONNX Runtime's microseconds.  Each clock is compared with the host's clock once, by a host
- * event whose start the collector recorded on both.  The causes of a clock's events show how it drifts from ONNX
- * Runtime's clock.
+ * A provider passes its events to ONNX Runtime at the end of profiling, which writes them only into its own profile.
+ * So this profile is imported, and the providers' events in it are added to the recording, on tracks with clocks of
+ * their own (provider_clocks.c), in ONNX Runtime's microseconds.  Each clock is compared with the host's clock once, by
+ * a host event whose start the collector recorded by both clocks.  The causes of a clock's events show how it drifts
+ * from ONNX Runtime's clock.
  *
  * The cause of an event is found by its correlation id, which is the time at which the host event began, and by its
  * thread, which the kit adds.  An event without an id gets the parent that the importer found by containment, marked as
  * inferred.  If several host events could be the cause and the event's time fits only one of them, that one is the
  * parent, marked as inferred; else the event has no parent and is marked as ambiguous.
  *
- * A profile does not contain the time at which it began.  The cause of any one of its events gives it; if no event of a
- * profile has a cause, its events are counted as lost.
+ * A profile does not contain the time at which it began.  The time is computed from the cause of any of its events.  If
+ * no event of a profile has a cause, its events are counted as lost.
  *
  * Providers compare their clocks with ONNX Runtime's when they are started, which may be long after the profile began.
- * The collector is started before them and records when; the first event begins after them.  So the providers' times
- * are early by at most the time between the two: half of it is added, and is also the error bound.
+ * The collector is started before the providers and records this time; the first event begins after they were started.
+ * So the providers' times are early by at most the time between the two.  Half of it is added to the times, and is also
+ * the error bound.
  *
- * A provider with the kit pushes its events to the recording itself.  In the profile each of these has the id that it
- * got there: an event whose id is in the recording is skipped, the others are added.
+ * A provider with the kit pushes its events to the recording itself.  In the profile, each of these events has its id
+ * in the recording.  An event whose id is in the recording is skipped; the others are added.
  *
- * If the collector hosts a provider, the recording has its events already.  In the profile they have a mark; if ONNX
- * Runtime drives the same provider too, each is there a second time without the mark.
+ * If the collector hosts a provider, the recording has its events already.  In the profile these events have a mark.
+ * If ONNX Runtime also calls the provider itself, the profile has each of these events a second time, without the mark.
  *
  * In a recording with a limit, kernels are left out if they and their causes do not fit (ring_limit.c). */
 #include <bsd/string.h>
@@ -45,9 +46,9 @@
 #define PROFILE_ARG 2
 
 struct epp_provider_events {
-	OrtEpProfilerImpl impl; /* does nothing: the EPs' own profilers were called by ONNX Runtime */
+	OrtEpProfilerImpl impl; /* its functions do nothing, because ONNX Runtime called the EPs' own profilers */
 	epp_session *session;
-	epp_hosted_profiler *member; /* the account; NULL: not needed so far */
+	epp_hosted_profiler *member; /* the profiler in the session's ledger; NULL: not needed yet */
 	char *label;
 };
 
@@ -56,27 +57,29 @@ struct kernels {
 	epp_trace *recorded; /* the recording, opened for reading */
 	struct provider_clocks clocks;
 	struct causes causes;
-	int64_t profile_us;     /* when the current profile began, unix time; 0: not known */
-	bool profile_is_sure;   /* known from one of its own host events */
+	int64_t profile_us;     /* Unix time at which the current profile began; 0: not known */
+	bool profile_is_sure;   /* profile_us was computed from one of the profile's own host events */
 	struct multiset hosted; /* event_number() of the events with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct ring_limit limit;
-	bool has_overwritten; /* the recording has overwritten events, which are counted */
+	bool has_overwritten; /* the recording is a ring that has overwritten events, which it counted */
 	bool has_lost;        /* the recording has losses of any kind */
-	bool is_only;         /* there is only one profile, that of the session, and a limit */
+	bool is_only;         /* there is only one profile, that of the session, and the recording has a limit */
 	uint64_t pushed_count, lost_count, unplaced_count, too_old_count, unknown_count;
-	char note[NOTE_BYTES]; /* why events are missing */
+	char note[NOTE_BYTES]; /* the reason why events are missing */
 };
 
 /* ---- the clock ---- */
 
-/* The delay between the start of a host event by ONNX Runtime and by the collector, plus a constant. */
+/* Returns the delay between the start of a host event in ONNX Runtime and its start in the collector, plus a
+ * constant. */
 static double delay_us(const struct cause *cause)
 {
 	return (double)cause->start_ticks / ((double)epp_host_ticks_per_second() / 1e6) - (double)cause->start_us;
 }
 
-/* When the providers of a cause's profile were started; when the profile began, if that is not recorded. */
+/* Returns the time at which the providers of a cause's profile were started.  If it was not recorded, returns the time
+ * at which the profile began. */
 static int64_t providers_started_us(const struct causes *causes, const struct cause *cause)
 {
 	for (size_t i = 0; i < causes->count; i++) {
@@ -87,8 +90,9 @@ static int64_t providers_started_us(const struct causes *causes, const struct ca
 	return cause->profile_us;
 }
 
-/* Pushes a clock pair: the start of the providers by both clocks, because they compare their clocks with ONNX Runtime's
- * then.  The half-width includes 2 us, because the times of both ends are in microseconds. */
+/* Pushes a clock pair: the time at which the providers were started, by both clocks, because providers compare their
+ * clocks with ONNX Runtime's at that time.  The half-width includes 2 us, because both times are rounded to
+ * microseconds. */
 static void push_pair(const struct kernels *kernels, uint32_t clock, const struct cause *cause)
 {
 	uint64_t half_ticks = (uint64_t)kernels->causes.bracket_us * epp_host_ticks_per_second() / 2000000;
@@ -104,9 +108,9 @@ static void push_pair(const struct kernels *kernels, uint32_t clock, const struc
 	kernels->push(&kernels->account->impl, &batch);
 }
 
-/* Pushes one pair: the one with the smallest delay soon after the start.  Providers compared their clocks with ONNX
- * Runtime's at that time, and their drift since then is not known.  With one pair the timeline assumes a single
- * comparison, and measures the rest by the causes of the events. */
+/* Pushes a single clock pair, from the host event with the smallest delay soon after the start.  Providers compared
+ * their clocks with ONNX Runtime's at that time, and their drift since then is not known.  As there is only one pair,
+ * the timeline measures the drift by the causes of the events. */
 static void push_clock(const struct kernels *kernels, uint32_t number)
 {
 	const EpprofClock clock = { .id = number, .kind = EPP_CLOCK_DEVICE, .ticks_per_second = 1000000 };
@@ -124,7 +128,7 @@ static void push_clock(const struct kernels *kernels, uint32_t number)
 
 /* ---- events ---- */
 
-/* Finds the cause that an event's own args identify; returns the number of candidates. */
+/* Finds the cause that the args of an event identify.  Returns the number of candidates. */
 static size_t find_reported(const struct kernels *kernels, const epp_event *event, const struct reported_args *reported,
                             const struct cause **cause)
 {
@@ -140,8 +144,8 @@ static size_t find_reported(const struct kernels *kernels, const epp_event *even
 	return reported->is_correlated ? causes_find(&kernels->causes, &effect, cause) : 0;
 }
 
-/* Finds an event's parent; if several are possible and causes_find cannot choose one by time, it gets none.
- * Returns the provider of the cause that the event identifies; 0: not known. */
+/* Sets the parent of an event.  If there are several candidates and causes_find cannot choose one by time, there is no
+ * parent.  Returns the provider of the cause that the event identifies; 0: not known. */
 static uint32_t find_parent(const struct kernels *kernels, const epp_event *event, const struct reported_args *reported,
                             EpprofEvent *pushed)
 {
@@ -174,7 +178,7 @@ static uint32_t find_parent(const struct kernels *kernels, const epp_event *even
 
 /* ---- events of hosted providers ---- */
 
-/* A hash of an event without its times, which differ a little between two profilers of one device. */
+/* Returns a hash of an event without its times, because two profilers of one device record slightly different times. */
 static uint64_t event_number(const epp_event *event, const struct reported_args *reported)
 {
 	const uint64_t parts[] = { (uint64_t)reported->correlation, (uint64_t)event->track->device,
@@ -204,7 +208,7 @@ static bool is_too_old(const struct kernels *kernels, const epp_event *event, co
 	return kernels->profile_us && kernels->profile_us + event->start_ns / 1000 < kernels->limit.from_us;
 }
 
-/* Returns true if the recording got the event from its profiler, or counted it as lost. */
+/* Returns true if the event's profiler has pushed the event to the recording, or has counted it as lost there. */
 static bool is_recorded(struct kernels *kernels, const struct reported_args *reported)
 {
 	return reported->recorded == 0 ||
@@ -242,7 +246,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	bool is_new_clock;
 	uint32_t provider = find_parent(kernels, event, &reported, &pushed);
 	pushed.clock = provider_clocks_find(&kernels->clocks, pushed.device, pushed.stream, provider, &is_new_clock);
-	/* The importer may not have found the start of the profile. */
+	/* The importer may not have found the start of the profile, so the arg is set again. */
 	reported.args[PROFILE_ARG].number.i64 = kernels->profile_us;
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
 	EPP_TRY(join(kernels->account));
@@ -292,8 +296,8 @@ static epp_status *lose_unplaced(struct kernels *kernels)
 	            "refused: events of a profile whose start is unknown");
 }
 
-/* First pass over the events, for what must be known before the first one is added: the marks, the start of the
- * profile, and which kernels fit. */
+/* First pass over the events.  It collects the data that is needed before the first event is added: marked events, the
+ * start of the profile, and the kernels for which there is room. */
 static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct cause *cause;
@@ -304,7 +308,8 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 		kernels->profile_us = reported.correlation - event->parent_start_ns / 1000;
 		kernels->profile_is_sure = true;
 	}
-	/* The start of a cause does not determine which of several concurrent Runs it is in. */
+	/* Several concurrent Runs may have an event with the start of the cause, so the cause gives the profile only if
+	 * there is one candidate. */
 	if (!kernels->profile_us && find_reported(kernels, event, &reported, &cause) == 1)
 		kernels->profile_us = cause->profile_us;
 	if (reported.recorded >= 0)
@@ -314,8 +319,8 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 	return kernels->is_only ? ring_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
 }
 
-/* An event of category Session or Node with a process id looks like ONNX Runtime's own; but the collector gets all of
- * those except one. */
+/* Counts events that seem to be a provider's but cannot be told from host events: they have category Session or Node
+ * and a process id.  The collector records all host events of ONNX Runtime except model loading. */
 static epp_status *count_unknown(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	static const char unshown[] = "model_loading";
@@ -337,7 +342,8 @@ static epp_status *each_event(struct kernels *kernels, epp_trace *trace, epp_tra
                               epp_status *(*see)(struct kernels *kernels, const epp_timeline *timeline,
                                                  const epp_event *event))
 {
-	/* Use the times as the providers reported them: they will be corrected with the recording's own causes. */
+	/* Use the times as the providers reported them, because they will be corrected with the causes in the
+	 * recording. */
 	const epp_timeline_options options = { .struct_size = sizeof options, .as_claimed = 1, .unweighted = 1 };
 	epp_timeline *timeline;
 	const epp_event *event;
@@ -380,7 +386,7 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	return status;
 }
 
-/* The importer's repairs and guesses are ignored: they concern mostly the host's part, which is not used. */
+/* Ignores the importer's receipt.  It is mostly about the host's events in the profile, which are not used. */
 static void ignore_receipt(void *user, const char *text)
 {
 	(void)user, (void)text;
@@ -397,8 +403,8 @@ static epp_status *append_profile(struct kernels *kernels, const char *profile, 
 	epp_status *status = epp_import_file(profile, imported, &options, ignore_receipt, NULL, NULL);
 	if (!status)
 		status = append_all(kernels, imported);
-	/* Remove the file first: replacing it with the next one would wait for the disk, and there is one for each
-	 * run. */
+	/* The file is removed before the next one is written, because replacing a file waits for the disk.  There may
+	 * be a profile for each run. */
 	unlink(imported);
 	return status;
 }
@@ -434,7 +440,7 @@ static epp_status *find_losses(struct kernels *kernels)
 	return NULL;
 }
 
-/* Counts the clocks that the account has already: each has a track for its clock samples. */
+/* Counts the clocks that this profiler has in the recording.  Each has a track for its clock samples. */
 static uint32_t count_clocks(const struct kernels *kernels)
 {
 	const epp_trace_track *track;
@@ -448,7 +454,7 @@ static uint32_t count_clocks(const struct kernels *kernels)
 	return count;
 }
 
-/* ---- the account ---- */
+/* ---- the profiler in the session ---- */
 
 static void impl_release(OrtEpProfilerImpl *impl)
 {

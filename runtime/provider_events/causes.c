@@ -1,19 +1,20 @@
 /* Finds the host events of a recording that caused the device events in ONNX Runtime's profile.  An event that several
  * host events could have caused is ambiguous.
  *
- * A device event names the time at which its cause began; the host events are stored with these times too.  If several
- * threads began the same node in one microsecond, the thread decides, or else the fact that the other nodes had
- * ended. */
+ * The correlation of a device event is the time at which its cause began, and the recording has this time for each host
+ * event.  If several threads began the same node in the same microsecond, the cause is the one on the thread that the
+ * event names; without a thread, it is the only one that had not ended. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "containers/array.h"
 #include "provider_events/provider_events.h"
 
-#define EARLY_NS 2000000000 /* the clocks of a profile and of a trace may differ by this, if none of them was set */
-#define EFFECT_US_PER_ERROR_US 2000 /* an uncompared clock may be off by 500 ppm */
+/* largest difference between the clocks of a profile and of a recording, if neither clock was set */
+#define EARLY_NS 2000000000
+#define EFFECT_US_PER_ERROR_US 2000 /* 500 ppm: assumed error of the rate of a clock that was compared only once */
 
-/* Returns the number of a provider; 0: too many providers, or no memory. */
+/* Returns the number of a provider; 0: there are too many providers, or there is no memory. */
 static uint32_t provider_number(struct causes *causes, const epp_trace_arg *name)
 {
 	for (uint32_t i = 0; i < causes->providers_count; i++) {
@@ -73,7 +74,7 @@ static epp_status *take_cause(struct causes *causes, const epp_timeline *timelin
 	return NULL;
 }
 
-/* Of events that began together, the innermost, which was begun last, comes first. */
+/* Orders by start.  Of events that began at the same time, the innermost is first, which has the largest id. */
 static int by_start(const void *a, const void *b)
 {
 	const struct cause *left = a, *right = b;
@@ -83,7 +84,7 @@ static int by_start(const void *a, const void *b)
 	return (left->id < right->id) - (left->id > right->id);
 }
 
-/* Adds the events from `from_ns` on. */
+/* Adds the events of the recording that end at `from_ns` or later. */
 static epp_status *take_from(struct causes *causes, int64_t from_ns)
 {
 	const epp_timeline_options options = {
@@ -108,8 +109,8 @@ static epp_status *take_from(struct causes *causes, int64_t from_ns)
 	return status;
 }
 
-/* Of a known profile only the events since its start are read, or all events if the first one of the profile is not
- * among them, because the clock was set in between. */
+/* If the start of the profile is known, only events since this start are read.  If the first event of the profile is
+ * not among them, the clock was set in between, and all events are read. */
 epp_status *causes_take(struct causes *causes, epp_trace *recorded)
 {
 	int64_t from_ns = 0;
@@ -152,8 +153,8 @@ static int preference(const struct cause *cause, const struct effect *effect)
 	return 2 * (cause->profile_us == effect->profile_us) + (cause->thread == effect->cause_thread);
 }
 
-/* Returns true if the cause can have contained the effect: the effect's time may be early by the duration of the
- * providers' start, and off by the error of the provider's clock. */
+/* Returns true if the cause may enclose the effect.  The effect's time may be early by the duration of the providers'
+ * start, and wrong by the error of the provider's clock. */
 static bool may_hold(const struct causes *causes, const struct cause *cause, const struct effect *effect)
 {
 	int64_t error_us = 2 + effect->end_us / EFFECT_US_PER_ERROR_US;
@@ -162,7 +163,8 @@ static bool may_hold(const struct causes *causes, const struct cause *cause, con
 	       cause->profile_us + effect->end_us - error_us <= cause->start_us + cause->duration_us;
 }
 
-/* Returns true if an event of the same thread, its innermost, is among these already: it comes first. */
+/* Returns true if the causes before this one include an event of the same thread.  Such an event is inside this one,
+ * because inner events come first. */
 static bool has_thread(const struct cause *first, const struct cause *end, const struct cause *cause,
                        const struct causes *causes, const struct effect *effect)
 {

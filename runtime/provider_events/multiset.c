@@ -1,4 +1,4 @@
-/* A multiset of numbers: numbers are added, then sorted with a count each, then taken one by one. */
+/* A multiset of numbers.  Numbers are added, then sorted, each with its count, then removed one at a time. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* Assigns the events of execution providers to clocks.
  *
  * Each provider measures with its own clock, but ONNX Runtime's profile does not name the provider of an event.  If
- * only one provider is profiled, all events are on its clock.  If there are several, each stream of a device has its
- * own clock; and if the causes of a stream's events are nodes of several providers, each of these has its own clock.
- * Events of two providers share a clock only if they have the same stream and the same cause.
+ * only one provider is profiled, all events are on its clock.  If there are several, each stream of a device has a
+ * clock of its own.  If the causes of a stream's events are nodes of several providers, the stream has a clock for each
+ * of these providers.  So events of two providers only share a clock if they have the same stream and the same cause.
  *
  * A provider compares its clock with ONNX Runtime's at the start of each profile, so profiles that are added one after
- * the other have different clocks.  An account has a limited number of them; the last one is shared by all others. */
+ * the other have different clocks.  A profiler has a limited number of clocks.  All further ones share the last. */
 #include "provider_events/provider_events.h"
 
 static bool is_on(const struct provider_clock *clock, int32_t device, int64_t stream)
@@ -22,7 +22,7 @@ static uint32_t find(struct provider_clocks *clocks, int32_t device, int64_t str
 		struct provider_clock *clock = &clocks->clocks[number];
 		if (!is_on(clock, device, stream))
 			continue;
-		/* Events without a cause are on the stream's first clock. */
+		/* Events without a cause are on the first clock of the stream. */
 		if (!provider || clock->provider == provider)
 			return number;
 		if (!clock->provider) {

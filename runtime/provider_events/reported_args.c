@@ -1,5 +1,5 @@
-/* Reads the args of an execution provider's event in ONNX Runtime's profile: those that identify its cause, and all of
- * them in the form in which they are pushed into the recording. */
+/* Reads the args of an execution provider's event in ONNX Runtime's profile: the args that identify its cause, and all
+ * args in the form in which they are pushed into the recording. */
 #include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 #include "provider_events/provider_events.h"
 
-/* Reads an arg as a number.  The importer keeps values that it cannot read as numbers as texts; a quoted id is such a
- * text. */
+/* Reads an arg as a number.  The importer stores a value that it cannot read as a number as a text, for example an id
+ * in quotes. */
 static bool arg_number(const epp_trace_arg *arg, int64_t *number)
 {
 	char text[24];
@@ -49,7 +49,8 @@ void reported_args_read(const epp_timeline *timeline, const epp_event *event, st
 			reported->cause_name = arg;
 		if (reported->count == REPORTED_ARGS_MAX)
 			continue;
-		/* A key is valid as long as the trace, a text only as long as the event. */
+		/* The key is valid as long as the trace is open, but a text only as long as the event, so texts are
+		 * copied. */
 		EpprofArg *taken = &reported->args[reported->count++];
 		*taken = (EpprofArg){ .key = arg.key, .type = arg.type };
 		if (arg.type == EPP_ARG_TEXT) {

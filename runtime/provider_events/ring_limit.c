@@ -1,4 +1,5 @@
-/* Computes from what time on a recording with a limit can keep both host events and the kernels that they caused. */
+/* Computes the time from which on a recording with a limit has room for both the host events and the kernels that they
+ * caused. */
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -25,8 +26,9 @@ static int by_time(const void *a, const void *b)
 	return (left->time_us > right->time_us) - (left->time_us < right->time_us);
 }
 
-/* Goes back from the newest event as long as events fit; the bytes of the recording are divided among its host events.
- * A part is reserved for definitions, for the segment that is being filled, and because all of this is an estimate. */
+/* Adds up sizes from the newest event backwards until the limit is reached.  The size of a host event is the size of
+ * the recording divided by the number of host events.  A part of the limit is reserved for definitions, for the segment
+ * that is being filled, and for errors of this estimate. */
 void ring_limit_settle(struct ring_limit *limit, const struct causes *causes)
 {
 	uint64_t file_bytes = epp_trace_get_info(causes->recorded)->file_bytes;
@@ -35,7 +37,7 @@ void ring_limit_settle(struct ring_limit *limit, const struct causes *causes)
 	double room = (double)limit->max_bytes * 7 / 8 - (1 << 20);
 	size_t i = causes->count, j = limit->count;
 
-	/* For a small ring the quotient is too small, because the window has events, too. */
+	/* In a small ring some events are still in the window and not in the file, so the quotient is too small. */
 	if (bytes_per_cause < (double)limit->event_bytes)
 		bytes_per_cause = (double)limit->event_bytes;
 	if (!limit->max_bytes)
