@@ -3,14 +3,14 @@
  *   PYTHONPATH=/usr/local/lib/epprof/python EPPROF_PROFILERS=./libone.so:./libtwo.so python ...
  *   jax.profiler.start_trace(logs), stop_trace()
  *
- * JAX loads it as a PJRT plugin that has only the profiler extension; jax_plugins/epprof registers it. The plugins run
- * from start to stop (xspace_hosted.c). Collecting returns what they recorded, in memory that the profiler owns. With
- * EPPROF_OUTPUT the events are in that trace too.
+ * JAX loads it as a PJRT plugin that has only the profiler extension; jax_plugins/epprof registers it.  The plugins run
+ * from start to stop (xspace_hosted.c).  Collecting returns the events that they recorded, in memory that the profiler
+ * owns.  With EPPROF_OUTPUT the events are also in the trace that it names.
  *
- * JAX creates a profiler for each session and each registration, and starts and stops all of them. If creating one
- * fails, it continues with uninitialized results. Creating therefore never fails, and of several profilers that are on,
- * the first one has the run. If start, stop or collect returned an error, JAX would lose the profile, so problems are
- * reported when the profiler is destroyed: JAX logs them. */
+ * JAX creates a profiler for each session and each registration, and starts and stops all of them.  If creating one
+ * fails, it continues with uninitialized results.  Creating therefore never fails.  If several profilers are started at
+ * the same time, the run belongs to the first one.  If start, stop or collect returned an error, JAX would lose the
+ * profile, so problems are reported when the profiler is destroyed: JAX logs them. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,9 +25,9 @@
 #define CODE_INTERNAL 13
 
 struct PLUGIN_Profiler {
-	bool is_on;             /* started and not stopped */
+	bool is_on;             /* was started and not stopped yet */
 	bool was_asked;         /* the host has asked for the profile's size */
-	struct hosted_run *run; /* NULL: nothing is profiled, or the profile was built */
+	struct hosted_run *run; /* NULL: nothing is profiled, or the profile was created already */
 	struct xspace_profile profile;
 	struct hosted_problems problems;
 };
@@ -37,9 +37,9 @@ struct PLUGIN_Profiler_Error {
 	char message[sizeof(((struct hosted_problems *)NULL)->text)];
 };
 
-/* Also held around all calls of hosted_*. */
+/* Guards this file's state, and is held during all calls of hosted_*. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const PLUGIN_Profiler *first; /* the one that has the run; NULL: none is on */
+static const PLUGIN_Profiler *first; /* the profiler to which the run belongs; NULL: none is started */
 
 /* ---- errors ---- */
 
@@ -73,7 +73,7 @@ static PLUGIN_Profiler_Error *error_get_code(PLUGIN_Profiler_Error_GetCode_Args 
 	return NULL;
 }
 
-/* ---- called with the lock held ---- */
+/* ---- the caller holds the lock ---- */
 
 static void end(PLUGIN_Profiler *profiler)
 {
@@ -135,7 +135,7 @@ static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Stop_Args *args)
 	return NULL;
 }
 
-/* JAX does not initialize the size. A host that passes a buffer must have learned its size from an earlier call. */
+/* JAX does not initialise the size.  If the host passes a buffer, it must have got the size from an earlier call. */
 static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *args)
 {
 	static uint8_t nothing;

@@ -1,10 +1,10 @@
 /* The collector in ONNX Runtime: an execution provider library that computes nothing.
  *
- * ONNX Runtime passes every event of a session to the profilers of its execution providers. This provider claims no
- * node; its profiler (ort_collector.c) records the events into the .epp file that EPPROF_OUTPUT names. A user adds it
- * to a session like any execution provider and enables profiling. Events of hosted plugins are also added to ONNX
- * Runtime's own profile, and without EPPROF_OUTPUT only there. Without an output and without plugins it has no
- * profiler, and logs that once. */
+ * ONNX Runtime passes every event of a session to the profilers of its execution providers.  This provider claims no
+ * node; its profiler (ort_collector.c) records the events into the .epp file that EPPROF_OUTPUT names.  A user adds it
+ * to a session like any execution provider and enables profiling.  Events of hosted plugins are also added to ONNX
+ * Runtime's own profile; without EPPROF_OUTPUT they are added only there.  Without EPPROF_OUTPUT and without plugins,
+ * the provider has no profiler, and logs this once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 struct bridge_factory {
 	OrtEpFactory factory;
 	struct ort_host host;
-	const OrtLogger *logger; /* lives longer than sessions */
+	const OrtLogger *logger; /* is valid longer than all sessions */
 	struct ort_libraries *libraries;
 };
 
@@ -37,7 +37,7 @@ struct bridge_ep {
 	const struct bridge_factory *factory;
 };
 
-static bool host_reads_profile; /* set when the library is registered, before there is a session */
+static bool host_reads_profile; /* set when the library is registered, which is before any session */
 
 bool ort_host_reads_profile(void)
 {
@@ -100,7 +100,7 @@ static OrtStatus *ep_claim_nothing(OrtEp *ep, const OrtGraph *graph, OrtEpGraphS
 	return NULL;
 }
 
-/* Not called: there is nothing to compile. */
+/* ONNX Runtime does not call this, because the provider has no nodes to compile. */
 static OrtStatus *ep_compile(OrtEp *ep, const OrtGraph **graphs, const OrtNode **fused_nodes, size_t count,
                              OrtNodeComputeInfo **infos, OrtNode **ep_context_nodes)
 {
@@ -114,7 +114,7 @@ static void ep_release_node_compute_infos(OrtEp *ep, OrtNodeComputeInfo **infos,
 	(void)ep, (void)infos, (void)count;
 }
 
-/* Concurrent runs stay permitted, as without this provider. */
+/* Concurrent runs are supported, so the provider does not change how the session runs. */
 static OrtStatus *ep_is_concurrent_run_supported(OrtEp *ep, bool *is_supported)
 {
 	(void)ep;
@@ -134,7 +134,8 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	return *profiler ? NULL : no_memory(host);
 }
 
-/* ONNX Runtime calls this in the run's event, before its first node; not when it replays a captured graph. */
+/* ONNX Runtime calls this within the event of the run, before the first node.  It does not call it if it replays a
+ * captured graph. */
 static OrtStatus *ep_on_run_start(OrtEp *ep, const OrtRunOptions *options)
 {
 	const struct bridge_factory *factory = ((struct bridge_ep *)ep)->factory;
@@ -142,7 +143,7 @@ static OrtStatus *ep_on_run_start(OrtEp *ep, const OrtRunOptions *options)
 	return NULL;
 }
 
-/* Called in the run's event, after its last node. */
+/* Called within the event of the run, after its last node. */
 static OrtStatus *ep_on_run_end(OrtEp *ep, const OrtRunOptions *options, bool sync_stream)
 {
 	(void)options, (void)sync_stream;
@@ -170,7 +171,7 @@ static const char *factory_version(const OrtEpFactory *factory)
 	return EPPROF_VERSION;
 }
 
-/* Available once, if there is a CPU. */
+/* The provider is offered once if there is a CPU, whatever other devices there are. */
 static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
                                             size_t devices_count, OrtEpDevice **ep_devices, size_t max_count,
                                             size_t *count)
@@ -188,7 +189,7 @@ static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const Ort
 	return NULL;
 }
 
-/* Once per process. */
+/* Logs once per process that nothing is recorded. */
 static void say_that_nothing_is_recorded(const struct bridge_factory *factory, const OrtLogger *logger)
 {
 	static bool is_reported;
@@ -239,7 +240,7 @@ static void factory_release_ep(OrtEpFactory *factory, OrtEp *ep)
 	free(ep);
 }
 
-/* There is none, but ONNX Runtime requires the entry. */
+/* The provider has no data transfer, but ONNX Runtime requires the function. */
 static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTransferImpl **data_transfer)
 {
 	(void)factory;
@@ -249,7 +250,8 @@ static OrtStatus *factory_create_data_transfer(OrtEpFactory *factory, OrtDataTra
 
 /* ---- the library ---- */
 
-/* Returns the tables of the newest version that both sides know. `ep` is NULL if the library is too old. */
+/* Returns ONNX Runtime's tables in the newest version that both sides support.  `ep` is NULL if ONNX Runtime is too
+ * old. */
 static struct ort_host host_of(const OrtApiBase *base)
 {
 	struct ort_host host = { .base = base };
@@ -268,7 +270,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 	*num_factories = 0;
 	host_reads_profile = registered_name && strcmp(registered_name, EPPROF_COLLECTOR_NAME_OF_READER) == 0;
 	struct ort_host host = host_of(ort_api_base);
-	/* CreateStatus is the first slot of every version. */
+	/* CreateStatus is the first slot in every version, so it can be used also if ONNX Runtime is too old. */
 	if (!host.ep)
 		return ort_api_base->GetApi(1)->CreateStatus(ORT_FAIL, "epprof: needs ONNX Runtime 1.25 or later");
 	if (max_factories < 1)

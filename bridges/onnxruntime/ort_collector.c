@@ -1,12 +1,13 @@
 /* The collector's profiler: records the events that ONNX Runtime passes to it.
  *
- * An event begins without a name and gets its name, category and args at its end. Begin and end are matched by a stack
- * per thread whose entries contain their collector: ONNX Runtime's ids repeat (an id is the start in microseconds), and
- * events of several sessions may overlap on one thread. The trace has ids of its own.
+ * An event begins without a name and gets its name, category and args at its end.  Begin and end are matched by a stack
+ * of open events, one for each thread.  An entry also has its collector, because ONNX Runtime's ids are not unique (an
+ * id is the start in microseconds), and because events of several sessions may overlap on one thread.  The trace has
+ * ids of its own.
  *
- * Times are measured again. ONNX Runtime's own times, in microseconds, are stored in three args, from which its profile
- * can be reproduced exactly (runtime/export/onnxruntime/ort_json.c). The first event has a fourth one: profilers that
- * are started after this one read their clocks between that time and the event's start
+ * The collector measures the times itself.  ONNX Runtime's own times, in microseconds, are stored in three args, from
+ * which its profile can be reproduced exactly (runtime/export/onnxruntime/ort_json.c).  The first event has a fourth
+ * one: profilers that are started after this one read their clocks between that time and the event's start
  * (runtime/provider_events/append.c). */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,59 +26,62 @@
 
 #include "epprof/profiler.h"
 
-/* More than a trace keeps open on a thread. If there are more, the oldest are dropped. */
+/* Limit of open events on a thread, more than a trace has.  If there are more, the oldest are dropped. */
 #define OPEN_MAX 128u
 
-/* ONNX Runtime's profile holds no more events, and ONNX Runtime does not report when it is full. */
+/* ONNX Runtime's profile has at most this many events, and ONNX Runtime does not report when it is full. */
 #define ORT_EVENTS_MAX 1000000u
 
 struct collector {
-	OrtEpProfilerImpl impl; /* first */
+	OrtEpProfilerImpl impl; /* must be first */
 	LIST_ENTRY(collector) others;
-	uint32_t holds; /* references by ONNX Runtime and by profilers that have joined; the last release frees it */
+	/* references by ONNX Runtime and by profilers that have joined; the collector is freed with the last one */
+	uint32_t holds;
 	const struct ort_host *host;
 	const OrtLogger *logger;
-	bool is_on;           /* an event may begin during EndProfiling, so the data it uses stays until Release */
+	/* cleared by EndProfiling; an event may begin at the same time, so the data that events use stays until
+	 * Release */
+	bool is_on;
 	epp_session *session; /* NULL: not started, or the start failed */
 	epp_hosted_profiler *member;
 	const struct ort_eps *eps;
 	struct ort_profilers *hosted;
 	struct ort_missing missing;
 	const struct ort_runs *runs;
-	uint64_t unclear_count; /* atomic; nodes on other threads that may belong to several runs */
-	uint64_t number;        /* of this profiling run, unique in the process */
-	const void *counter;    /* the thread whose events are counted without atomic additions; NULL: none yet */
-	uint64_t events_count;  /* of that thread; others_count: of other threads */
+	uint64_t unclear_count; /* atomic; number of nodes on other threads that may belong to several runs */
+	uint64_t number;        /* number of this profiling run, unique in the process */
+	const void *counter;    /* the thread that counts events without atomic additions; NULL: none yet */
+	uint64_t events_count;  /* events of this thread; others_count: events of other threads */
 	uint64_t others_count;
-	int64_t started_us; /* time of StartProfiling since the start of ONNX Runtime's profile */
+	int64_t started_us; /* when StartProfiling was called, since the start of ONNX Runtime's profile */
 	uint64_t first_id;  /* id of the first event; 0: none yet */
 };
 
-/* All collectors, for profilers that join. */
+/* List of all collectors, for profilers that join. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static pid_t all_of; /* the process that made them */
+static pid_t all_of; /* the process that created the list */
 static LIST_HEAD(, collector) all = LIST_HEAD_INITIALIZER(all);
 
-/* Events that began on this thread and have not ended. */
+/* Events that have begun on a thread and not ended. */
 struct open_events {
 	struct ort_event_memory *memory;
 	uint32_t depth;
-	bool is_pool; /* of ONNX Runtime: the thread has run nodes that were in no event of a run */
+	bool is_pool; /* the thread belongs to ONNX Runtime: it has run nodes that were not inside an event of a run */
 	struct open_event {
-		uint64_t number; /* of the collector */
+		uint64_t number; /* number of the collector */
 		uint64_t ort_id;
 		uint64_t id;
 		epp_session *session;
-		uint64_t run;      /* the event of the run that it belongs to, if it is a node; 0: none, or settled */
-		const char *tag;   /* of a run; NULL: none */
-		uint32_t profiler; /* number in ort_missing of one that has events of this node; 0: none */
-		bool is_unclear;   /* several runs were active when it began */
+		uint64_t run;      /* for a node, the event of its run; 0: none, or the node has the requests already */
+		const char *tag;   /* tag of a run; NULL: none */
+		uint32_t profiler; /* number in ort_missing of a profiler that has events of this node; 0: none */
+		bool is_unclear;   /* several runs were active when the event began */
 	} events[OPEN_MAX];
 };
-/* initial-exec: access takes one instruction. The library is never unloaded, and the pointer fits into the space that
- * is reserved for libraries loaded later. */
+/* Model initial-exec: an access takes one instruction.  It is possible because the library is never unloaded, and
+ * because the pointer fits into the space that is reserved for libraries that are loaded later. */
 static __thread __attribute__((tls_model("initial-exec"))) struct open_events *this_thread;
-static pthread_key_t key; /* frees it at thread exit */
+static pthread_key_t key; /* its destructor frees the open events when the thread ends */
 static bool key_made;
 
 static void open_events_free(void *of)
@@ -106,7 +110,7 @@ static __attribute__((noinline)) struct open_events *open_events_make(void)
 	return this_thread = made;
 }
 
-/* NULL: no memory. */
+/* Returns the open events of this thread; NULL: no memory. */
 static inline struct open_events *open_events(void)
 {
 	return this_thread ? this_thread : open_events_make();
@@ -128,8 +132,8 @@ static bool is_of(const struct open_event *event, const struct collector *collec
 	return event->number == collector->number && event->ort_id == ort_id;
 }
 
-/* Removes the collector's innermost event with this id, and its events inside that are still open. Returns it; its id
- * is 0 if there is none. */
+/* Removes the collector's innermost event with this id, and the collector's events inside it that are still open.
+ * Returns the event; its id is 0 if there is none. */
 static struct open_event pop(struct open_events *open, const struct collector *collector, uint64_t ort_id)
 {
 	uint32_t found = open->depth;
@@ -148,15 +152,16 @@ static struct open_event pop(struct open_events *open, const struct collector *c
 
 /* ---- nodes on other threads ---- */
 
-/* Gives the thread's innermost event, a node, the requests of its run. */
+/* Gives the requests of its run to the thread's innermost event, which is a node. */
 static void inherit(struct open_event *node)
 {
 	epp_status_destroy(epp_context_inherit(node->session, node->run));
 	node->run = 0;
 }
 
-/* An event began that is in no other one: a node on a thread of the pool, or a run, for which OnRunStart follows. The
- * first event of a thread gets requests only when OnRunStart has not followed. */
+/* Handles the begin of an event that is in no other event: a node on a thread of ONNX Runtime's pool, or a run, for
+ * which OnRunStart is called later.  The first event of a thread may be either.  It gets its requests when it ends,
+ * unless OnRunStart was called. */
 static void begin_outermost(const struct collector *collector, struct open_events *open)
 {
 	struct open_event *event = &open->events[0];
@@ -166,7 +171,7 @@ static void begin_outermost(const struct collector *collector, struct open_event
 		inherit(event);
 }
 
-/* The outermost event of a thread ends. */
+/* Handles the end of the outermost event of a thread. */
 static void end_outermost(struct collector *collector, struct open_events *open, struct open_event *event)
 {
 	if (event->run)
@@ -211,7 +216,8 @@ static int64_t unix_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Without an output, hosted plugins still need a session: their events reach ONNX Runtime's profile through it. */
+/* Opens the session.  Without an output, hosted plugins still need one, because their events are added to ONNX
+ * Runtime's profile from it. */
 static epp_status *session_open(const struct ort_eps *hosted, epp_session **session)
 {
 	epp_status *status = epp_session_share_output(session);
@@ -241,8 +247,8 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	epp_status *status = session_open(collector->eps, &collector->session);
 	if (status)
 		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
-	/* The collector's own ledger is only for notes. With too many profilers it may get none, but events are
-	 * recorded. */
+	/* The collector has a ledger only for notes.  If the session has too many profilers, the collector has no
+	 * ledger, but its events are recorded. */
 	if (collector->session)
 		epp_status_destroy(epp_hosted_profiler_create(collector->session, impl, "onnxruntime", &collector->member));
 	pthread_once(&once, make_key);
@@ -281,8 +287,8 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 	return is_recorded && collector->hosted ? ort_profilers_start_event(collector->hosted, id, ort_id) : NULL;
 }
 
-/* Usually one thread runs all events. It is counted without a locked addition, which would wait for all earlier
- * stores. */
+/* Counts an event.  Usually one thread runs all events, and counts without a locked addition, which would wait for all
+ * earlier stores. */
 static void count_event(struct collector *collector, const void *thread)
 {
 	const void *counter = __atomic_load_n(&collector->counter, __ATOMIC_RELAXED);
@@ -296,7 +302,7 @@ static void count_event(struct collector *collector, const void *thread)
 		__atomic_fetch_add(&collector->others_count, 1, __ATOMIC_RELAXED);
 }
 
-/* Ends an event that a schedule leaves out, if it is a step. */
+/* Ends an event if it is a step and the schedule leaves this step out. */
 static OrtStatus *end_left_out(const struct collector *collector, const OrtProfilingEvent *event)
 {
 	const char *name = NULL;
@@ -340,7 +346,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	return status ? status : hosted_status;
 }
 
-/* A note has room for one of these: what ONNX Runtime's profile has left out comes first. */
+/* Adds a note about missing events.  There is room for one; the events that ONNX Runtime's profile has left out are
+ * more important. */
 static void note_what_it_left_out(const struct collector *collector)
 {
 	char note[80];
@@ -401,11 +408,12 @@ OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLo
 	return &collector->impl;
 }
 
-/* A process may exit without releasing its sessions. This runs before libepprof finishes its files. */
+/* Reads profiles at the end of the process, which may not have released its sessions.  This destructor runs before
+ * libepprof finishes its files. */
 __attribute__((destructor)) static void read_profiles(void)
 {
 	struct collector *collector;
-	/* In the child of a fork the sessions are the parent's, and another thread may have held a lock. */
+	/* In the child of a fork, the sessions belong to the parent, and another thread may hold a lock forever. */
 	if (all_of != getpid())
 		return;
 	pthread_mutex_lock(&all_lock);
@@ -418,7 +426,8 @@ __attribute__((destructor)) static void read_profiles(void)
 
 /* ---- requests ---- */
 
-/* A run that was profiled when the profile ended may have left its event on the thread. */
+/* Returns true if the profiling run with this number is active.  A run of the model that was profiled when profiling
+ * ended may still have its event on the thread. */
 static bool is_profiling(uint64_t number)
 {
 	struct collector *collector;
@@ -430,7 +439,7 @@ static bool is_profiling(uint64_t number)
 	return found;
 }
 
-/* NULL: there is none. */
+/* Returns the tag of a run; NULL: it has none. */
 static const char *tag_of(const struct ort_host *host, const OrtRunOptions *options)
 {
 	const char *tag = NULL;
@@ -447,7 +456,7 @@ void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logg
 	struct open_events *open = this_thread;
 	struct open_event *run = open && open->depth ? &open->events[open->depth - 1] : NULL;
 	bool is_recorded = run && run->id > EPP_LEFT_OUT_ID;
-	/* Every run counts, for a node could belong to it. */
+	/* Runs that are not recorded are counted too, because a node could belong to them. */
 	ort_runs_begin(runs, &this_thread, is_recorded ? run->id : 0);
 	if (!is_recorded)
 		return;
@@ -459,7 +468,7 @@ void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logg
 	if (!parent || !is_profiling(run->number))
 		return;
 	epp_status *status = epp_context_set(run->session, parent, host->api->GetRunConfigEntry(options, "tracestate"));
-	/* Requests come from outside: one report is enough. */
+	/* The texts of requests come from clients, so an invalid one is reported only once. */
 	if (epp_status_code(status) == EPP_INVALID_ARGUMENT && !__atomic_exchange_n(&is_reported, true, __ATOMIC_RELAXED))
 		ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING, ort_status_of(host, epp_status_prefix(status, "epprof")));
 	else
@@ -471,9 +480,10 @@ void ort_collector_run_ends(struct ort_runs *runs)
 	ort_runs_end(runs, &this_thread);
 }
 
-/* ---- profilers that join ---- */
+/* ---- profilers that join the collector ---- */
 
-/* Finds the innermost event on this thread with this id, of one collector (0: any); NULL: not found. */
+/* Finds the innermost event on this thread with this id, of the collector with this number (0: of any collector).
+ * NULL: not found. */
 static struct open_event *find_open(uint64_t number, uint64_t ort_id)
 {
 	struct open_events *open = this_thread;

@@ -1,14 +1,14 @@
 /* Copies of ONNX Runtime's tables for hosted EP libraries.
  *
  * The copies replace OrtEpApi's slots 65 to 72 and OrtApi's GetEpApi and GetExperimentalFunction; all other slots are
- * ONNX Runtime's. An event that a hosted library creates is an object of this file that keeps its args, because ONNX
- * Runtime's events do not list theirs. When it is added to a container, it becomes an event of the trace and one of
- * ONNX Runtime's profile. A registry contains the addresses of these objects; calls with other objects are forwarded to
- * ONNX Runtime.
+ * ONNX Runtime's.  An event that a hosted library creates is an object of this file.  The object stores the event's
+ * args, because the args of an event of ONNX Runtime cannot be listed.  When the object is added to a container, an
+ * event of the trace and one of ONNX Runtime's profile are made from it.  A registry has the addresses of these
+ * objects; calls with other objects are forwarded to ONNX Runtime.
  *
- * The length of a table depends on ONNX Runtime's version. Copying the table of an older version reads a little beyond
- * its end. A newer version may have slots that are unknown here, so the copy then continues beyond the known end as far
- * as the same library is mapped. A slot that a version lacks is never called. */
+ * The length of a table depends on ONNX Runtime's version.  Copying the table of an older version reads a little beyond
+ * its end.  A newer version may have slots that are unknown here, so the copy then continues beyond the known end as
+ * far as the same library is mapped.  A slot that a version lacks is never called. */
 #include "ort_copies.h"
 
 #include "bridges/shared/ort_slots.h"
@@ -31,7 +31,7 @@ struct hosted_event {
 	int64_t timestamp_us, duration_us;
 	char *name;
 	size_t count;
-	char **keys, **values; /* one allocation for both arrays; each text has its own */
+	char **keys, **values; /* one allocation for both arrays; each text is a separate allocation */
 };
 
 static struct ort_host host;
@@ -48,7 +48,7 @@ static epp_ort_slot real_experimental;
 /* ---- the registry ---- */
 
 static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *objects; /* a tree of addresses (tsearch) */
+static void *objects; /* a tsearch tree of addresses */
 
 static int by_address(const void *a, const void *b)
 {
@@ -63,7 +63,7 @@ static bool object_add(void *object)
 	return added;
 }
 
-/* False: not found. */
+/* Returns false if the object is not in the registry. */
 static bool object_remove(const void *object)
 {
 	pthread_mutex_lock(&objects_lock);
@@ -105,7 +105,7 @@ static void event_free(struct hosted_event *event)
 	free(event);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct hosted_event *event_make(const char *name, const char *const *keys, const char *const *values, size_t count)
 {
 	struct hosted_event *event = calloc(1, sizeof(*event));
@@ -116,7 +116,7 @@ static struct hosted_event *event_make(const char *name, const char *const *keys
 	event->values = event->keys ? event->keys + count : NULL;
 	bool made = event->name && event->keys;
 	for (size_t i = 0; made && i < count; i++) {
-		/* A key without a value is omitted. */
+		/* A key without a value is left out. */
 		if (!keys[i] || !values[i])
 			continue;
 		event->keys[event->count] = strdup(keys[i]);
@@ -213,7 +213,7 @@ static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *ke
 
 /* ---- slot 72: adding ---- */
 
-/* Several profilers add events at the same time, each on its thread, to the same ONNX Runtime container. */
+/* Several profilers add events at the same time, each on its own thread, to the same ONNX Runtime container. */
 static pthread_mutex_t adding_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_given(const struct ort_devices *devices, int32_t number)
@@ -230,7 +230,8 @@ int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t 
 	for (size_t i = 0; i < devices->count; i++)
 		if (devices->all[i].owner == owner && devices->all[i].own == own)
 			return devices->all[i].given;
-	/* Takes the next free number from -1 downwards, the range of device numbers in ONNX Runtime's profile. */
+	/* The number is used by another plugin.  Takes the next free number from -1 downwards; ONNX Runtime's profile
+	 * has device numbers in this range. */
 	if (is_given(devices, own)) {
 		given = -1;
 		while (is_given(devices, given))
@@ -251,7 +252,8 @@ static OrtStatus *create_by(const OrtEpApi *api, const struct hosted_event *even
 	                                 event->timestamp_us, event->duration_us, keys, values, count, made);
 }
 
-/* Creates an event of ONNX Runtime's, with its own correlation id instead of the trace's, or without one if unknown. */
+/* Creates the event for ONNX Runtime's profile.  The trace's correlation id is replaced by ONNX Runtime's, or left out
+ * if it is unknown. */
 static OrtStatus *create_real(const struct ort_container *container, const struct hosted_event *event,
                               OrtProfilingEvent **made)
 {
@@ -277,7 +279,7 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 	values[count++] = ORT_HOSTED_VALUE;
 	keys[count] = ORT_PLUGIN_KEY;
 	values[count++] = container->label;
-	/* For a call, -1 means no device. */
+	/* For a call, the process -1 does not mean device 0. */
 	bool has_device = event->process_id < 0 && event->category != OrtProfilingEventCategory_API;
 	int32_t process_id = has_device ? ort_devices_number(container->devices, (uintptr_t)container, event->process_id)
 	                                : event->process_id;
@@ -286,7 +288,8 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 	return status;
 }
 
-/* Adds the event to the trace with the tables of libepprof, whose statuses are not ONNX Runtime's. */
+/* Adds the event to the trace, with the tables of libepprof.  Their statuses are not ONNX Runtime's, so they are
+ * converted. */
 static OrtStatus *add_to_trace(const struct ort_container *container, const struct hosted_event *event)
 {
 	const OrtEpApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)->GetEpApi();
@@ -309,7 +312,7 @@ static OrtStatus *add_to_both(struct ort_container *container, const OrtProfilin
 		return NULL;
 	}
 	container->added_count += count;
-	/* In one batch, because ONNX Runtime copies its existing events at each call. */
+	/* All events are added at once, because ONNX Runtime copies its existing events at each call. */
 	OrtProfilingEvent **real = calloc(count, sizeof(*real));
 	OrtStatus *status = real ? NULL
 	                         : host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
@@ -379,7 +382,8 @@ static const OrtEpApi *get_ep_api(void)
 	return &ep_api_copy.table;
 }
 
-/* Hides the functions for pushing events: here events are added in one batch at the end, for ONNX Runtime's profile. */
+/* Hides the functions for pushing events, so that EPs with the kit add their events in one batch at the end, which ONNX
+ * Runtime's profile needs. */
 static OrtExperimentalFnPtr get_experimental_function(const char *name)
 {
 	if (!real_experimental || (name && !strncmp(name, "Epprof", 6)))
@@ -397,7 +401,7 @@ static const char *get_version_string(void)
 	return host.base->GetVersionString();
 }
 
-/* Copies `known` slots or, if the version is newer, up to `most`. */
+/* Copies the `known` slots of a table.  If ONNX Runtime is newer, more slots are copied, up to `most`. */
 static void copy_slots(epp_ort_slot *copy, const void *table, size_t known, size_t most)
 {
 	ort_slots_copy(copy, table, host.version > EPPROF_ORT_API_VERSION ? most : known);

@@ -7,19 +7,19 @@
 
 #include "epprof/profiler.h"
 
-/* Returns the copies of this host's tables; one host per process.
- * Errors: NULL for a second one.  Thread: one at a time.  Ownership: static. */
+/* Returns copies of this host's tables.  There can be one host per process: NULL for a second one.  Thread: one at a
+ * time.  Ownership: static. */
 const OrtApiBase *ort_copies_base(const struct ort_host *host);
 
-/* An arg of hosted profilers' events in ONNX Runtime's profile. It distinguishes them from the same events of a
- * profiler that ONNX Runtime runs as well. */
+/* The key of an arg that events of hosted profilers have in ONNX Runtime's profile.  It distinguishes them from the
+ * events of the same profiler if ONNX Runtime runs it as well. */
 #define ORT_HOSTED_KEY "hosted_by"
 #define ORT_HOSTED_VALUE "epprof"
-/* The key of an arg with the plugin's label in the trace. */
+/* The key of an arg whose value is the plugin's label in the trace. */
 #define ORT_PLUGIN_KEY "epprof.plugin"
 
-/* Assigns devices their process numbers in ONNX Runtime's profile, -1 - n. A device keeps its own number unless another
- * plugin uses it. */
+/* Assigns process numbers to devices in ONNX Runtime's profile.  The device n is the process -1 - n, unless another
+ * plugin has a device n. */
 #define ORT_DEVICES_MAX 256u
 struct ort_devices {
 	size_t count;
@@ -32,8 +32,8 @@ struct ort_devices {
 /* Returns the number assigned to a plugin's device. `owner` identifies the plugin. */
 int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t own);
 
-/* A container for a hosted profiler's EndProfiling: events are added to the trace, through the member, and to ONNX
- * Runtime's own container. `ort_id_of` returns ONNX Runtime's correlation id for an event of the trace, 0 if there is
+/* A container for a hosted profiler's EndProfiling: events are added to the trace, as those of `member`, and to ONNX
+ * Runtime's own container.  `ort_id_of` returns ONNX Runtime's correlation id for an event of the trace, 0 if there is
  * none. */
 struct ort_container {
 	bool is_closed;
@@ -43,16 +43,16 @@ struct ort_container {
 	OrtProfilingEventsContainer *real;
 	uint64_t (*ort_id_of)(const void *user, uint64_t id);
 	const void *user;
-	bool is_mute; /* events are counted but not added */
+	bool is_mute; /* the events are counted but not added */
 	size_t added_count, left_out_count;
 };
 
-/* Creates a container, which the copied tables recognise from now on; `real` must be set before it is used. NULL: no
+/* Creates a container that the copied tables recognise.  `real` must be set before the container is used.  NULL: no
  * memory. */
 struct ort_container *ort_container_create(epp_hosted_profiler *member, const char *label, struct ort_devices *devices,
                                            uint64_t (*ort_id_of)(const void *user, uint64_t id), const void *user);
-/* Refuses further events; after this the member and ONNX Runtime's container are not used. If the profiler's
- * EndProfiling has not returned, the container must not be destroyed. */
+/* Closes the container: further events are rejected, and the member and ONNX Runtime's container are not used any more.
+ * If the profiler's EndProfiling has not returned, the container must not be destroyed. */
 void ort_container_close(struct ort_container *container);
 void ort_container_destroy(struct ort_container *container);
 

@@ -1,15 +1,15 @@
 /* Converts one event of ONNX Runtime to a record of the trace.
  *
- * ONNX Runtime does not list the args of an event, so every known key is requested, for each event. Only the answers
- * for that event are recorded. Its texts are read up to their terminating NUL.
+ * ONNX Runtime has no function that lists the args of an event, so the value of every known key is requested for each
+ * event.  Nothing is inferred from other events.  Its texts are read up to their terminating NUL.
  *
- * Most args of a node are the same in each run. They are recorded as two numbers (epp_args_intern): one for the node,
- * one for the memory in use. A set has a number and its texts; an event has a set if all texts are equal. An event is
- * compared with the last set of the same node and the last set of memory in use first, then with the set that has the
- * same hash. Sets exist as long as the process, so only args that occur a second time become a set, and at most PLACES
- * per group.
+ * Most args of a node are the same in each run.  They are recorded as two numbers (epp_args_intern): one for the node,
+ * one for the memory in use.  A set is a list of args with a number.  An event refers to a set if all texts of the args
+ * are equal.  The event is first compared with the last set of the same node and the last set of memory in use, then
+ * with the set that has the same hash.  Sets are never freed, so only args that occur a second time become a set, and
+ * there are at most PLACES sets per group.
  *
- * A model runs its nodes in the same order again and again. The name that followed the previous name the last time is
+ * A model runs its nodes in the same order each time.  The name that followed the previous name the last time is
  * therefore compared first, and its text is prefetched: between two events ONNX Runtime accesses more memory than fits
  * into the first-level caches. */
 #include "ort_event_record.h"
@@ -20,7 +20,7 @@
 
 #define GROUP_KEYS 7u
 #define PLACES 16384u
-#define MEMORY_VERSION 30u /* minimum version of ONNX Runtime whose events have args about memory */
+#define MEMORY_VERSION 30u /* the first version of ONNX Runtime whose events have args about memory */
 
 enum {
 	KEY_START_US,
@@ -61,7 +61,7 @@ static const char *const key_texts[KEYS] = {
 };
 static epp_name keys[KEYS], run_tag_key;
 
-/* ONNX Runtime's answers for the keys of a group; NULL: the event has no such arg. */
+/* The values of the keys of a group.  A value is NULL if the event has no such arg. */
 struct answers {
 	const char *texts[GROUP_KEYS];
 };
@@ -70,21 +70,21 @@ struct answers {
 struct set {
 	epp_name number;
 	uint64_t hash;
-	struct answers answers; /* texts in `room` */
+	struct answers answers; /* the texts are in `room` */
 	char room[];
 };
 
-/* Cache: the name that followed each name. */
+/* Cache of the name that followed each name the last time. */
 #define FOLLOWERS 4096u
 #define LINE_BYTES 64u
 struct name {
-	epp_name number; /* 0: none */
+	epp_name number; /* number of the name; 0: the entry is empty */
 	const char *text;
-	const struct set *set; /* of the last event with this name; NULL: none */
+	const struct set *set; /* set of the last event with this name; NULL: none */
 };
 struct ort_event_memory {
 	epp_name last;
-	const struct set *in_use; /* memory in use, of the last event */
+	const struct set *in_use; /* set of memory in use of the last event */
 	struct name followers[FOLLOWERS];
 };
 
@@ -106,7 +106,7 @@ struct ort_event_memory *ort_event_memory_create(void)
 	return calloc(1, sizeof(struct ort_event_memory));
 }
 
-/* Finds the cache entry of the name. */
+/* Finds or makes the cache entry of a name. */
 static struct name *name_find(struct ort_event_memory *memory, const char *text)
 {
 	struct name *name = &memory->followers[memory->last % FOLLOWERS];
@@ -122,8 +122,8 @@ static struct name *name_find(struct ort_event_memory *memory, const char *text)
 	return name;
 }
 
-/* A text that is an integer is stored as a number if printing it gives the same text: "0" and "-17", but not "007",
- * "+1" or 20 digits. */
+/* Makes an arg.  A text that is an integer is stored as a number, if the number as a text is the same: "0" and "-17",
+ * but not "007", "+1" or 20 digits. */
 static epp_arg arg_of(unsigned key, const char *text)
 {
 	const char *digits = text + (text[0] == '-'), *at = digits;
@@ -142,7 +142,7 @@ static epp_arg arg_of(unsigned key, const char *text)
 	return arg;
 }
 
-/* Lists the args one by one; returns how many. */
+/* Fills `args` with one arg for each value, and returns their number. */
 static size_t list(unsigned first_key, const struct answers *answers, epp_arg *args)
 {
 	size_t count = 0;
@@ -196,10 +196,12 @@ static struct set *set_make(unsigned first_key, const struct answers *answers, u
 	return set;
 }
 
-/* Returns NULL if the args did not occur before, are too long, or their place has another set. */
+/* Finds the set with these args, or makes it if they occur for the second time.  Returns NULL if they occur for the
+ * first time, are too long, or their place has another set. */
 static const struct set *set_find(unsigned first_key, const struct answers *answers)
 {
-	/* Each place has the hash of args that occurred once, with the lowest bit set; later, permanently, a set. */
+	/* An entry is the hash of args that occurred once, with the lowest bit set.  When they occur again, it becomes
+	 * a pointer to a set and does not change any more. */
 	static uintptr_t places[2][PLACES];
 	uint64_t hash = hash_of(first_key, answers);
 	uintptr_t *place = &places[first_key == KEY_OF_MEMORY][hash % PLACES], once = (uintptr_t)hash | 1;
@@ -232,7 +234,7 @@ static OrtStatus *ask(const OrtEpApi *ep, const OrtProfilingEvent *event, unsign
 	return status;
 }
 
-/* `last`: the set to compare first; it is replaced by the event's set. */
+/* Requests the args of a group.  `last` is the set that is compared first; it is replaced by the event's set. */
 static OrtStatus *ask_group(const OrtEpApi *ep, const OrtProfilingEvent *event, unsigned first_key,
                             const struct set **last, struct ort_event_args *read)
 {

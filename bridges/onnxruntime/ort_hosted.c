@@ -1,9 +1,10 @@
-/* Hosts plugin libraries. Libraries of EPs are opened as ONNX Runtime opens them, with copies of its tables
- * (ort_copies.c); their EPs run no nodes here but create profilers (ort_profilers.c). Other libraries are opened as
+/* Hosts plugin libraries.  Libraries of EPs are opened as ONNX Runtime opens them, with copies of its tables
+ * (ort_copies.c); the EPs only create profilers here (ort_profilers.c) and run no nodes.  Other libraries are opened as
  * profiler plugins of another framework.
  *
- * Each library's functions are called on a thread of its own, in steps that own all their data. A library whose
- * function does not return in time is logged and not used any more; it stays loaded with all its data. */
+ * The functions of a library are called on a separate thread, in steps.  A step has a copy of all data that it uses.
+ * If a function does not return in time, this is logged, and the library is not used any more; it stays loaded, and its
+ * data is not freed. */
 #include "ort_hosted.h"
 
 #include <bsd/string.h>
@@ -21,19 +22,20 @@
 
 struct library {
 	STAILQ_ENTRY(library) link;
-	char *place;      /* the environment variable or file that names it */
-	const char *file; /* last component of its path */
+	char *place;      /* the environment variable or file that names the library */
+	const char *file; /* last component of the library's path */
 	char *path;
-	epp_plugin *plugin; /* of another framework; then the members below are unused */
+	/* plugin of another framework; NULL: the library has EPs.  If it is set, the members below are unused */
+	epp_plugin *plugin;
 	epp_plugin_thread *thread;
 	bool is_hung;
-	char hang[80]; /* which step has not returned */
-	char *name;    /* of its factory */
+	char hang[80]; /* name of the step that has not returned */
+	char *name;    /* name from the factory */
 	void *handle;
 	ReleaseEpApiFactoryFn release_factory;
 	OrtEpFactory *factories[FACTORIES_MAX];
 	size_t factories_count;
-	OrtEpFactory *factory; /* the one that supports the devices */
+	OrtEpFactory *factory; /* the factory that supports the devices */
 	OrtEpDevice *ep_devices[DEVICES_MAX];
 	const OrtHardwareDevice *devices[DEVICES_MAX];
 	const OrtKeyValuePairs *metadata[DEVICES_MAX];
@@ -53,7 +55,7 @@ struct ort_eps {
 	size_t count;
 	struct {
 		struct library *library;
-		OrtEp *ep; /* NULL: a plugin of another framework */
+		OrtEp *ep; /* NULL: the library is a plugin of another framework */
 	} all[];
 };
 
@@ -77,7 +79,8 @@ struct step {
 	OrtStatus *status;
 };
 
-/* Runs a step on the library's thread and copies its results to `step`. Logs it if it hangs. */
+/* Runs a step on the library's thread and copies its results to `step`.  If the step does not return in time, this is
+ * logged. */
 static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger, const char *name,
                             void (*run)(void *step), struct step *step)
 {
@@ -118,7 +121,7 @@ static void get_name(void *argument)
 	step->library->name = strdup(name ? name : step->library->file);
 }
 
-/* Uses the first factory that supports any of the devices. */
+/* Selects the first factory that supports any of the devices. */
 static void get_devices(void *argument)
 {
 	struct step *step = argument;
@@ -153,7 +156,7 @@ static void create_profiler(void *argument)
 	step->status = step->ep->CreateProfiler(step->ep, &step->profiler);
 }
 
-/* Returns the last status. */
+/* Releases the factories.  The status is that of the last release. */
 static void release_factories(void *argument)
 {
 	struct step *step = argument;
@@ -174,7 +177,7 @@ static OrtStatus *factory_check(const struct ort_host *host, const struct librar
 	return whole ? NULL : fail(host, library, "a factory is NULL, lacks a function, or has an API version below 25");
 }
 
-/* Opens a profiler plugin of another framework. A library of no known kind fails here. */
+/* Opens a profiler plugin of another framework.  Fails if the library is of no known kind. */
 static OrtStatus *plugin_open(const struct ort_host *host, const OrtLogger *logger, struct library *library)
 {
 	dlclose(library->handle);
@@ -222,7 +225,7 @@ static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *ba
 	return status;
 }
 
-/* A hung library keeps everything that it may still use. */
+/* Closes a library.  If a call into it has not returned, nothing is freed, because the call may still use it. */
 static void library_close(const struct ort_host *host, struct library *library)
 {
 	struct step step = { .library = library };
@@ -318,7 +321,7 @@ static OrtStatus *find_devices(const struct ort_host *host, const OrtLogger *log
 {
 	struct step step = { .library = library, .devices = devices, .devices_count = count };
 	OrtStatus *status = call_step(host, logger, "GetSupportedDevices", get_devices, &step);
-	/* A hung call may still use the library's data. */
+	/* The call that has not returned may still use the library's data. */
 	if (library->is_hung)
 		return status;
 	size_t found = library->devices_count;

@@ -1,4 +1,4 @@
-/* Libraries whose profilers are hosted in addition to the collector: those of epp_plugin_find_hosted. */
+/* Libraries whose profilers are hosted in addition to the collector: those that epp_plugin_find_hosted finds. */
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_HOSTED_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_HOSTED_H
 
@@ -8,12 +8,13 @@
 struct ort_libraries;
 struct ort_eps;
 
-/* Opens the libraries: EP libraries and plugins of other frameworks. `*libraries` is NULL if there are none. A library
- * that is named elsewhere than in EPPROF_PROFILERS may be meant for another framework: if it fails, it is skipped with
- * a warning.
- * Errors: of libraries in EPPROF_PROFILERS; the status names the library and the step, and nothing stays loaded. */
+/* Opens the libraries: EP libraries and plugins of other frameworks.  `*libraries` is NULL if there are none.  A
+ * library that EPPROF_PROFILERS does not name may be meant for another framework.  If it fails, it is skipped with a
+ * warning.
+ * Errors: a library in EPPROF_PROFILERS failed; the status names the library and the step, and no library stays
+ * loaded. */
 OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries);
-/* Asks each library which of the devices it supports. Errors: a library that supports none. */
+/* Asks each library which of the devices it supports.  Errors: a library supports none of them. */
 OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices,
                                       size_t count);
 void ort_libraries_unload(struct ort_libraries *libraries);
@@ -24,11 +25,12 @@ void ort_eps_release(struct ort_eps *eps);
 
 /* A profiler of one of the EPs or plugins. */
 struct ort_eps_profiler {
-	OrtEpProfilerImpl *profiler; /* NULL: it has none */
+	OrtEpProfilerImpl *profiler; /* NULL: the EP has no profiler */
 	const char *label;
-	bool is_hosted; /* of another framework's plugin: its statuses belong to libepprof's tables */
+	/* the profiler is from a plugin of another framework, so its statuses are those of libepprof's tables */
+	bool is_hosted;
 };
-/* Adds accounts to the session for the libraries that hung before they had a profiler. */
+/* Adds a profiler to the session's ledger for each library that hung before it had a profiler. */
 void ort_eps_report_hung(const struct ort_eps *eps, epp_session *session);
 
 size_t ort_eps_count(const struct ort_eps *eps);

@@ -1,9 +1,9 @@
 /* The collector's interface for profilers that ONNX Runtime runs: EpprofCollector of epprof/ep_push.h.
  *
- * A recording is a member of the collector's session and holds a reference to the collector, so that the session exists
- * until the last profiler has left. Profilers use nanoseconds of CLOCK_MONOTONIC, sessions use ticks. The two clocks
- * are read together when a profiler joins and again for each conversion, which is exact at both readings and linear in
- * between. */
+ * An EpprofRecording is a member of the collector's session and has a reference to the collector, so that the session
+ * exists until the last profiler has left.  Profilers use nanoseconds of CLOCK_MONOTONIC, sessions use ticks.  The two
+ * clocks are read together when a profiler joins and again for each conversion, which is exact at both readings and
+ * linear in between. */
 #include "ort_joined.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 EPP_EXPORT const EpprofCollector *EpprofGetCollector(void);
 
-#define SHORT_NS 1000000u /* minimum distance of two readings for computing a rate */
+#define SHORT_NS 1000000u /* the shortest time between two readings from which a rate is computed */
 
 struct reading {
 	uint64_t ns, ticks;
@@ -26,7 +26,7 @@ struct EpprofRecording {
 	struct collector *collector;
 	OrtEpProfilerImpl *profiler;
 	epp_hosted_profiler *member;
-	uint32_t number; /* of the profiler in the collector */
+	uint32_t number; /* number of the profiler in the collector */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct reading joined;
 };
@@ -104,7 +104,8 @@ static void push_waits(const EpprofRecording *recording, const EpprofBatch *batc
 	}
 }
 
-/* Clocks, devices and tracks first, as in any batch; the ledger with the last part. */
+/* Pushes a batch in parts.  The first part has the clocks, devices and tracks, which must precede events; the last part
+ * has the ledger. */
 static void push(EpprofRecording *recording, const EpprofBatch *given)
 {
 	EpprofBatch batch = { 0 };

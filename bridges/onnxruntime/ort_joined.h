@@ -6,19 +6,20 @@
 
 #include "epprof/profiler.h"
 
-/* Returns the collector whose innermost event with this id is open on this thread, with a reference that
- * ort_collector_let_go releases. NULL: there is none that records into a file. */
+/* Returns the collector whose innermost event with this id is open on this thread.  The caller gets a reference, which
+ * ort_collector_let_go releases.  NULL: there is no such collector that records into a file. */
 struct collector *ort_collector_hold(uint64_t ort_id);
 void ort_collector_let_go(struct collector *collector);
 
-/* Joins the profiler to the collector's session. Hosted profilers of the same library are muted. `*number` is its
- * number for ort_collector_event.
+/* Joins the profiler to the collector's session.  Hosted profilers of the same library are muted.  *number is the
+ * profiler's number for ort_collector_event.
  * Errors: as epp_hosted_profiler_create. */
 epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
                                epp_hosted_profiler **member, uint32_t *number);
 
-/* Returns the trace's id of the collector's innermost event with this id that is open on this thread; 0: none. The
- * profiler with this number has events that it caused, so the provider of its node is not missing. */
+/* Returns the id in the trace of the collector's innermost event with this id of ONNX Runtime that is open on this
+ * thread; 0: none.  Records that the profiler with this number has events of this node, so that the node's provider is
+ * not reported as missing. */
 uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id, uint32_t number);
 
 #endif

@@ -1,5 +1,5 @@
-/* Adds the events of providers that the collector does not get, see ort_missing.h. Names are added under a lock and
- * counted last, so that existing names are found without the lock. */
+/* Adds the events of providers that do not submit them to the collector: see ort_missing.h.  Names are added under a
+ * lock, and their count is increased last, so that existing names are found without the lock. */
 #include "ort_missing.h"
 
 #include <bsd/libutil.h>
@@ -19,7 +19,7 @@ static bool has(const struct ort_names *names, const char *name)
 	return false;
 }
 
-/* Returns false if the name is in the list already or there is no room. */
+/* Adds a name.  Returns false if the name is in the list already, or if there is no room. */
 static bool add(struct ort_names *names, const char *name)
 {
 	size_t count = names->count;
@@ -30,7 +30,7 @@ static bool add(struct ort_names *names, const char *name)
 	return true;
 }
 
-/* True at the first call for this name in the process: a message is logged once. */
+/* Returns true at the first call for this name in the process, so that a message is logged once. */
 static bool is_new(const char *provider)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,7 +49,7 @@ void ort_missing_init(struct ort_missing *missing)
 
 void ort_missing_begin(struct ort_missing *missing, epp_session *session)
 {
-	/* The end of another session's run may be settling this one. */
+	/* ort_missing_settle may be running on another thread, for the end of another session. */
 	pthread_mutex_lock(&missing->reading);
 	pthread_mutex_lock(&missing->lock);
 	missing->ran.count = missing->gives.count = missing->known.count = 0;
@@ -73,7 +73,7 @@ void ort_missing_ran(struct ort_missing *missing, const char *provider)
 	if (add(&missing->ran, provider) && missing->session && !gives(missing, provider)) {
 		epp_status *status = epp_provider_events_create(missing->session, provider,
 		                                                &missing->accounts[missing->ran.count - 1]);
-		/* Without an account, the missing events count as one. */
+		/* If no profiler can be added to the ledger, the missing events are counted as one event. */
 		if (status)
 			epp_session_count_refused(missing->session, 1);
 		epp_status_destroy(status);
@@ -118,7 +118,7 @@ void ort_missing_find(struct ort_missing *missing, struct ort_names *found)
 		found->count = 0;
 }
 
-/* ---- accounts ---- */
+/* ---- ledgers of missing providers ---- */
 
 static void expect_none(struct ort_missing *missing, const char *note)
 {
@@ -134,7 +134,7 @@ static void note(struct ort_missing *missing, const char *text)
 			epp_provider_events_set_note(missing->accounts[i], text);
 }
 
-/* Closes the accounts of providers that are not missing. */
+/* Closes the ledgers of providers that turned out not to be missing. */
 static void close_others(struct ort_missing *missing, const struct ort_names *found)
 {
 	pthread_mutex_lock(&missing->lock);
@@ -150,7 +150,7 @@ static void close_others(struct ort_missing *missing, const struct ort_names *fo
 
 void ort_missing_close(struct ort_missing *missing)
 {
-	/* At the end of the process another thread may still be reading. */
+	/* At the end of the process another thread may still be reading the profile. */
 	pthread_mutex_lock(&missing->reading);
 	ort_profile_close(&missing->profile);
 	pthread_mutex_lock(&missing->lock);
@@ -185,7 +185,7 @@ void ort_missing_end(struct ort_missing *missing)
 	__atomic_store_n(&missing->is_due, true, __ATOMIC_RELEASE);
 }
 
-/* Returns the limit of a trace that is a ring, from EPPROF_POLICY; 0: none. */
+/* Returns the size limit of a trace that is a ring, from EPPROF_POLICY; 0: the trace is no ring. */
 static uint64_t ring_bytes(void)
 {
 	static const char ring[] = "ring:";
@@ -196,7 +196,8 @@ static uint64_t ring_bytes(void)
 	return is_ring ? bytes : 0;
 }
 
-/* Adds the events in the profile to the account of the only missing provider, or to one of all providers. */
+/* Adds the events in the profile.  They belong to the missing provider if there is only one, otherwise to a common
+ * ledger of all missing providers. */
 static epp_status *add_events(struct ort_missing *missing, const struct ort_names *found, const char *path,
                               epp_provider_events_counts *counts)
 {
@@ -218,7 +219,7 @@ static epp_status *add_events(struct ort_missing *missing, const struct ort_name
 	return status;
 }
 
-/* What ONNX Runtime's log gets of a profile without events of a provider. */
+/* Logs that the profile has no events of some providers. */
 static void log_none(const struct ort_host *host, const OrtLogger *logger, const struct ort_names *found)
 {
 	for (size_t i = 0; i < found->count && logger; i++) {
@@ -240,7 +241,7 @@ static void read_profile(struct ort_missing *missing, const struct ort_host *hos
 	bool is_whole = false;
 	epp_provider_events_counts counts = { .struct_size = sizeof(counts) };
 	ort_missing_find(missing, &found);
-	/* ONNX Runtime writes events of EPs last, so of an incomplete profile none is read. */
+	/* ONNX Runtime writes the events of EPs last, so an incomplete profile is not read at all. */
 	bool is_there = ort_profile_find(&missing->profile, path, &is_whole) && is_whole;
 	if (!found.count && !(is_there && ort_profile_has_kernels(path)))
 		return;

@@ -1,11 +1,11 @@
-/* Adds the events of plugins of other frameworks to ONNX Runtime's profile. Such a plugin uses neither ONNX Runtime's
- * container nor its clock. In the trace its events are placed on the host's clock and joined to the host's events, so
- * they are read from the trace, through the timeline, after all have been recorded.
+/* Adds the events of plugins of other frameworks to ONNX Runtime's profile.  Such a plugin uses neither ONNX Runtime's
+ * container nor its clock.  A timeline of the trace has its events on the host's clock and joined to the host's events.
+ * So the events are read from a timeline after all of them have been recorded.
  *
  * In ONNX Runtime's profile they look like events of EPs that use the kit (ep_kit/batch.h): the device is the process
- * and the stream the thread, and both are args too; a call on the host has its own process and thread. If two plugins
- * have a device with the same number, one gets another process number; the arg has the plugin's own number. Texts are
- * prepared as in the kit (ep_kit/json_text.h). */
+ * and the stream the thread, and both are args too; a call on the host has its own process and thread.  If two plugins
+ * have a device with the same number, one of the devices gets another process number.  The arg is the plugin's own
+ * number.  Texts are prepared as in the kit (ep_kit/json_text.h). */
 #include "ort_plugin_events.h"
 
 #include <inttypes.h>
@@ -20,11 +20,11 @@
 #define ARGS_MAX 64u
 #define NUMBER_BYTES 32u
 
-/* The event under construction, and all events created so far. */
+/* The event that is being created, and all events created so far. */
 struct filling {
 	const struct ort_plugin_events *of;
 	const epp_trace *trace;
-	int64_t epoch_ns; /* epoch of the timeline, since the start of ONNX Runtime's profile */
+	int64_t epoch_ns; /* time 0 of the timeline, since the start of ONNX Runtime's profile */
 	struct json_text text;
 	size_t count;
 	const char *keys[ARGS_MAX], *values[ARGS_MAX];
@@ -55,10 +55,10 @@ static void arg_number(struct filling *filling, const char *key, int64_t value)
 	filling->count++;
 }
 
-/* Prepares text of any bytes for ONNX Runtime. */
+/* Prepares a text of any bytes for ONNX Runtime. */
 static const char *prepared(struct filling *filling, const char *bytes, size_t count, bool is_value)
 {
-	/* The raw text is put at the end of the buffer; the prepared text is written to the first free position. */
+	/* The raw text is copied to the end of the buffer; the prepared text is written at the first free position. */
 	struct json_text *text = &filling->text;
 	char *raw = text->bytes + text->room - count - 1;
 	for (size_t i = 0; i < count; i++)
@@ -83,7 +83,7 @@ static void arg_of_event(struct filling *filling, const epp_trace_arg *arg)
 	filling->values[filling->count++] = value;
 }
 
-/* Reserves room for all prepared texts of an event, and for the longest raw text. */
+/* Makes room for all prepared texts of an event, and for its longest raw text. */
 static epp_status *room_for_texts(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
 {
 	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
@@ -154,8 +154,8 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 	const char *name = prepared(filling, event->name, event->name_bytes, false);
 	fill_args(filling, timeline, event);
 	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
-	/* A plugin may be hosted in a shared trace once per session, always with the same label, so the label's number
-	 * is the owner. */
+	/* In a trace that sessions share, a plugin may be hosted once per session, always with the same label.  So the
+	 * number of the label identifies the plugin. */
 	epp_name owner = plugin ? epp_name_intern(plugin) : 0;
 	int32_t process_id = is_call ? (int32_t)event->track->pid
 	                             : ort_devices_number(filling->of->devices, owner, -1 - event->track->device);
@@ -209,8 +209,8 @@ OrtStatus *ort_plugin_events_fill(const struct ort_plugin_events *plugins, OrtPr
 		status = read_events(&filling, trace);
 		epp_trace_close(trace);
 	}
-	/* In one batch, because ONNX Runtime copies its existing events at each call. After an error the events read so
-	 * far are added. */
+	/* All events are added at once, because ONNX Runtime copies its existing events at each call.  If reading
+	 * failed, the events read so far are added. */
 	OrtStatus *added = NULL;
 	if (filling.events_count)
 		added = ep->ProfilingEventsContainer_AddEvents(

@@ -1,4 +1,4 @@
-/* Finds the profile that ONNX Runtime writes among the open files of the process, see ort_profile.h. */
+/* Finds the profile that ONNX Runtime writes among the open files of the process: see ort_profile.h. */
 #include "ort_profile.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include "epprof/ep_push.h"
 #include "ort_copies.h"
 
-#define HEAD_BYTES (1u << 20) /* the first events are in this part of a profile */
+#define HEAD_BYTES (1u << 20) /* the first events of a profile are in this part of the file */
 #define PART_BYTES (1 << 16)
 #define RECORD_BEGINS "{\"cat\" : \""
 
@@ -39,8 +39,9 @@ static bool ends_with(const char *text, size_t length, const char *end)
 	return length >= end_length && memcmp(text + length - end_length, end, end_length) == 0;
 }
 
-/* ONNX Runtime has written "[\n" at most. Files of others are best left alone, because closing a second descriptor of a
- * file drops the locks that the process has on it. */
+/* Returns true if a descriptor may be that of the profile: a regular file *.json that is open for writing and has at
+ * most two bytes, because ONNX Runtime has written "[\n" at most.  Other files of the process are not opened, because
+ * closing a second descriptor of a file releases the locks that the process has on it. */
 static bool is_candidate(int fd, const char *self)
 {
 	struct stat about;
@@ -78,9 +79,9 @@ void ort_profile_close(struct ort_profile *profile)
 	profile->fds_count = 0;
 }
 
-/* ---- which one it is ---- */
+/* ---- identifying the profile ---- */
 
-/* Reads up to `room` bytes from `offset`; the result ends with a NUL. */
+/* Reads up to `room` bytes from `offset`, and adds a NUL. */
 static size_t read_part(int fd, off_t offset, char *bytes, size_t room)
 {
 	size_t count = 0;
@@ -93,7 +94,8 @@ static size_t read_part(int fd, off_t offset, char *bytes, size_t room)
 	return count;
 }
 
-/* True if the profile has all the events whose times are known; text that ONNX Runtime writes has this exact form. */
+/* Returns true if the file has all events whose times are known.  ONNX Runtime always writes them in the form that is
+ * searched. */
 static bool is_profile(const struct ort_profile *profile, int fd, char *head)
 {
 	uint32_t count = profile->times_count < ORT_PROFILE_TIMES ? profile->times_count : ORT_PROFILE_TIMES;
@@ -109,7 +111,7 @@ static bool is_profile(const struct ort_profile *profile, int fd, char *head)
 	return is;
 }
 
-/* True if the file ends with the end of the array. */
+/* Returns true if the file ends with the end of the array. */
 static bool ends(int fd)
 {
 	char end[9];
@@ -151,22 +153,22 @@ void ort_profile_settle(struct ort_profile *profile)
 	free(head);
 }
 
-/* ---- whose events it has ---- */
+/* ---- events of EPs in the profile ---- */
 
-/* True for an event of an EP, also of a hosted plugin's. */
+/* Returns true if a record is an event of an EP or of a hosted plugin. */
 static bool is_of_ep(const char *record)
 {
 	return strstr(record, RECORD_BEGINS "Kernel\"") || strstr(record, "\",\"pid\" :-") ||
 	       strstr(record, "\"ort_correlation_id\"");
 }
 
-/* True if the collector has got the event from the EP or from a hosted plugin. */
+/* Returns true if the collector has got this event from the EP or from a hosted plugin. */
 static bool is_in_trace(const char *record)
 {
 	return strstr(record, "\"" EPPROF_RECORDED_KEY "\"") || strstr(record, "\"" ORT_HOSTED_KEY "\"");
 }
 
-/* Looks at the records that begin in a part of the profile. A zero byte in a name ends the search. */
+/* Checks the records that begin in a part of the profile.  A zero byte in a name ends the check. */
 static void look(char *record, bool *has_missing, bool *has_others)
 {
 	for (char *next; record && !*has_missing; record = next) {
@@ -187,12 +189,12 @@ bool ort_profile_has_kernels(const char *path)
 	int fd = part ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	off_t end = fd >= 0 && fstat(fd, &about) == 0 ? about.st_size : 0;
 	bool is_found = false, has_others = true;
-	/* Backwards over the events that the trace has already. */
+	/* Reads the file backwards, past events that the trace has already. */
 	while (end > 0 && has_others && !is_found) {
 		off_t start = end > PART_BYTES ? end - PART_BYTES : 0;
 		read_part(fd, start, part, (size_t)(end - start));
 		char *first = strstr(part, RECORD_BEGINS);
-		/* The part before ends with the record that this one begins within. */
+		/* The part before ends with the record within which this part begins. */
 		end = start + (first ? first - part : 0);
 		has_others = false;
 		look(first, &is_found, &has_others);

@@ -1,12 +1,13 @@
-/* Runs the profilers of hosted EPs and plugins (ort_hosted.c) in the same way as ONNX Runtime runs its own, in
- * addition to the collector. Profilers of EPs add their events at the end, to both the trace and ONNX Runtime's
- * profile. Plugins of other frameworks record into the trace directly; their events are then copied to ONNX Runtime's
- * profile (ort_plugin_events.c).
+/* Runs the profilers of hosted EPs and plugins (ort_hosted.c), in addition to the collector, as ONNX Runtime runs
+ * profilers.  Profilers of EPs add their events at the end, to both the trace and ONNX Runtime's profile.  Plugins of
+ * other frameworks record into the trace directly; their events are then copied to ONNX Runtime's profile
+ * (ort_plugin_events.c).
  *
- * StartEvent passes the trace's id of the event, because ONNX Runtime's ids repeat. A table of at most NOTES_MAX notes
- * maps it back to ONNX Runtime's id for the events that the profilers add to ONNX Runtime's profile at the end.
+ * StartEvent passes the trace's id of the event, because ONNX Runtime's ids repeat.  A table of at most NOTES_MAX
+ * entries (notes) maps an id of the trace to ONNX Runtime's id.  It is used for the events that the profilers add to
+ * ONNX Runtime's profile at the end.
  *
- * Errors of the profilers are counted and returned to ONNX Runtime, which logs them. After an error of EndProfiling
+ * Errors of the profilers are counted and returned to ONNX Runtime, which logs them.  After an error of EndProfiling
  * ONNX Runtime would drop the events of all profilers, so those errors are logged here instead. */
 #include "ort_profilers.h"
 
@@ -23,8 +24,8 @@
 
 #define NOTES_MAX (4u << 20) /* 64 MiB */
 
-/* Maximum delay between ONNX Runtime's reading of its clock and the collector's; a longer one means different
- * clocks. */
+/* Maximum delay between ONNX Runtime's reading of its clock and the collector's reading.  If the delay is longer, the
+ * two are different clocks. */
 #define LATE_MAX_NS 1000000000
 
 struct ort_profilers {
@@ -32,30 +33,31 @@ struct ort_profilers {
 	const OrtLogger *logger;
 	epp_session *session;
 	struct ort_start_times start_times;
-	struct ort_devices devices; /* of all plugins */
+	struct ort_devices devices; /* devices of all plugins */
 	int64_t profile_us;         /* start of ONNX Runtime's profile, since the UNIX epoch; 0: not known yet */
 	pthread_mutex_t lock;       /* protects the notes */
 	struct note {
 		uint64_t id, ort_id;
 	} * notes;
 	size_t notes_count, notes_room;
-	bool notes_sorted; /* no notes are added any more */
+	bool notes_sorted; /* the notes are sorted; none is added any more */
 	size_t count;
 	struct hosted {
 		struct ort_eps_profiler made;
 		epp_hosted_profiler *member;
-		struct ort_container *container; /* NULL: another framework's plugin; its events go into the trace */
-		bool is_hung;                    /* it is not called any more */
-		bool is_held;                    /* a thread may never return from it, so this is never freed */
-		unsigned inside;                 /* number of threads in StartEvent or StopEvent */
+		/* NULL: a plugin of another framework, whose events go into the trace */
+		struct ort_container *container;
+		bool is_hung;    /* a call did not return, so no further call is made */
+		bool is_held;    /* a thread may be in a call forever, so the profiler is never freed */
+		unsigned inside; /* number of threads in StartEvent or StopEvent */
 		bool is_mute;
-		bool has_given; /* it has added events at the end */
+		bool has_given; /* the profiler has added events at the end */
 	} all[];
 };
 
 /* ---- errors ---- */
 
-/* Keeps the first of two statuses. */
+/* Returns the first of two statuses, or the second if the first is NULL.  Releases the other one. */
 static OrtStatus *first_of(const struct ort_host *host, OrtStatus *first, OrtStatus *second)
 {
 	if (first && second)
@@ -63,7 +65,7 @@ static OrtStatus *first_of(const struct ort_host *host, OrtStatus *first, OrtSta
 	return first ? first : second;
 }
 
-/* Converts a callback's status to one of ONNX Runtime's that names the profiler. */
+/* Converts a status of a profiler to one of ONNX Runtime's whose message names the profiler. */
 static OrtStatus *status_from(const struct ort_profilers *profilers, const struct hosted *of, const char *step,
                               OrtStatus *given)
 {
@@ -111,7 +113,8 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 	status = ort_status_of(
 	    host, epp_hosted_profiler_create(profilers->session, of->made.profiler, of->made.label, &of->member));
 	if (status) {
-		/* Counts as one refused event, in place of all that it would have recorded. */
+		/* The events that the profiler would have recorded are counted as one refused event, because their
+		 * number is unknown. */
 		epp_session_count_refused(profilers->session, 1);
 		epp_plugin_profiler_destroy(of->made.profiler);
 		return status;
@@ -128,7 +131,7 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 	return NULL;
 }
 
-/* Logged rather than returned, because several profilers may hang. */
+/* Logs a failure instead of returning it, because several profilers may fail. */
 static void log_failure(const struct ort_profilers *profilers, const struct hosted *of, epp_status *failure)
 {
 	if (failure)
@@ -136,7 +139,7 @@ static void log_failure(const struct ort_profilers *profilers, const struct host
 		           ort_status_of(profilers->host, epp_status_prefix(failure, "epprof: %s", of->made.label)));
 }
 
-/* NULL: no memory. */
+/* Returns an array for one call per profiler; NULL: no memory. */
 static epp_hosted_profiler_call *calls_make(const struct ort_profilers *profilers)
 {
 	epp_hosted_profiler_call *calls = calloc(profilers->count + 1, sizeof(*calls));
@@ -200,14 +203,15 @@ static void note(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
 			profilers->notes_room = room;
 		}
 	}
-	/* Without a note the profilers' events have no correlation id in ONNX Runtime's profile. */
+	/* If there is no room for a note, the events of profilers that this event caused have no correlation id in ONNX
+	 * Runtime's profile. */
 	if (!profilers->notes_sorted && profilers->notes_count < profilers->notes_room)
 		profilers->notes[profilers->notes_count++] = (struct note){ id, ort_id };
 	pthread_mutex_unlock(&profilers->lock);
 }
 
-/* These calls run on the event's thread. A call that does not return blocks that thread and is detected at the end of
- * the profile. Returns false if the profiler is not called any more. */
+/* Begins a call of StartEvent or StopEvent, which runs on the event's thread.  If the call does not return, it blocks
+ * this thread, which is detected at the end of the profile.  Returns false if the profiler is not called any more. */
 static bool go_in(struct hosted *of)
 {
 	if (__atomic_load_n(&of->is_hung, __ATOMIC_RELAXED))
@@ -239,8 +243,8 @@ OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t i
 	return status;
 }
 
-/* The event's id is its start time, in us since the UNIX epoch. Its timestamp is the same time since the start of the
- * profile. */
+/* Computes the start of the profile from an event: its id is its start in us since the epoch, and its timestamp is the
+ * same time since the start of the profile. */
 static void learn_beginning(struct ort_profilers *profilers, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	int64_t start_us = 0;
@@ -271,7 +275,8 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 
 /* ---- end ---- */
 
-/* The age of ONNX Runtime's offset when StartProfiling was called; ONNX Runtime rounds down to microseconds. */
+/* Returns how old ONNX Runtime's offset was when StartProfiling was called.  ONNX Runtime rounds down to
+ * microseconds. */
 static int64_t told_late_ns(const struct ort_profilers *profilers)
 {
 	int64_t profile_us = __atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED), late_ns;
@@ -281,9 +286,9 @@ static int64_t told_late_ns(const struct ort_profilers *profilers)
 	return late_ns > 0 && late_ns <= LATE_MAX_NS ? late_ns : 0;
 }
 
-/* Adds the events of plugins of other frameworks, from the trace. A plugin that profiles the whole process has passed
- * its events to only one of the sessions that host it in this trace, so events of all producers with the same label are
- * added. */
+/* Adds the events of plugins of other frameworks, from the trace.  If several sessions in this trace host a plugin that
+ * profiles the whole process, the plugin has passed its events to only one of them.  So the events of all producers
+ * with the same label are added. */
 static OrtStatus *fill_foreign(struct ort_profilers *profilers, int64_t late_ns, int64_t duration_ns,
                                OrtProfilingEventsContainer *real)
 {
@@ -301,8 +306,8 @@ static OrtStatus *fill_foreign(struct ort_profilers *profilers, int64_t late_ns,
 	return plugins.producers ? ort_plugin_events_fill(&plugins, real) : NULL;
 }
 
-/* Waits for running StartEvent and StopEvent calls, up to half of the time limit of EndProfiling. A call that is still
- * running then counts as hung. */
+/* Waits until all calls of StartEvent and StopEvent have returned, at most for half of the time limit of EndProfiling.
+ * A call that has not returned then is treated as hung. */
 static void wait_for_events(struct ort_profilers *profilers)
 {
 	const int64_t poll_ns = 100000;
@@ -355,7 +360,7 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 	free(calls);
 }
 
-/* Other threads may still begin events. */
+/* Sorts the notes.  Other threads may still begin events, so adding notes is disabled first. */
 static void sort_notes(struct ort_profilers *profilers)
 {
 	pthread_mutex_lock(&profilers->lock);
@@ -379,7 +384,7 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
 }
 
-/* The base address of the profiler's library. */
+/* Returns the base address of the profiler's library. */
 static const void *library_of(const OrtEpProfilerImpl *profiler)
 {
 	Dl_info info;
@@ -406,7 +411,7 @@ void ort_profilers_release(struct ort_profilers *profilers)
 	bool any_held = false;
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
 		epp_hosted_profiler_destroy(profilers->all[i].member);
-		/* If a thread is inside a profiler's callback, its code and memory are in use. */
+		/* If a thread is in a call of a profiler, the code and memory of the profiler are in use. */
 		if (!profilers->all[i].is_held)
 			epp_plugin_profiler_destroy(profilers->all[i].made.profiler);
 		if (profilers->all[i].container && !profilers->all[i].is_hung)

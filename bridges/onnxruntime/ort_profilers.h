@@ -1,4 +1,5 @@
-/* The hosted profilers of one profiling run, in addition to the collector. All functions accept NULL (none). */
+/* The hosted profilers of one profiling run, in addition to the collector.  In all functions, NULL means that there are
+ * none. */
 #ifndef EPPROF_BRIDGES_ONNXRUNTIME_ORT_PROFILERS_H
 #define EPPROF_BRIDGES_ONNXRUNTIME_ORT_PROFILERS_H
 
@@ -13,20 +14,20 @@ struct ort_start_times {
 	int64_t unix_ns;   /* UNIX time at the call */
 };
 
-/* Creates a profiler of each EP that has one, joins it to the session, which outlives it, and starts it. Each profiler
- * gets the offset at the time of its own start.
- * Errors: a profiler that fails to start still takes part, as in ONNX Runtime; the first status is returned. */
+/* Creates a profiler of each EP that has one, adds it to the session, and starts it.  The session must exist longer
+ * than the profilers.  Each profiler gets the offset at the time of its own start.  Errors: the first status of a
+ * profiler that failed to start.  The profiler is used nevertheless, as in ONNX Runtime. */
 OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
                                const struct ort_start_times *start_times, struct ort_profilers **profilers);
-/* `id` is the trace's id. It is converted to ONNX Runtime's `ort_id` for ONNX Runtime's profile. */
+/* `id` is the event's id in the trace.  In ONNX Runtime's profile it is replaced by `ort_id`. */
 OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id);
 OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id,
                                     const OrtProfilingEvent *event);
-/* Requests the events of all profilers, for the trace and for ONNX Runtime's container. Errors are logged: a profiler
- * that fails loses only its own events. Events may begin and end meanwhile and afterwards; they are ignored. */
+/* Gets the events of all profilers, for the trace and for ONNX Runtime's container.  Errors are logged: if a profiler
+ * fails, only its own events are lost.  Host events that begin or end during the call or later are ignored. */
 void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContainer *container);
-/* `driven` is run by ONNX Runtime and has joined the session itself. Hosted profilers of the same library would give
- * the same events again, so their events are dropped. */
+/* `driven` is a profiler that ONNX Runtime runs and that has joined the session itself.  Hosted profilers of the same
+ * library would add the same events a second time, so their events are dropped. */
 void ort_profilers_mute(struct ort_profilers *profilers, const OrtEpProfilerImpl *driven);
 /* Adds the labels of profilers whose events are in the trace to `missing`. */
 struct ort_missing;

@@ -129,7 +129,7 @@ def _build(torch, sources):
         compiler = _compiler()
         with open(f"{kept}.lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not _is_made(kept / LIBRARY):  # another process may have made it
+            if not _is_made(kept / LIBRARY):  # another process may have made the library
                 _log.warning("epprof: compiling PyTorch's bridge for torch %s, once", torch.__version__)
                 with tempfile.TemporaryDirectory(dir=cache, prefix="making-") as folder:
                     _compile(torch, sources, compiler, folder, f"{kept}.log")
@@ -140,7 +140,8 @@ def _build(torch, sources):
                     os.unlink(f"{kept}.log")
     if not _is_own(kept):
         raise ImportError(f"{kept} belongs to another user, or others can write into it")
-    # The loader takes a library that is in the process already, and a cache may outlive the environment of the wheel.
+# The dynamic linker uses a library that the process has loaded already.  They are loaded from the wheel, because the
+# cache may be older than the wheel's environment.
     for name in LIBRARIES:
         ctypes.CDLL(str(sources.parent / name))
     return str(kept / LIBRARY)

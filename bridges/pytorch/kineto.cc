@@ -61,7 +61,8 @@ struct Plugins {
 	}
 };
 
-/* Loads the plugins once per process; logs why one was not loaded, and which others can change. */
+/* Loads the plugins, once per process.  Logs the reason if a plugin was not loaded, and which plugins other users can
+ * change. */
 const Plugins &plugins()
 {
 	static const Plugins *all = [] {
@@ -78,7 +79,7 @@ const Plugins &plugins()
 
 /* ---- Kineto's session ---- */
 
-/* EPPROF_OUTPUT=run.epp: the traces of the sessions are run.1.epp, run.2.epp and so on. */
+/* Returns the path of a session's trace: with EPPROF_OUTPUT=run.epp, the traces are run.1.epp, run.2.epp and so on. */
 std::string output_path(const std::string &number)
 {
 	const char *output = secure_getenv("EPPROF_OUTPUT");
@@ -99,8 +100,8 @@ epp_status *create_session(const std::string &path, bool overwrite, epp_session 
 	return epp_session_create(&options, session);
 }
 
-/* An existing file belongs to another process and is kept: from then on the names of this process have its pid,
- * run.PID.1.epp. */
+/* If the file exists, another process has written it, and it is kept.  From then on, the names of this process contain
+ * its pid: run.PID.1.epp. */
 epp_status *create_session(epp_session **session)
 {
 	static std::atomic<unsigned> count;
@@ -233,7 +234,7 @@ class Session : public libkineto::IActivityProfilerSession
 		kineto_ops::end(session_);
 	}
 
-	/* Annotations have ids of the same kind. */
+	/* Annotations have ids of the same kind as operations. */
 	void pushUserCorrelationId(uint64_t id) override
 	{
 		kineto_ops::begin(session_, EPP_SESSION, id);
@@ -249,7 +250,7 @@ class Session : public libkineto::IActivityProfilerSession
 		std::unordered_map<std::string, std::string> metadata;
 		if (!trace_.ledger.empty())
 			metadata["epprof_ledger"] = trace_.ledger;
-		/* PyTorch calls errors() but does not show them. */
+		/* PyTorch calls errors() but does not show the result, so problems are also in the metadata. */
 		std::string problems;
 		for (const std::string &error : errors_)
 			problems += (problems.empty() ? "" : ", ") + quoted(error);
@@ -259,9 +260,9 @@ class Session : public libkineto::IActivityProfilerSession
 	}
 
       private:
-	static constexpr int64_t SORT_DEVICES = 5000000; /* below all processes, as for Kineto's own devices */
+	static constexpr int64_t SORT_DEVICES = 5000000; /* after all processes, as Kineto sorts its own devices */
 
-	/* A hung plugin is also logged, because its trace may look complete. */
+	/* Adds a problem.  If a plugin hung, this is also logged, because the trace may look complete. */
 	void note(epp_status *status)
 	{
 		bool hangs = epp_status_code(status) == EPP_TIMEOUT;
@@ -272,7 +273,7 @@ class Session : public libkineto::IActivityProfilerSession
 			errors_.push_back(message);
 	}
 
-	/* The operation that caused an event; a call that launched the event may be between them. */
+	/* Returns the operation that caused an event.  The launching call may be between the two. */
 	uint64_t cause_of(const Event &event) const
 	{
 		auto caller = trace_.callers.find(event.parent);
@@ -337,7 +338,8 @@ class Session : public libkineto::IActivityProfilerSession
 	bool has_ops_ = false;
 	Trace trace_;
 	std::vector<std::string> errors_;
-	std::vector<std::pair<std::string, std::string>> hung_; /* labels and notes of plugins that made no profiler */
+	/* labels of plugins without a profiler, and notes about them */
+	std::vector<std::pair<std::string, std::string>> hung_;
 	std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
 };
 
@@ -354,8 +356,8 @@ class Profiler : public libkineto::IActivityProfiler
 		return types_;
 	}
 
-	/* After the first session with the device, Kineto also asks for sessions without it: NULL means no
-	 * profiling. */
+	/* After the first session with the device, Kineto calls this for sessions without the device too.  NULL: the
+	 * session is not profiled. */
 	std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType> &types,
 	                                                               const libkineto::Config &config) override
 	{
@@ -384,6 +386,7 @@ REGISTER_PRIVATEUSE1_PROFILER(Profiler);
 
 } // namespace
 
-/* epprof record reads it in the file, because loading the library into another torch may crash. */
+/* epprof record reads this text in the file: to load the library would be dangerous, because it may crash in another
+ * torch. */
 extern "C" __attribute__((used, visibility("default")))
 const char epprof_kineto_torch[] = "compiled for torch " TORCH_VERSION;

@@ -38,28 +38,30 @@ struct Correlation {
 struct Event {
 	std::string name;
 	ActivityType type;
-	int64_t start_ns; /* UNIX time */
+	int64_t start_ns; /* Unix time */
 	int64_t duration_ns;
 	int64_t error_ns;
 	uint64_t parent;
 	bool is_inferred;
-	int32_t device; /* Kineto's number; -1: a call on the host */
+	int32_t device; /* number of the device in Kineto; -1: a call on the host */
 	int64_t stream;
-	std::string plugin;                                    /* of a call; a device's name contains its plugin */
-	uint64_t correlation;                                  /* the plugin's number; 0: none */
-	Correlation *joined;                                   /* NULL: none */
+	/* plugin of a call; for a device, its name contains the plugin */
+	std::string plugin;
+	uint64_t correlation;                                  /* the number that the plugin gave; 0: none */
+	Correlation *joined;                                   /* NULL: the event has no correlation */
 	std::vector<std::pair<std::string, std::string>> args; /* values are JSON */
 };
 
 struct Trace {
 	std::vector<Event> events;
-	std::unordered_map<uint64_t, uint64_t> kineto_ids; /* by the id of the host event */
-	std::unordered_map<uint64_t, uint64_t> callers;    /* by the id of a call: the operation that caused it */
-	std::map<std::pair<int32_t, uint64_t>, Correlation> correlations; /* by producer and the producer's number */
-	std::map<std::pair<int64_t, int64_t>, std::string> streams;       /* of devices, by device and stream */
+	std::unordered_map<uint64_t, uint64_t> kineto_ids; /* Kineto's id by the id of the host event */
+	std::unordered_map<uint64_t, uint64_t> callers;    /* id of the causing operation by the id of a call */
+	std::map<std::pair<int32_t, uint64_t>, Correlation> correlations; /* by producer and the number that it gave */
+	std::map<std::pair<int64_t, int64_t>, std::string> streams;       /* names of streams, by device and stream */
 	std::map<int64_t, std::string> devices;
-	std::map<std::pair<int32_t, int32_t>, int32_t> device_numbers; /* by producer and the producer's number */
-	std::string ledger;                                            /* JSON */
+	/* Kineto's numbers of devices, by producer and the producer's number */
+	std::map<std::pair<int32_t, int32_t>, int32_t> device_numbers;
+	std::string ledger; /* JSON */
 };
 
 std::string json_of(const epp_trace_arg &arg)
@@ -72,7 +74,8 @@ std::string json_of(const epp_trace_arg &arg)
 	case EPP_ARG_TEXT:
 		return quoted(arg.value.text, arg.text_bytes);
 	default:
-		return quoted(std::to_string(arg.value.f64)); /* may be NaN or infinity */
+		/* a JSON string, because the value may be NaN or infinity */
+		return quoted(std::to_string(arg.value.f64));
 	}
 }
 
@@ -84,8 +87,8 @@ void add_host_event(Trace &trace, const epp_timeline *timeline, const epp_event 
 			trace.kineto_ids[event->id] = arg.value.u64;
 }
 
-/* Assigns device numbers. A plugin's device keeps its number unless another plugin uses it; then it gets an unused
- * one. */
+/* Assigns numbers to devices.  A plugin's device keeps its number unless another plugin has a device with it; then it
+ * gets an unused number. */
 void number_devices(Trace &trace, const epp_trace *of)
 {
 	std::set<int32_t> taken;
@@ -102,14 +105,15 @@ void number_devices(Trace &trace, const epp_trace *of)
 	}
 }
 
-/* True if the arg is the plugin's number of a launch: PU1's, or that of an XSpace. */
+/* Returns true if the arg is the number by which a plugin joins a call to a device event: that of PU1, or that of an
+ * XSpace. */
 bool is_correlation(const std::string &key, const epp_trace_arg &arg)
 {
 	return (key == "correlation" && arg.type == EPP_ARG_U64) ||
 	       (key == "correlation_id" && (arg.type == EPP_ARG_U64 || arg.type == EPP_ARG_I64));
 }
 
-/* The device's name with its plugin's name, unless it is part of it. */
+/* Returns the device's name, with the plugin's name before it unless the device's name contains it. */
 std::string device_name(const epp_trace *of, const epp_trace_track *track)
 {
 	const char *plugin = epp_trace_track_plugin(of, track);
@@ -170,7 +174,7 @@ void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *tim
 	trace.events.push_back(std::move(made));
 }
 
-/* Reads the plugins' ledgers as JSON. */
+/* Writes the plugins' ledgers as JSON. */
 void read_ledger(Trace &trace, epp_trace *of)
 {
 	epp_trace_ledger_entry account = {};

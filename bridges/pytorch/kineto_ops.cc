@@ -33,26 +33,26 @@ namespace
 
 constexpr size_t NAMES_COUNT = 512;    /* a power of two */
 constexpr size_t THREADS_COUNT = 4096; /* a power of two */
-constexpr size_t TENSORS_MAX = 30;     /* limit for a list; same as PyTorch's */
+constexpr size_t TENSORS_MAX = 30;     /* limit for lists of tensors, as in PyTorch */
 
 struct Facts {
-	epp_name name; /* 0: unknown */
+	epp_name name; /* number of the name; 0: unknown */
 	int64_t sequence;
-	int32_t forward_thread; /* 0: not part of a backward pass */
-	std::string shapes;     /* "": not recorded */
+	int32_t forward_thread; /* thread of the forward pass; 0: the operation is not part of a backward pass */
+	std::string shapes;     /* "": shapes are not recorded */
 };
 
 struct Op {
 	epp_session *session;
-	uint64_t id; /* 0: not an event */
+	uint64_t id; /* 0: the operation has no event */
 	epp_name name;
 	uint64_t kineto_id;
 	Facts facts;
-	size_t event;      /* index in `open` of its event: its own or that of an enclosing operation */
-	bool has_children; /* an operation has begun inside it */
+	size_t event;      /* index in `open` of the operation's event: its own, or that of an enclosing operation */
+	bool has_children; /* an operation has begun inside this one */
 };
 
-/* Cache by address: the names of most operations are texts that never move. */
+/* Cache of interned names by address.  The names of most operations are texts at a constant address. */
 struct Name {
 	const char *at;
 	const char *text;
@@ -69,7 +69,7 @@ struct Thread {
 
 std::atomic<bool> wants_shapes;
 
-/* By PyTorch's number of a thread: that number and the system's thread id. */
+/* By PyTorch's number of a thread: this number and the system's thread id. */
 std::array<std::atomic<uint64_t>, THREADS_COUNT> thread_ids;
 
 Thread::Thread()
@@ -84,7 +84,7 @@ Thread &this_thread()
 	return thread;
 }
 
-/* The system's id of a thread; 0: it has not had an operation. */
+/* Returns the system's id of a thread; 0: the thread has not had an operation. */
 int32_t thread_id(uint64_t number)
 {
 	uint64_t found = number ? thread_ids[number % THREADS_COUNT].load(std::memory_order_relaxed) : 0;
@@ -119,7 +119,7 @@ void add_shape(std::string &to, const at::Tensor &tensor)
 	to += ']';
 }
 
-/* [[2, 3], [[4], [4]], []] for a tensor, a list of tensors and a number. */
+/* Returns the shapes of all inputs: [[2, 3], [[4], [4]], []] for a tensor, a list of tensors and a number. */
 std::string shapes_of(c10::ArrayRef<const c10::IValue> inputs)
 {
 	std::string shapes = "[";

@@ -9,11 +9,11 @@
 namespace kineto_ops
 {
 
-/* The key of the arg with the number by which Kineto joins kernels to an operation. */
+/* The key of the arg whose value is Kineto's number of an operation, by which kernels are joined to the operation. */
 constexpr const char ID_KEY[] = "kineto id";
 
-/* From attach to detach the names of operations are read. One pair of calls per Kineto session. attach must be called
- * before PyTorch adds its own callback, so that an operation's name is known when Kineto passes its number.
+/* From attach to detach, a callback reads the names of operations.  Each Kineto session calls both once. attach must be
+ * called before PyTorch adds its own callback, so that an operation's name is known when Kineto passes its number.
  * Thread: any. */
 void attach();
 void detach();
@@ -25,7 +25,7 @@ void record_shapes(bool wanted);
  * ns including the callback that reads the name, without shapes (tests/interop/kineto_ops_cost.cc). */
 void begin(epp_session *session, epp_category category, uint64_t kineto_id);
 
-/* Ends the session's innermost operation on this thread. */
+/* Ends the innermost operation of the session on this thread. */
 void end(epp_session *session);
 
 } // namespace kineto_ops

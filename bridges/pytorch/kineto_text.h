@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-/* The number of bytes of the character at `at`; 0: it is not UTF-8. */
+/* Returns the number of bytes of the UTF-8 character at `at`; 0: the bytes are not UTF-8. */
 inline size_t character_bytes(const char *at, size_t left)
 {
 	auto byte = [at](size_t i) { return (unsigned char)at[i]; };
@@ -26,7 +26,7 @@ inline size_t character_bytes(const char *at, size_t left)
 	return is_bad ? 0 : bytes;
 }
 
-/* Text as UTF-8 without control characters; Kineto would replace such text by "unknown". */
+/* Makes UTF-8 without control characters.  Kineto would replace other text by "unknown". */
 inline std::string printable(const char *text, size_t bytes)
 {
 	std::string made;
@@ -42,7 +42,7 @@ inline std::string printable(const char *text, size_t bytes)
 	return made;
 }
 
-/* A name in ASCII. Kineto would replace other names by "unknown". */
+/* Makes a name in ASCII.  Kineto would replace other names by "unknown". */
 inline std::string printable_name(const char *text, size_t bytes)
 {
 	std::string made;
@@ -52,7 +52,8 @@ inline std::string printable_name(const char *text, size_t bytes)
 	return made;
 }
 
-/* As JSON, with quotes. Kineto changes backslashes to slashes in its output, so nothing can be escaped. */
+/* Makes a JSON string with quotes.  Kineto changes backslashes to slashes in its output, so characters that need an
+ * escape are replaced. */
 inline std::string quoted(const char *text, size_t bytes)
 {
 	std::string made = printable(text, bytes);
@@ -66,7 +67,7 @@ inline std::string quoted(const std::string &text)
 	return quoted(text.data(), text.size());
 }
 
-/* A key without quotes, which Kineto adds. */
+/* Makes a key without quotes.  Kineto adds the quotes. */
 inline std::string unquoted(const std::string &text)
 {
 	std::string made = quoted(text);

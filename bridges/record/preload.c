@@ -1,8 +1,8 @@
 /* libepprof_preload.so: reaches programs in C and C++ that use ONNX Runtime.
  *
- * A program gets all functions of ONNX Runtime from OrtGetApiBase.  One that links ONNX Runtime calls the OrtGetApiBase of
- * this library instead, because preloaded libraries are searched first.  One that opens ONNX Runtime by dlopen calls the
- * dlsym of this library.  Both get a copy of ONNX Runtime's tables (preload_table.c). */
+ * A program gets all functions of ONNX Runtime from OrtGetApiBase.  If it links ONNX Runtime, it calls the
+ * OrtGetApiBase of this library instead, because preloaded libraries are searched first.  If it opens ONNX Runtime by
+ * dlopen, it calls the dlsym of this library.  Both get a copy of ONNX Runtime's tables (preload_table.c). */
 #include "preload.h"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ PRELOAD_EXPORT get_base_fn OrtGetApiBase;
 
 /* ---- dlsym ---- */
 
-/* The oldest version of dlsym in glibc.  On other machines dlsym is not replaced. */
+/* The oldest version of dlsym in glibc.  On other architectures dlsym is not replaced. */
 #if defined(__x86_64__)
 #define DLSYM_VERSION "GLIBC_2.2.5"
 #elif defined(__aarch64__)
@@ -42,9 +42,9 @@ static dlsym_fn *find_dlsym(void)
 #endif
 }
 
-/* ---- ONNX Runtime that is linked ---- */
+/* ---- programs that link ONNX Runtime ---- */
 
-/* In a process that EPPROF_RANKS excludes, the collector records nothing. */
+/* Returns false in a process that EPPROF_RANKS excludes, where the collector records nothing. */
 static bool is_recorded(void)
 {
 	const char *pid = secure_getenv("EPPROF_ONLY_PID");
@@ -60,8 +60,9 @@ static const OrtApiBase *get_base(get_base_fn *real)
 	return base && is_recorded() ? preload_base(base) : base;
 }
 
-/* Returns the function that a call would reach without this library: of a library behind this one or, if the caller is a
- * library that was opened with RTLD_LOCAL, of those that the caller links. */
+/* Returns the OrtGetApiBase that the caller would call without this library: that of a library after this one in the
+ * search order.  If the caller is a library that was opened with RTLD_LOCAL, it is that of the libraries that the
+ * caller links. */
 static get_base_fn *find_linked(void *caller)
 {
 	get_base_fn *found;
@@ -86,19 +87,19 @@ const OrtApiBase *OrtGetApiBase(void)
 	return real ? get_base(real) : NULL;
 }
 
-/* ---- ONNX Runtime that is opened ---- */
+/* ---- programs that open ONNX Runtime ---- */
 
 #ifdef DLSYM_VERSION
 
-static get_base_fn *opened; /* the first OrtGetApiBase that the program has asked for */
+static get_base_fn *opened; /* the first OrtGetApiBase for which the program has asked */
 
 static const OrtApiBase *opened_get_base(void)
 {
 	return get_base(__atomic_load_n(&opened, __ATOMIC_ACQUIRE));
 }
 
-/* Returns what dlsym returns to the program for OrtGetApiBase: a second ONNX Runtime of the process is returned as it is,
- * and this library's own function only if there is one of ONNX Runtime behind it. */
+/* Returns the result of the program's dlsym for OrtGetApiBase.  The function of a second ONNX Runtime in the process is
+ * returned unchanged.  This library's own function is returned only if a library after it has an OrtGetApiBase. */
 static get_base_fn *replace(get_base_fn *real)
 {
 	get_base_fn *first = NULL;
@@ -115,7 +116,7 @@ static get_base_fn *replace(get_base_fn *real)
 
 static bool is_get_base(const char *name)
 {
-	/* No call of libc: sanitizers call dlsym before their strcmp works. */
+	/* Compares without strcmp, because sanitizers call dlsym before their strcmp works. */
 	static const char wanted[] = "OrtGetApiBase";
 	size_t i = 0;
 
@@ -133,8 +134,8 @@ static void *find_get_base(void *library, const char *name)
 	return *(void **)&found;
 }
 
-/* The result for RTLD_NEXT and RTLD_DEFAULT depends on the caller, whose return address must stay on the stack: the
- * function ends with a jump. */
+/* With RTLD_NEXT and RTLD_DEFAULT, the result of the real dlsym depends on the caller, which it finds by the return
+ * address on the stack.  So the function ends with a jump to the real dlsym. */
 #if __has_attribute(musttail)
 #define JUMP __attribute__((musttail))
 #define JUMPING

@@ -24,7 +24,8 @@ void preload_note(const char *format, ...)
 		return;
 	for (char *end = line; (end = strpbrk(end, "\r\n"));)
 		*end = ' ';
-	/* The first note of the recording makes the file.  If the folder is gone, the process has outlived the recording. */
+	/* The first note of the recording creates the file.  If the folder does not exist any more, this process runs
+	 * longer than the recording. */
 	mknod(path, S_IFREG | 0600, 0);
 	int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0) {

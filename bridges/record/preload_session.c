@@ -1,5 +1,5 @@
-/* The options of a profiled session: a clone of the program's, with the collector as one more execution provider.  It is
- * what docs/onnxruntime.md shows in Python, by the same calls. */
+/* The options of a profiled session: a clone of the program's options, with the collector as an additional execution
+ * provider.  The calls are those that docs/onnxruntime.md shows in Python. */
 #include "preload.h"
 
 #include <dlfcn.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COLLECTOR "epprof" /* the name of its execution provider */
+#define COLLECTOR "epprof" /* name of the collector's execution provider */
 
-/* A program that registers the collector itself uses another name. */
+/* The name under which the collector is registered here.  A program that registers it itself uses another name. */
 static const char registration_name[] = "epprof record";
 
 /* ---- marks ---- */
@@ -30,14 +30,14 @@ static bool is_marked(const OrtApi *api, const OrtSessionOptions *options, const
 
 void preload_mark(const OrtApi *api, OrtSessionOptions *options, const char *key, bool value)
 {
-	/* ONNX Runtime logs a warning about an entry that is there already. */
+	/* Not set again, because ONNX Runtime logs a warning if an entry exists already. */
 	if (is_marked(api, options, key) != value)
 		api->ReleaseStatus(api->AddSessionConfigEntry(options, key, value ? "1" : "0"));
 }
 
 /* ---- the collector ---- */
 
-/* Returns a path that is allocated by malloc; NULL: no memory, or the own path is unknown. */
+/* Returns the path of the collector, allocated by malloc.  NULL: no memory, or the path of this library is unknown. */
 static char *find_library(void)
 {
 	const char *slash;
@@ -50,7 +50,7 @@ static char *find_library(void)
 	return bytes < 0 ? NULL : path;
 }
 
-/* Finds the devices of collectors: the last one, and their number. */
+/* Finds the devices of collectors.  Sets *device to the last one, and counts them. */
 static OrtStatus *find_devices(const OrtApi *api, const OrtEnv *env, const OrtEpDevice **device, size_t *count)
 {
 	const OrtEpDevice *const *devices = NULL;
@@ -77,8 +77,8 @@ static OrtStatus *register_collector(const OrtApi *api, OrtEnv *env)
 	return status;
 }
 
-/* Sets `*device` to the collector's, which the first session registers.  It stays NULL if the program has registered the
- * collector itself, to attach it itself. */
+/* Sets *device to the collector's device.  The first session registers the collector.  *device is NULL if the program
+ * has registered the collector itself. */
 static OrtStatus *find_collector(const OrtApi *api, OrtEnv *env, const OrtEpDevice **device)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,7 +89,7 @@ static OrtStatus *find_collector(const OrtApi *api, OrtEnv *env, const OrtEpDevi
 	*device = NULL;
 	pthread_mutex_lock(&lock);
 	OrtStatus *status = find_devices(api, env, &found, &count);
-	/* A new environment does not have what an earlier one had. */
+	/* A new environment does not have the libraries that were registered with an earlier one. */
 	if (!status && count == 0) {
 		status = register_collector(api, env);
 		is_registered = !status;
@@ -106,7 +106,7 @@ static OrtStatus *find_collector(const OrtApi *api, OrtEnv *env, const OrtEpDevi
 
 /* ---- options ---- */
 
-/* ONNX Runtime's own profile, which the collector needs, is written into the folder of the recording. */
+/* Enables ONNX Runtime's own profile, which the collector needs.  It is written into the folder of the recording. */
 static OrtStatus *enable_profiling(const OrtApi *api, OrtSessionOptions *options)
 {
 	static unsigned sessions_count;
@@ -121,13 +121,13 @@ static OrtStatus *enable_profiling(const OrtApi *api, OrtSessionOptions *options
 	return status;
 }
 
-/* Sets `*profiled` to the options to use; NULL: the program attaches the collector itself. */
+/* Sets *profiled to the options for a profiled session; NULL: the program attaches the collector itself. */
 static OrtStatus *make_options(const OrtApi *api, OrtEnv *env, const OrtSessionOptions *options,
                                OrtSessionOptions **profiled)
 {
 	const OrtEpDevice *device;
 
-	/* The provider that is appended would end the selection. */
+	/* Appending a provider would disable the selection of providers. */
 	if (options && is_marked(api, options, PRELOAD_SELECTS))
 		return api->CreateStatus(ORT_FAIL, "its options have a policy that selects execution providers");
 	OrtStatus *status = find_collector(api, env, &device);

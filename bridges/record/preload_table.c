@@ -8,17 +8,17 @@
 
 #include "bridges/shared/ort_slots.h"
 
-#define API_VERSION_MIN 26u /* of the collector */
+#define API_VERSION_MIN 26u /* the first version in which the collector works */
 #define API_SLOTS_MAX 1024u
 #define EDITOR_SLOTS_MAX 64u
-#define EDITOR_CREATE_SLOT 14u /* OrtModelEditorApi::CreateSessionFromModel */
+#define EDITOR_CREATE_SLOT 14u /* slot number of OrtModelEditorApi::CreateSessionFromModel */
 
 typedef OrtStatus *create_from_model_fn(const OrtEnv *env, const void *model, const OrtSessionOptions *options,
                                         OrtSession **out);
 
 /* Set before a program gets one of the copies. */
 static const OrtApiBase *real_base;
-static const OrtApi *real; /* of all versions: ONNX Runtime appends to one table */
+static const OrtApi *real; /* the table for all versions, because ONNX Runtime only appends to it */
 static create_from_model_fn *real_create_from_model;
 static union {
 	epp_ort_slot slots[API_SLOTS_MAX];
@@ -91,7 +91,7 @@ static OrtStatus *create_from_model(const OrtEnv *env, const void *model, const 
 	return status;
 }
 
-/* ---- functions that change options in a way that ONNX Runtime does not return ---- */
+/* ---- functions that change options, if ONNX Runtime cannot return the change ---- */
 
 static OrtStatus *enable_profiling(OrtSessionOptions *options, const char *prefix)
 {
@@ -148,7 +148,7 @@ static const OrtModelEditorApi *get_model_editor_api(void)
 	return (const OrtModelEditorApi *)(const void *)editor_copy;
 }
 
-/* A minimal build of ONNX Runtime has no model editor. */
+/* Copies the table of the model editor.  A minimal build of ONNX Runtime has none. */
 static void copy_model_editor(bool is_newer)
 {
 	const OrtModelEditorApi *table = real->GetModelEditorApi();
@@ -175,7 +175,7 @@ static void copy_tables(bool is_newer)
 	copy_model_editor(is_newer);
 }
 
-/* Returns false, after a note, if the library cannot be profiled. */
+/* Makes the copies.  If the library cannot be profiled, adds a note and returns false. */
 static bool make_tables(const OrtApiBase *base)
 {
 	const char *version = base->GetVersionString();

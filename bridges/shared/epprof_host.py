@@ -12,7 +12,7 @@ from pathlib import Path
 
 SWITCH = "EPPROF_HOST_OPERATIONS"  # 0: do not wrap sessions
 TEXT_BYTES = 2048
-ANY = "HOST.xplane.pb"  # in messages, if the file is not known
+ANY = "HOST.xplane.pb"  # placeholder in messages if the file is unknown
 RECORDED, NOT_WANTED, FAILED = range(3)
 
 _log = logging.getLogger("epprof")
@@ -42,7 +42,7 @@ class Bridge:
             try:
                 return self._give(ctypes.addressof(held), len(mapped))
             finally:
-                del held  # a mapping with a reference cannot be closed
+                del held  # a mapping cannot be closed while there is a reference to it
 
     def give_bytes(self, profile):
         """Passes a profile in memory; returns as give()."""
@@ -116,7 +116,7 @@ class Session:
     def _look(folder):
         try:
             return _profiles(folder)
-        except (OSError, TypeError, ValueError):  # not a local folder
+        except (OSError, TypeError, ValueError):  # the folder is not a local one
             return {}
 
     def _give(self, folder, before):

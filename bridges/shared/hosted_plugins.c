@@ -6,11 +6,11 @@
 
 #include "epprof/profiler.h"
 
-#define HUNG_MAX 32u /* the maximum of accounts in a session */
+#define HUNG_MAX 32u /* most profilers in a session's ledger */
 
 const char epprof_bridge_variables[] = "EPPROF_PROFILERS:KINETO_PLUGIN_PATH";
 
-/* For the life of the process, as the plugins. */
+/* Never freed, like the plugins. */
 static struct {
 	size_t count;
 	struct {
@@ -28,7 +28,7 @@ static void remember_hung(const char *path, const char *note)
 	const char *slash = strrchr(path, '/');
 	if (hung.count == HUNG_MAX)
 		return;
-	/* Not strlcpy: users of a wheel compile this file without libbsd. */
+	/* snprintf and not strlcpy, because users of a wheel compile this file without libbsd. */
 	snprintf(hung.all[hung.count].label, sizeof(hung.all[0].label), "%s", slash ? slash + 1 : path);
 	snprintf(hung.all[hung.count++].note, sizeof(hung.all[0].note), "%s", note);
 }

@@ -9,18 +9,18 @@
 extern "C" {
 #endif
 
-/* The symbol by which bridges recognise each other: each one exports it. A bridge that is named as a plugin would load
- * all plugins again, including itself. */
+/* The symbol that each bridge exports, by which bridges recognise each other.  If a bridge were loaded as a plugin, it
+ * would load all plugins again, including itself. */
 #define BRIDGE_SYMBOL "epprof_bridge_variables"
 extern __attribute__((visibility("default"))) const char epprof_bridge_variables[];
 
-/* The message if no plugin could be loaded; it is logged once. */
+/* The message if no plugin could be loaded.  It is logged once. */
 #define HOSTED_NOTHING "EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin, nothing is profiled"
 
-/* Loads all plugins. The message of a failure has the place where the library was named, and the reason. */
+/* Loads all plugins.  If one fails, the message names the place where the library was named, and the reason. */
 void hosted_plugins_load(epp_plugin_found_fn found, void *user);
 
-/* Adds accounts to a started session for the libraries whose load hung. Call it for each run. */
+/* Adds a profiler to the ledger of a started session for each library whose load hung.  Must be called for each run. */
 void hosted_plugins_report_hung(epp_session *session);
 
 #ifdef __cplusplus

@@ -1,8 +1,7 @@
 /* Stubs of yajl for the reader library that is linked into bridges: parsing always fails.
  *
- * A bridge imports ONNX Runtime's profile alone, whose records are then read by their exact form
- * (runtime/import/onnxruntime/repair.c). This keeps libyajl out of a framework's process. Other JSON would be refused
- * as invalid. */
+ * This keeps libyajl out of a framework's process.  A bridge only imports ONNX Runtime's profile, whose records can be
+ * read without a JSON parser (runtime/import/onnxruntime/repair.c).  Any other JSON would be rejected as invalid. */
 #include <stddef.h>
 #include <yajl/yajl_parse.h>
 

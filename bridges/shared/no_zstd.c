@@ -1,7 +1,7 @@
 /* Stubs of zstd for the reader library that is linked into bridges: decompression always fails.
  *
  * Only packed traces (`epprof pack`) have compressed planes, and a bridge reads only the session that it records into,
- * which is never packed. This keeps libzstd out of a framework's process. A packed trace would be refused with an
+ * which is never packed.  This keeps libzstd out of a framework's process.  A packed trace would be rejected with an
  * out-of-memory error. */
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/* Finds the mapped segment that contains a table, and copies the table within it. */
+/* Copies a table, but nothing after the end of the mapped segment that contains the table. */
 #include "ort_slots.h"
 
 #include <link.h>
@@ -20,7 +20,8 @@ static int find_segment(struct dl_phdr_info *info, size_t bytes, void *wanted)
 	return readable->to != 0;
 }
 
-/* The slots beyond the table's end may be any object of the library, so this file is compiled without AddressSanitizer. */
+/* After the end of the table there may be any object of the library, so this file is compiled without
+ * AddressSanitizer. */
 void ort_slots_copy(epp_ort_slot *copy, const void *table, size_t count)
 {
 	struct readable readable = { .from = (uintptr_t)table };

@@ -4,9 +4,9 @@
 
 #include "epprof/abi/ort_ep_profiler.h"
 
-/* Copies `count` slots of a table, or fewer at the end of the segment that contains it: the length of a table depends on
- * ONNX Runtime's version and is stored nowhere.  The copy of a shorter table ends with other data of the library, in slots
- * that its version lacks, so that nobody calls them. */
+/* Copies `count` slots of a table, or fewer if the segment that contains the table ends earlier.  The length of a table
+ * depends on ONNX Runtime's version and is not stored.  If the table is shorter, the copy ends with other data of the
+ * library.  These slots do not exist in this version of ONNX Runtime, so they are never called. */
 void ort_slots_copy(epp_ort_slot *copy, const void *table, size_t count);
 
 #endif

@@ -1,14 +1,14 @@
 /* Records the host's operations in an XSpace (of TensorFlow or JAX), with their args, as events of their threads, and
  * as the parents of the calls and device events that they launched.
  *
- * Lines of an XSpace are threads, whose system ids can be found as long as they live (xspace_threads.h). Plugins report
- * that id with their calls. The parent of a call is the innermost operation of its thread that encloses it. The parent
- * of a device event is the operation of the call that has the same correlation number or, without an operation, the
- * call itself.
+ * Lines of an XSpace are threads.  The system id of a thread can be found until the thread ends (xspace_threads.h).
+ * Plugins report the same id with their calls.  The parent of a call is the innermost operation of its thread that
+ * encloses it.  The parent of a device event is the operation of the call that has the same correlation number or,
+ * without an operation, the call itself.
  *
- * The framework uses CLOCK_REALTIME for operations. Two samples relate it to the trace's clock: at the run's start and
- * now. The XSpace also contains the plugins' events, because the framework collected them from the bridge. They are
- * recognised by a stat that only epprof writes, and skipped. */
+ * The framework uses CLOCK_REALTIME for operations.  This clock is related to the trace's clock by two samples: at the
+ * run's start, and when the operations are recorded.  The XSpace also contains the plugins' events, because the
+ * framework collected them from the bridge.  These events have a stat that only epprof writes, and are skipped. */
 #include "xspace_host.h"
 
 #include <inttypes.h>
@@ -30,18 +30,18 @@
 #define KNOWN_TRACKS_MAX 1024u
 
 struct operation {
-	int64_t start_ns, end_ns; /* UNIX time, here and below */
+	int64_t start_ns, end_ns; /* Unix times, here and below */
 	uint64_t id;
 };
 
 struct call {
 	uint64_t id, number;
-	uint64_t operation;   /* its parent; 0: none */
-	int64_t operation_ns; /* start of that operation */
+	uint64_t operation;   /* parent of the call; 0: none */
+	int64_t operation_ns; /* start of the parent */
 	int64_t start_ns, end_ns;
 	int32_t producer;
 	uint32_t thread;
-	bool has_parent; /* the plugin has given its parent */
+	bool has_parent; /* the plugin itself has given a parent */
 };
 
 struct device_event {
@@ -61,18 +61,18 @@ struct host {
 	struct device_event *events;
 	size_t events_count, events_room;
 
-	/* The current line. */
+	/* State of the current line. */
 	int64_t line_ns;
 	int64_t line_id;
 	char line_name[256];
-	epp_track track; /* 0: no event was recorded yet */
+	epp_track track; /* 0: no event of the line was recorded yet */
 	uint32_t thread;
 	bool has_calls, is_left_out;
-	struct operation *operations; /* of a thread with calls */
+	struct operation *operations; /* operations of a thread that has calls */
 	size_t operations_count, operations_room;
 };
 
-/* Cache: threads have the same tracks in all runs of a session. */
+/* Cache of tracks, because threads have the same tracks in all runs of a session. */
 static struct {
 	epp_session *session;
 	size_t count;
@@ -237,8 +237,8 @@ static int by_start(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-/* Finds the innermost operation around each call. The stack of open operations is kept at the start of the same array;
- * it never grows beyond the operation being processed. */
+/* Finds the innermost operation around each call.  The stack of open operations is at the beginning of the array of
+ * operations.  It never extends beyond the operation that is being processed. */
 static void join_calls(struct host *host)
 {
 	struct operation *all = host->operations;
@@ -258,7 +258,7 @@ static void join_calls(struct host *host)
 		while (around && (all[around - 1].end_ns < at_ns ||
 		                  all[around - 1].end_ns - all[around - 1].start_ns < call->end_ns - call->start_ns))
 			around--;
-		/* The thread may have another line with other operations, of which one may be nearer. */
+		/* The thread may have another line with operations, of which one may be closer to the call. */
 		if (!around || call->has_parent || (call->operation && call->operation_ns >= all[around - 1].start_ns))
 			continue;
 		call->operation = all[around - 1].id;
@@ -436,7 +436,7 @@ static int by_number(const void *a, const void *b)
 		return left->producer < right->producer ? -1 : 1;
 	if (left->number != right->number)
 		return left->number < right->number ? -1 : 1;
-	/* A call nested in another one with the same number comes after it. */
+	/* If a call is nested in another one with the same number, the inner one comes second. */
 	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 

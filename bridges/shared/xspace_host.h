@@ -1,6 +1,6 @@
-/* The host's operations of a run. The framework passes them on only when its own profile is finished: as an XSpace, to
- * Python. A hook there (epprof_host.py) passes it to the bridge with these two functions; until then the run
- * waits. */
+/* The host's operations of a run.  The framework returns them only when its own profile is finished, as an XSpace in
+ * Python.  A hook in Python (epprof_host.py) passes the XSpace to the bridge with these two functions.  Until then the
+ * run waits. */
 #ifndef EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
 #define EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
 
@@ -11,12 +11,12 @@
 
 enum host_result {
 	HOST_RECORDED = 0,
-	HOST_NOT_WANTED = 1, /* no run waits: there are no plugins, or EPPROF_OUTPUT is not set */
+	HOST_NOT_WANTED = 1, /* no run is waiting: there are no plugins, or EPPROF_OUTPUT is not set */
 	HOST_FAILED = 2,
 };
 
-/* Announces that a hook exists: from now on, after the framework has collected a run, its part in EPPROF_OUTPUT's trace
- * stays open for the host's operations until the next run begins.
+/* Announces that a hook exists: from now on, when the framework has collected a run, the run waits for the host's
+ * operations until the next run begins.
  * Thread: any, here and below. */
 HOST_EXPORT void epprof_host_expect(void);
 
@@ -34,7 +34,7 @@ struct host_moment host_now(void);
 
 struct host_counts {
 	uint64_t operations, lost;
-	uint64_t joined, alone; /* device events with and without a call */
+	uint64_t joined, alone; /* number of device events with a call, and without */
 };
 
 /* Implements epprof_host_profile for a session whose run began at `from`. */

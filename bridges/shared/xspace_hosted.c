@@ -1,13 +1,13 @@
-/* Runs hosted plugins for frameworks that take an XSpace. A run has a session of its own, in memory, or a share of the
- * session that EPPROF_OUTPUT names. A shared session may already record and may continue afterwards, so the profilers
- * join it and are started and ended here, and the profile is a time window of the session. A session of its own is used
- * in the same way. These frameworks pass no events to the bridge, so plugins that record only within host events, as
+/* Runs hosted plugins for frameworks that take an XSpace.  A run has a session in memory, or uses the session that
+ * EPPROF_OUTPUT creates.  The latter may already record and may continue after the run.  So the profilers join the
+ * session and are started and ended here, and the profile is a time window of the session.  A session in memory is used
+ * in the same way.  These frameworks pass no events to the bridge, so plugins that record only within host events, as
  * those for ONNX Runtime may do, record nothing here.
  *
  * With an output, a released run waits for the host's operations if a hook has announced them (xspace_host.h).
  *
- * Lines start at the UNIX time of the run's start: the framework subtracts its own session's start, which is
- * earlier. */
+ * Times of lines are relative to the Unix time of the run's start.  The framework subtracts the start of its own
+ * session, which is earlier. */
 #include "xspace_hosted.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "hosted_plugins.h"
 #include "xspace_host.h"
 
-#define PLUGINS_MAX 32u /* the maximum of profilers in a session */
+#define PLUGINS_MAX 32u /* most profilers in a session */
 #define WAIT_NS 20000000000u
 
 struct hosted_run {
@@ -36,14 +36,16 @@ struct hosted_run {
 	} all[PLUGINS_MAX];
 };
 
-/* For the life of the process; never unloaded, because no framework signals its end. */
+/* Exists until the process ends; plugins are never unloaded, because no framework reports that it does not need them
+ * any more. */
 static struct {
 	bool is_loaded;
 	size_t count;
 	epp_plugin *all[PLUGINS_MAX];
 } plugins;
 
-/* libepprof looks for it: the host's operations come after the end of the run, and the session must last until then. */
+/* libepprof looks for this symbol.  It means that the session must not end with a run, because the host's operations
+ * are recorded after the run. */
 extern __attribute__((visibility("default"))) const char epprof_bridge_ends_runs[];
 const char epprof_bridge_ends_runs[] = "";
 
@@ -110,7 +112,7 @@ static struct hosted_run *take_waiting(void)
 	return run;
 }
 
-/* Takes the results of a step of one profiler. */
+/* Adds the failures of a step of one profiler to the problems. */
 static void note_failure(struct hosted_problems *problems, const char *label, const char *step,
                          const epp_hosted_profiler_call *call)
 {
@@ -191,7 +193,7 @@ struct hosted_run *hosted_run_start(const char *framework, struct hosted_problem
 	hosted_plugins_report_hung(run->session);
 	for (size_t i = 0; i < plugins.count; i++)
 		hosted_problems_add(problems, take_part(run, plugins.all[i]));
-	/* A profiler whose start fails stays until the end, as in ONNX Runtime. */
+	/* A profiler whose start failed is used nevertheless, as in ONNX Runtime. */
 	call_all(run, false, problems);
 	return run;
 }
@@ -257,7 +259,7 @@ int epprof_host_profile(const void *bytes, size_t count, char *text, size_t text
 
 /* ---- the run's profile ---- */
 
-/* The value of EPPROF_PROFILE_BYTES, limited to the size that frameworks accept. */
+/* Returns the value of EPPROF_PROFILE_BYTES, but not more than frameworks accept. */
 static size_t bytes_max(struct hosted_problems *problems)
 {
 	const char *text = secure_getenv("EPPROF_PROFILE_BYTES");
@@ -273,7 +275,7 @@ static size_t bytes_max(struct hosted_problems *problems)
 	return bytes < XSPACE_PROFILE_BYTES_MAX ? (size_t)bytes : XSPACE_PROFILE_BYTES_MAX;
 }
 
-/* Reads EPPROF_DEVICE_PLANES. */
+/* Returns true if EPPROF_DEVICE_PLANES asks for GPU planes. */
 static bool wants_gpu_planes(struct hosted_problems *problems)
 {
 	const char *text = secure_getenv("EPPROF_DEVICE_PLANES");
@@ -286,7 +288,7 @@ static bool wants_gpu_planes(struct hosted_problems *problems)
 	return false;
 }
 
-/* Losses of a session of the run's own, which no trace would show. */
+/* Reports the losses of a session in memory, which no trace would show. */
 static epp_status *report_losses(const struct hosted_run *run, epp_trace *trace)
 {
 	epp_trace_ledger_entry entry = { .struct_size = sizeof(entry) };

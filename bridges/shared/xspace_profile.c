@@ -1,6 +1,6 @@
-/* Exports a part of a trace as an XSpace of limited size. The size of an export is known only after it is written, so
- * bytes beyond the limit are counted but not stored; the next attempt exports only as many of the first events as
- * should fit. */
+/* Exports a part of a trace as an XSpace of limited size.  The size of an export is known only after it was written.
+ * Bytes beyond the limit are therefore counted but not stored, and the next attempt exports only the first events, as
+ * many as should fit. */
 #include "xspace_profile.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 struct growing {
 	uint8_t *bytes;
-	size_t count; /* bytes written, including those that were not stored */
+	size_t count; /* number of bytes written, including those that were not stored */
 	size_t room;
 	size_t bytes_max;
 	bool gpu_planes;
@@ -34,7 +34,7 @@ static size_t grow(const void *bytes, size_t count, void *user)
 	return count;
 }
 
-/* Counts the events of the window, at most `most`, and returns the start of the last one. */
+/* Counts the events of the window, but not more than `most`, and returns the start of the last one counted. */
 static epp_status *count_events(epp_trace *trace, const epp_timeline_options *window, uint64_t most, uint64_t *count,
                                 int64_t *last_ns)
 {
@@ -60,7 +60,7 @@ static epp_status *write_window(epp_trace *trace, const epp_timeline_options *wi
 	return epp_export(trace, "xspace", &options, grow, to, NULL, NULL);
 }
 
-/* Estimates how many events fit, reduced by a sixteenth, because events differ in size. */
+/* Returns how many events should fit.  The estimate is reduced by a sixteenth, because events differ in size. */
 static uint64_t fewer(uint64_t count, size_t bytes, size_t bytes_max)
 {
 	double fits = (double)count * (double)bytes_max / (double)bytes;
@@ -80,7 +80,7 @@ static epp_status *make(epp_trace *trace, epp_timeline_options *window, struct g
 	EPP_TRY(count_events(trace, window, UINT64_MAX, &count, &last_ns));
 	profile->events_count = count;
 	while (count && to->count > to->bytes_max) {
-		/* The window ends at the first event that is not expected to fit. */
+		/* The window ends at the first event that is expected not to fit. */
 		EPP_TRY(count_events(trace, window, fewer(count, to->count, to->bytes_max) + 1, &count, &window->to_ns));
 		EPP_TRY(count_events(trace, window, UINT64_MAX, &count, &last_ns));
 		if (count)

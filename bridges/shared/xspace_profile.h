@@ -9,18 +9,18 @@
 #include "base/status.h"
 #include "epprof/trace_reader.h"
 
-/* Frameworks use an int for the size. */
+/* Frameworks store the size in an int. */
 #define XSPACE_PROFILE_BYTES_MAX ((size_t)INT32_MAX)
 
 struct xspace_profile {
 	uint8_t *bytes; /* malloc; NULL: there are no events */
 	size_t count;
-	uint64_t left_out_count; /* the last events, which did not fit */
-	uint64_t events_count;   /* all events, if some were left out */
+	uint64_t left_out_count; /* number of the last events, which did not fit */
+	uint64_t events_count;   /* number of all events, if some were left out */
 };
 
-/* Creates the profile of events since `from_ns` (trace time). Device planes are /device:CUSTOM:NAME, or /device:GPU:n.
- * Ownership: the caller frees its bytes; on failure there are none. */
+/* Creates the profile of events since `from_ns` (trace time).  Device planes are named /device:CUSTOM:NAME, or
+ * /device:GPU:n if gpu_planes is set.  Ownership: the caller frees its bytes; on failure there are none. */
 epp_status *xspace_profile_make(epp_trace *trace, int64_t from_ns, size_t bytes_max, bool gpu_planes,
                                 struct xspace_profile *profile);
 

@@ -18,7 +18,7 @@ static uint64_t unshifted(uint64_t hash)
 	return hash ^ hash >> 47;
 }
 
-/* Returns the 8 bytes whose murmur hash, as libstdc++ computes it, is `hash`. */
+/* Returns the 8 bytes whose hash is `hash`, by the murmur hash of libstdc++. */
 static uint64_t unhash(uint64_t hash)
 {
 	uint64_t mixed = unshifted(unshifted(hash) * HASH_INVERSE) * HASH_INVERSE;
@@ -26,8 +26,8 @@ static uint64_t unhash(uint64_t hash)
 	return unshifted(mixed * HASH_INVERSE) * HASH_INVERSE;
 }
 
-/* The memory of a thread that has ended may be unmapped. The C library's thread struct has the id within this many
- * bytes. */
+/* Returns true if the struct of a thread can be read, which may be unmapped if the thread has ended.  The C library has
+ * the thread's id within this many bytes of the struct. */
 static bool is_readable(uint64_t at)
 {
 	char bytes[1024];
@@ -50,7 +50,7 @@ uint32_t xspace_thread(int64_t line_id)
 		return (uint32_t)syscall(SYS_gettid);
 	if (handle % sizeof(void *) || !is_readable(handle) || pthread_getcpuclockid((pthread_t)handle, &clock) != 0)
 		return 0;
-	/* The clock id contains the inverted thread id above three bits for the kind of clock. */
+	/* A clock id contains the inverted thread id, shifted left by the three bits for the kind of clock. */
 	pid_t thread = ~(clock >> 3);
 	return thread > 0 && is_alive(thread) ? (uint32_t)thread : 0;
 }

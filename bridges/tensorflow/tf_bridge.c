@@ -3,14 +3,15 @@
  *   TF_PLUGGABLE_DEVICE_LIBRARY_PATH=libepprof_tf.so EPPROF_PROFILERS=./libone.so:./libtwo.so python ...
  *   tf.profiler.experimental.start(logs), stop()
  *
- * TensorFlow loads it as the library of a pluggable device that has only a profiler. The plugins run from start to stop
- * (xspace_hosted.c); collecting returns what they recorded, once. With EPPROF_OUTPUT the events are in that trace too.
+ * TensorFlow loads it as the library of a pluggable device that has only a profiler.  The plugins run from start to
+ * stop (xspace_hosted.c); collecting returns the events that they recorded, once.  With EPPROF_OUTPUT the events are
+ * also in the trace that it names.
  *
- * TensorFlow registers a library twice if it is loaded twice, ends the process if registering fails, and calls
- * destroy_* immediately after registration and never again. Registering therefore does almost nothing, and destroying
- * does nothing. All registrations share one state, in which a second start or stop does nothing and a second collect
- * returns nothing. If start failed, TensorFlow would lose the profile, so problems are reported by the last call of a
- * collect, and TensorFlow logs them. */
+ * If the library is loaded twice, TensorFlow registers it twice.  It ends the process if registering fails, and calls
+ * destroy_* immediately after registration and never again.  Registering therefore does almost nothing, and destroying
+ * does nothing.  All registrations share one state.  A second start or stop does nothing, and a second collect returns
+ * no data.  If start failed, TensorFlow would lose the profile, so problems are reported by the last call of a collect,
+ * and TensorFlow logs them. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,8 @@
 static struct {
 	pthread_mutex_t lock;
 	bool is_on;
-	struct hosted_run *run;        /* NULL: nothing is profiled, or the profile was built */
-	struct xspace_profile profile; /* until it was collected, or until the next start */
+	struct hosted_run *run;        /* NULL: nothing is profiled, or the profile was created already */
+	struct xspace_profile profile; /* exists until it is collected, or until the next start */
 	struct hosted_problems problems;
 } bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -35,9 +36,9 @@ static void status_set(TF_Status *status, TF_Code code, const char *message)
 		TF_SetStatus(status, code, message);
 }
 
-/* ---- called with the lock held ---- */
+/* ---- the caller holds the lock ---- */
 
-/* Drops a run and its profile, which TensorFlow may not have collected. */
+/* Releases a run and its profile, even if TensorFlow has not collected them. */
 static void forget(void)
 {
 	hosted_run_release(bridge.run);
@@ -53,8 +54,8 @@ static void report_problems(TF_Status *status)
 	bridge.problems = (struct hosted_problems){ 0 };
 }
 
-/* The first call asks for the size, which TensorFlow does not initialize. The second one provides that much room; its
- * error does not lose the profile. */
+/* Called twice by TensorFlow.  The first call asks for the size, which TensorFlow does not initialise.  The second call
+ * provides a buffer of this size; if it fails, TensorFlow still has the profile. */
 static void collect_locked(uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
 {
 	if (bridge.run && !bridge.is_on) {
@@ -124,7 +125,7 @@ static void destroy_profiler_fns(TP_ProfilerFns *fns)
 
 /* ---- registration ---- */
 
-/* True if all structs have the size of the ABI's only version or more. */
+/* Returns true if no struct is smaller than in the only version of the ABI. */
 static bool has_room(const TF_ProfilerRegistrationParams *params)
 {
 	return params && params->struct_size >= TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE && params->profiler &&

@@ -1,8 +1,8 @@
 /* libepprof_tf_shim.so: TF_Status without TensorFlow, for plugins that link libtensorflow_framework.so.2 to report
  * errors.
  *
- * It has that library's soname, so that such a plugin can be loaded. Only processes without TensorFlow load it
- * (epp_tf_shim_load): two implementations of TF_Status in one process could not read each other's objects. */
+ * It has the soname of that library, so that such a plugin can be loaded.  Only processes without TensorFlow load it
+ * (epp_tf_shim_load), because two implementations of TF_Status in one process could not read each other's objects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 struct TSL_Status {
 	TF_Code code;
-	char *message; /* NULL: "" */
+	char *message; /* NULL means "" */
 };
 
 SHIM_EXPORT TF_Status *TF_NewStatus(void)
@@ -29,7 +29,7 @@ SHIM_EXPORT void TF_DeleteStatus(TF_Status *status)
 
 SHIM_EXPORT void TF_SetStatus(TF_Status *status, TF_Code code, const char *message)
 {
-	/* The message may belong to the status itself. */
+	/* `message` may point into the status, so it is copied before the old message is freed. */
 	char *kept = code != TF_OK && message ? strdup(message) : NULL;
 	free(status->message);
 	status->code = code;

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 FOLDER = os.environ.get("EPPROF_RECORD", "")
-HOOKS = {name: f"epprof_record_{name}" for name in ("onnxruntime", "tensorflow", "jax", "torch")}  # the module with set_up()
+HOOKS = {name: f"epprof_record_{name}" for name in ("onnxruntime", "tensorflow", "jax", "torch")}  # modules with set_up()
 FOLDERS_MAX = 5
 RESUME_POLL_S = 0.02
 RANKS = "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK", "SLURM_PROCID"
@@ -25,7 +25,7 @@ _FROM_NS, _UNTIL_NS = (int(os.environ.get(name) or 0) for name in ("EPPROF_FROM_
 
 
 def is_recorded():
-    """False: the options select other processes of the program.  libepprof decides in the same way for its sessions."""
+    """Returns False if the options exclude this process.  libepprof has the same rule for its sessions."""
     pid, ranks = os.environ.get("EPPROF_ONLY_PID"), os.environ.get("EPPROF_RANKS")
     if pid and int(pid) != os.getpid():
         return False
@@ -56,8 +56,8 @@ def call_in(seconds, function):
 
 
 def _call_when_resumed(function):
-    """libepprof serves `epprof ctl`: its session of EPPROF_OUTPUT is paused, and `resume` starts it."""
-    import ctypes  # not at the start of each program  # pylint: disable=import-outside-toplevel
+    """Calls a function after `epprof ctl resume`.  libepprof handles this request; its session is paused until then."""
+    import ctypes  # imported here, because most programs do not need it # pylint: disable=import-outside-toplevel
     recording_count = ctypes.c_uint32.in_dll(ctypes.CDLL(find_library("libepprof.so.0")), "epp_recording_count")
 
     def wait():
@@ -68,12 +68,12 @@ def _call_when_resumed(function):
 
 
 def seconds_to_end():
-    """0 if the recording has ended; None if it does not end before the program."""
+    """Returns 0 if the recording has ended; None if it ends with the program."""
     return max(0, (_UNTIL_NS - time.monotonic_ns()) / 1e9) if _UNTIL_NS else None
 
 
 def note(text):
-    """Adds a line to what `epprof record` prints at the end."""
+    """Adds a line that `epprof record` prints at the end."""
     try:
         fd = os.open(os.path.join(FOLDER, "notes"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
@@ -81,7 +81,7 @@ def note(text):
         finally:
             os.close(fd)
     except OSError:
-        pass  # the folder is gone: this process has outlived the recording
+        pass  # the folder does not exist any more: this process runs longer than the recording
 
 
 def find_library(name):

@@ -6,11 +6,11 @@ import threading
 
 from epprof_record_hooks import FOLDER, find_library, is_recorded, note, seconds_to_end
 
-COLLECTOR = "epprof"  # the name of its execution provider
+COLLECTOR = "epprof"  # name of the collector's execution provider
 OLDEST = (1, 26)
 
 _numbers = itertools.count(1)
-_lock = threading.RLock()  # guards the user's options while they are changed
+_lock = threading.RLock()  # held while the user's options are changed for a moment
 
 
 class _Options:
@@ -60,7 +60,7 @@ def set_up(onnxruntime):
             if not providers and options.has_providers():
                 changed.add_collector(_collectors(onnxruntime))
             else:
-                # Without any, ONNX Runtime uses all that it has, except Azure's.
+# If no providers are given, ONNX Runtime uses all available ones except Azure's.
                 providers = providers or [name for name in onnxruntime.get_available_providers()
                                           if name not in ("AzureExecutionProvider", COLLECTOR)]
                 providers = [*providers, COLLECTOR]
@@ -89,7 +89,7 @@ def set_up(onnxruntime):
                 original(self, path_or_bytes, options, with_collector, its_options, **kwargs)
             finally:
                 changed.restore()
-            # The program sees the providers that it asked for.
+# get_providers() returns to the program the providers that it asked for.
             self._providers = [name for name in self._providers if name != COLLECTOR]
             self._provider_options.pop(COLLECTOR, None)
 

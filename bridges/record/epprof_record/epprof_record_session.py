@@ -31,7 +31,7 @@ class Session:
         self._framework = framework
         self._lock = threading.RLock()
         self._session = None
-        self._pid = None  # of the process that has started; a forked child has no profile
+        self._pid = None  # process that started the profiler; a forked child has no profile
         self._is_over = False
 
     def start(self):
@@ -58,7 +58,7 @@ class Session:
                 self._try(self.end, session, os.path.join(FOLDER, f"{self._framework}.{self._pid}.profile"))
 
     def give_way(self):
-        """The program is about to use the profiler."""
+        """Stops the profile, because the program is about to use the profiler."""
         with self._lock:
             if self._session and self._pid == os.getpid():
                 note(f"{self._framework} is recorded until the program used its profiler")
@@ -82,7 +82,7 @@ class XspaceSession(Session):
         self.make = None
 
     def follow(self):
-        """Call it after the bridge has replaced the class, if there is a bridge."""
+        """If there is a bridge, call this after the bridge has replaced the class."""
         self.make = self._module.ProfilerSession
 
         def make_for_program(*args, **kwargs):

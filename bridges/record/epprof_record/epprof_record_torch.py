@@ -30,7 +30,7 @@ class _Session(Session):
     def begin(self):
         config = self.config()
         if has_plugins() and _load_bridge():
-            # torch.profiler has the device PrivateUse1 only after the program has named it.
+# torch.profiler has the device PrivateUse1 only after the program has renamed it.
             session = self._torch.autograd.profiler.profile(use_kineto=True, experimental_config=config)
             session.profiler_kind = self._torch.autograd.ProfilerState.KINETO_PRIVATEUSE1
             session.kineto_activities.add(self._torch.profiler.ProfilerActivity.PrivateUse1)
@@ -41,7 +41,7 @@ class _Session(Session):
 
     def end(self, session, path):
         session.__exit__(None, None, None)
-        # Without a plugin that could be loaded, the bridge has not written a trace.
+# If no plugin could be loaded, the bridge has written no trace, so the profile is needed.
         if not any(Path(FOLDER).glob(f"*.{os.getpid()}.*.epp")):
             session.export_chrome_trace(path)
 
@@ -50,7 +50,7 @@ def set_up(torch):
     import torch.profiler  # pylint: disable=import-outside-toplevel,redefined-outer-name
     session = _Session(torch)
     if begins_later():
-        # The first profile of a process takes seconds to start, and the recording should begin in time.
+# Starting the first profile of a process takes seconds.  It is done here, so that the recording begins in time.
         with torch.profiler.profile(experimental_config=session.config()):
             pass
     session.start()

@@ -12,7 +12,7 @@ LIBRARY = "libepprof_pjrt.so"
 FOLDERS_MAX = 5
 
 _log = logging.getLogger(__name__)
-_was_called = False  # a library that is registered twice is there twice
+_was_called = False  # a library that is registered twice creates two profilers
 
 
 def _find():
@@ -20,14 +20,14 @@ def _find():
     if named:
         return Path(named).resolve()
     for folder in list(Path(__file__).absolute().parents)[:FOLDERS_MAX]:
-        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second: a wheel's
+        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second one is that of a wheel
             if path.is_file():
-                return path.resolve()  # what it needs lies beside the file, not beside a link to it
+                return path.resolve()  # not the folder of a link, because of needed libraries
     raise FileNotFoundError(f"no {LIBRARY} beside {Path(__file__).parent} or above; EPPROF_PJRT_LIBRARY can name it")
 
 
 def initialize():
-    """Called by JAX when it looks for devices.  Not by way of its register_plugin, which would make a device of the library."""
+    """Called by JAX when it looks for devices.  JAX's register_plugin is not used, because it would add a device."""
     global _was_called
     if _was_called:
         return
