@@ -37,10 +37,10 @@ static const char
 	     "  --force            replace FILE if it exists\n"
 	     "  --help             print this text\n";
 
-/* A key is smaller than this. */
+/* The largest size of a key. */
 #define KEY_BYTES_MAX (1u << 20)
 
-/* Reads the key.  Ownership: malloc, the caller's; NULL on failure. */
+/* Reads the key from a file.  Ownership: the caller frees *key, which is NULL on failure. */
 static epp_status *read_key(const char *path, void **key, size_t *bytes)
 {
 	struct stat st;

@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *name;
-	const char *missing; /* a possible reason why it is not installed */
+	const char *missing; /* a possible reason if the bridge is not installed */
 } bridges[] = {
 	{ "ort", "it is part of the installation" },
 	{ "tf", "it is part of the installation" },

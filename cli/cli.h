@@ -1,8 +1,8 @@
 /* Declarations shared by the files of the command.
  *
- * The command is compiled against api/ alone: it can do nothing that another program could not do.  A subcommand is one
- * file with one struct cli_command, and one row in main.c.  Results go to standard output, everything else to standard
- * error. */
+ * The command only includes public headers of api/, so other programs can do the same.  A subcommand is one file with
+ * one struct cli_command, and one row in main.c.  Results are written to standard output, all other messages to
+ * standard error. */
 #ifndef EPPROF_CLI_CLI_H
 #define EPPROF_CLI_CLI_H
 
@@ -18,11 +18,11 @@ enum cli_exit { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2, CLI_INVALID = 3, CLI
 
 struct cli_command {
 	const char *name;
-	const char *summary; /* for the list of commands */
+	const char *summary; /* one line in the list of commands */
 	const char *help;
 	void (*help_list)(void); /* prints the text between `help` and `help_rest`; both may be NULL */
 	const char *help_rest;
-	int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; returns an enum cli_exit */
+	int (*run)(int argc, char **argv); /* runs the subcommand, whose name is argv[0]; returns an enum cli_exit */
 };
 
 extern const struct cli_command cli_info;
@@ -55,22 +55,26 @@ struct cli_options {
 	const struct cli_command *command;
 	int argc;
 	char **argv;
-	const char *shorts; /* getopt's short options, without a leading ':'; a leading '+' ends the options at the
-	                       first argument, a leading '-' makes each argument an option with the value 1 */
+	/* getopt's short options, without a leading ':'.  If they begin with '+', options end at the first argument; if
+	 * they begin with '-', each argument is returned as an option with the value 1 */
+	const char *shorts;
 	const struct option *longs; /* --help and --quiet are always accepted and need not be listed */
-	int exit;                   /* after CLI_STOP */
+	int exit;                   /* exit status if cli_options_next returned CLI_STOP */
 };
 
 enum { CLI_END = -1, CLI_STOP = -2 };
 
-/* Returns the next option's value, with its argument in `optarg`; --quiet sets cli_quiet and is skipped.  CLI_END: no
- * more options.  CLI_STOP: help was printed, or an error was reported; the subcommand returns `exit`. */
+/* Returns the value of the next option, whose argument is in `optarg`.  --quiet sets cli_quiet and is not returned.
+ * CLI_END: there are no more options.  CLI_STOP: help was printed or an error was reported, and the subcommand must
+ * return `exit`. */
 int cli_options_next(struct cli_options *options);
-/* Returns the only argument of a command line; `what` is its name in messages.  NULL: an error was reported. */
+/* Returns the only argument of a command line.  `what` is its name in messages.  NULL: there is none or more than one,
+ * which was reported. */
 const char *cli_options_one(struct cli_options *options, const char *what);
 /* As cli_options_one, for a trace. */
 const char *cli_options_trace(struct cli_options *options);
-/* Returns true if `output` can be a trace: a file with a name.  Otherwise an error was reported. */
+/* Returns true if a trace can be written to `output`: it must be a file with a name.  Otherwise an error was
+ * reported. */
 bool cli_takes_trace(const struct cli_command *command, const char *output);
 
 void cli_print_help(const struct cli_command *command);
@@ -78,26 +82,25 @@ void cli_print_help(const struct cli_command *command);
 int cli_misuse(const struct cli_command *command, const char *format, ...) EPP_FORMAT(2, 3);
 /* Returns the candidate most similar to a misspelt word, or NULL if none is similar. */
 const char *cli_nearest(const char *word, const char *const *candidates);
-/* Returns the index of optarg in a NULL-terminated list; -1: an error was reported.  `option` is the option's name, for
- * example "--format". */
+/* Returns the index of optarg in a list that ends with NULL.  `option` is the option's name for messages, for example
+ * "--format".  -1: optarg is not in the list, which was reported. */
 int cli_choice(const struct cli_command *command, const char *option, const char *const *choices);
-/* Parses a time ("250us", "1.5ms", "2s", "0"); false: it is none. */
+/* Parses a time ("250us", "1.5ms", "2s", "0").  Returns false if the text is no time. */
 bool cli_parse_time(const char *text, int64_t *ns);
-/* Parses optarg as a time ("250us", "1.5ms", "2s"), or as a number from `low` to `high`; false: an error was
+/* Parse optarg as a time ("250us", "1.5ms", "2s"), and as a number from `low` to `high`.  Return false if an error was
  * reported. */
 bool cli_time(const struct cli_command *command, const char *option, int64_t *ns);
 bool cli_number(const struct cli_command *command, const char *option, long long low, long long high, long long *number);
-/* Parses optarg as a number of bytes: "64M", "2G", or without a unit; false: an error was reported. */
+/* Parses optarg as a number of bytes: "64M", "2G", or without a unit.  Returns false if an error was reported. */
 bool cli_size(const struct cli_command *command, const char *option, uint64_t *bytes);
 
-/* Parses optarg as the value of --device and offers that device to plugins (epp_plugin_offer_device); false: an error
- * was reported. */
+/* Parses optarg as the value of --device, and offers this device to plugins (epp_plugin_offer_device).  Returns false
+ * if an error was reported. */
 bool cli_offer_device(const struct cli_command *command);
 
 bool cli_is_same_file(const char *a, const char *b);
-/* Returns the path of a library that was named on the command line, where "libfoo.so" is a file in the working
- * directory: with a '/'.
- * Ownership: malloc, the caller's; NULL without memory, which cli_finish then reports. */
+/* Returns the path of a library that the command line names.  "libfoo.so" is a file in the working directory here, so
+ * the result contains a '/'.  Ownership: the caller frees it.  NULL: there was no memory, which cli_finish reports. */
 char *cli_library_path(const char *name);
 
 /* ---- output_file.c: files that the command itself writes ---- */
@@ -105,85 +108,91 @@ char *cli_library_path(const char *name);
 struct cli_output {
 	FILE *file; /* to write into */
 	const char *path;
-	char *temporary; /* NULL: the path is written directly, for it is a device or a pipe */
+	char *temporary; /* NULL: the path is a device or a pipe, which is written directly */
 };
 
 /* Opens a file that appears by rename, with mode 0600, and replaces an existing one.  Errors: EPP_IO if the path is a
  * symbolic link; those of open.  After a failure there is nothing to close.
  * Ownership: `path` is borrowed until the file is closed. */
 epp_status *cli_output_open(struct cli_output *output, const char *path) EPP_MUST_CHECK;
-/* Closes the file and gives it its name; after a failure, an earlier file of that name is unchanged.  Errors: EPP_IO,
- * also for a write that failed before. */
+/* Closes the file and gives it its final name.  After a failure, an existing file of this name is unchanged.  Errors:
+ * EPP_IO, also if an earlier write failed. */
 epp_status *cli_output_close(struct cli_output *output) EPP_MUST_CHECK;
-/* Warns on standard error if others can change this file, or replace it in its folder (epp_path_check). */
+/* Prints a warning on standard error if other users can change this file, or replace it in its folder
+ * (epp_path_check). */
 void cli_warn_of_writers(const char *path);
 
 /* ---- bridge.c: finds the bridges into frameworks ---- */
 
 /* Sets the absolute path of a bridge (ort, tf, pjrt, kineto).  Errors: EPP_INVALID_ARGUMENT (no bridge has this name),
- * EPP_NOT_FOUND (it is not installed).  Ownership: malloc, the caller's; NULL on failure. */
+ * EPP_NOT_FOUND (it is not installed).  Ownership: the caller frees *path, which is NULL on failure. */
 epp_status *cli_bridge_find(const char *name, char **path);
 /* `epprof --bridge NAME`: prints the path. */
 int cli_bridge(const char *name);
 
 /* ---- signals.c: Ctrl-C ---- */
 
-/* The signal that requested the command to stop; 0: none so far. */
+/* The signal that asked the command to stop; 0: there was none. */
 extern volatile int cli_signal;
-/* From here on the first SIGINT, SIGTERM or SIGHUP sets cli_signal; a second one kills the command. */
+/* Catches SIGINT, SIGTERM and SIGHUP.  The first of them sets cli_signal; a second one ends the command. */
 void cli_catch_signals(void);
 
-/* ---- progress.c: signs of life on a terminal ---- */
+/* ---- progress.c: progress on a terminal ---- */
 
 /* --quiet was given: no progress is shown. */
 extern bool cli_quiet;
-/* From two seconds after this call on, shows on standard error, if it is a terminal, how long the command has been
- * working. Does nothing if progress is shown already. cli_open and cli_open_all call it. */
+/* Shows on standard error how long the command has been working, beginning two seconds after this call, if standard
+ * error is a terminal.  Does nothing if progress is shown already. cli_open and cli_open_all call it. */
 void cli_progress_begin(void);
-/* Erases the line until the next second, for a message in between. */
+/* Erases the progress until the next second, so that a message can be printed. */
 void cli_progress_hide(void);
-/* Ends the progress and erases the line; called before a command prints its results. */
+/* Ends the progress and erases it.  Called before a command prints its results. */
 void cli_progress_end(void);
 
 /* ---- output.c: printing ---- */
 
-/* Prints "epprof: ", a text of any bytes in the form of cli_print_clean, but with its line ends, and `after` on standard
- * error.  Allocates nothing. */
+/* Prints "epprof: ", `text` and `after` on standard error.  `text` may have any bytes and is printed as by
+ * cli_print_clean, but its line ends are kept.  Allocates nothing. */
 void cli_message(const char *text, const char *after);
 /* Prints a status as "epprof: MESSAGE" and releases it.  Returns CLI_FAILURE. */
 int cli_failure(epp_status *status);
-/* As cli_failure, for an input.  Returns CLI_UNREADABLE, or CLI_FAILURE if the only problem is a lack of memory. */
+/* As cli_failure, for an input that cannot be read.  Returns CLI_UNREADABLE, or CLI_FAILURE if the only reason is a
+ * lack of memory. */
 int cli_unreadable(epp_status *status);
-/* As cli_failure, for an output: if the file exists, the message also names the option that replaces it. */
+/* As cli_failure, for an output that cannot be written.  If the file exists, the message also names the option that
+ * replaces it. */
 int cli_not_written(epp_status *status);
-/* Prints a text of an export's receipt (epp_receipt_fn).  `user` is NULL, or a bool that becomes true. */
+/* Prints a text of an export's receipt (an epp_receipt_fn).  `user` is NULL, or points to a bool that is set to
+ * true. */
 void cli_print_receipt(void *user, const char *text);
-/* Opens a trace.  Returns CLI_OK, or another enum cli_exit after an error was reported; for JSON with a hint at `epprof
- * import`. */
+/* Opens a trace.  Returns CLI_OK, or another enum cli_exit after an error was reported.  If the file is JSON, the
+ * message names `epprof import`. */
 int cli_open(const char *path, epp_trace **trace);
-/* Opens several traces.  Returns CLI_OK, or another enum cli_exit after an error was reported; then none is open. */
+/* Opens several traces.  Returns CLI_OK, or another enum cli_exit after an error was reported; no trace is open
+ * then. */
 int cli_open_all(char *const *paths, size_t count, epp_trace ***traces);
 void cli_close_all(epp_trace **traces, size_t count);
-/* Flushes standard output; false if any write to it has failed so far. */
+/* Flushes standard output.  Returns false if any write to it has failed so far. */
 bool cli_flush(void);
-/* Records that output is missing because there was no memory: cli_finish reports it and fails. */
+/* Records that output is missing because there was no memory. cli_finish reports this and returns CLI_FAILURE. */
 void cli_no_memory(void);
-/* Flushes standard output at the end, and reports errors; returns `code`, or CLI_FAILURE. */
+/* Flushes standard output at the end of the command, and reports errors.  Returns `code`, or CLI_FAILURE after an
+ * error. */
 int cli_finish(int code);
 
 /* Prints a text of any bytes in a form that is safe for a terminal: control characters, characters that change the
  * direction of text, and invalid UTF-8 are replaced. */
 void cli_print_clean(FILE *to, const char *text, size_t bytes);
-/* Returns a copy of a text in the form of cli_print_clean.
- * Ownership: malloc, the caller's; NULL without memory, which cli_finish then reports. */
+/* Returns a copy of a text in the form of cli_print_clean.  Ownership: the caller frees it.  NULL: there was no memory,
+ * which cli_finish reports. */
 char *cli_clean(const char *text, size_t bytes);
-/* Returns the number of columns of a clean text. */
+/* Returns how many columns a clean text takes. */
 int cli_columns(const char *clean);
 /* Returns how many bytes of a clean text fit into `columns` columns. */
 size_t cli_fitting_bytes(const char *clean, int columns);
-/* Print a string of JSON or CSV to standard output, with its quotes.  JSON has the characters that cli_print_clean
- * replaces as escapes.  A field of CSV that a spreadsheet would compute (it begins with = + - @ tab or CR) gets a "'" in
- * front. */
+/* Print a string of JSON or CSV to standard output, with its quotes.  In JSON, the characters that cli_print_clean
+ * replaces are escaped.  In CSV, a field that a spreadsheet would compute (it begins with = + - @ tab or CR) gets a "'"
+ * before it. */
 void cli_json_string(const char *text, size_t bytes);
 void cli_csv_string(const char *text, size_t bytes);
 /* As cli_json_string, to a file. */
@@ -195,13 +204,13 @@ const char *cli_duration(double ns, char text[CLI_NUMBER_BYTES]);
 /* As cli_duration, for columns: all units have the same width. */
 const char *cli_duration_aligned(double ns, char text[CLI_NUMBER_BYTES]);
 const char *cli_count(uint64_t count, char text[CLI_NUMBER_BYTES]);
-/* "1 event", "1,234 events": `one` is at most 24 bytes long. */
+/* Writes a number and a noun: "1 event", "1,234 events".  `one` is the singular noun, at most 24 bytes long. */
 #define CLI_COUNTED_BYTES (CLI_NUMBER_BYTES + 26)
 const char *cli_counted(uint64_t count, const char *one, char text[CLI_COUNTED_BYTES]);
 const char *cli_bytes(uint64_t bytes, char text[CLI_NUMBER_BYTES]);
-/* "finished", "recording", "cut off". */
+/* Returns "finished", "recording" or "cut off". */
 const char *cli_state(uint32_t state);
-/* Prints "program (pid 7) on host", without what the trace does not name. */
+/* Prints "program (pid 7) on host".  Parts that the trace does not have are left out. */
 void cli_print_process(const epp_trace_info *info);
 const char *cli_category(unsigned category);
 
@@ -209,8 +218,8 @@ const char *cli_category(unsigned category);
 
 /* Returns true if standard output is a terminal that supports bold and faint text, and NO_COLOR is not set. */
 bool cli_is_styled(void);
-/* The columns of standard output: COLUMNS of the environment, else the terminal's; 0: not known, lines may be of any
- * length. */
+/* Returns the width of standard output in columns: COLUMNS of the environment, else the terminal's width. 0: unknown,
+ * so lines may be of any length. */
 int cli_width(void);
 /* Prints text on standard output in lines that fit cli_width; continuation lines are indented. A line is printed when
  * it is complete. */
@@ -219,32 +228,32 @@ void cli_print(const char *format, ...) EPP_FORMAT(1, 2);
 void cli_print_bytes(const char *text, size_t bytes);
 /* Prints an empty line and the text, in bold on a terminal that supports it. */
 void cli_print_heading(const char *text);
-/* Prints what the words of a table mean: indented, in lines that fit the terminal or CLI_LEGEND_COLUMNS. */
+/* Prints the explanation of a table's words: indented, in lines that fit the terminal or CLI_LEGEND_COLUMNS. */
 #define CLI_LEGEND_COLUMNS 110
 void cli_print_legend(const char *text);
 
 /* ---- table.c: aligned columns ---- */
 
-/* Cuts a text from cli_clean to at most `columns` columns (at least 8) and ends it with an ellipsis. */
+/* Cuts a clean text to at most `columns` columns (at least 8), and ends it with an ellipsis. */
 void cli_cut(char *text, int columns);
 
 struct cli_table;
 
 /* Makes a table.  Titles are separated by '|'.  A column whose title begins with '<' is aligned to the left, the others
  * to the right.  A title that begins with '?', before any '<', marks a column that is left out if the terminal is too
- * narrow, the first such column first.  If that is not enough, texts are cut, and then others are left out, too:
- * numbers before texts, the last ones first. */
+ * narrow, the first such column first.  If the table is still too wide, texts are cut.  Then other columns are left out
+ * too: numbers before texts, the last ones first. */
 struct cli_table *cli_table_create(const char *titles);
 /* As cli_table_create, with titles of any text; no column is left out. */
 struct cli_table *cli_table_create_columns(size_t count, const char *const *titles, const bool *left);
-/* Adds a cell; cells are added row by row; the text is cleaned and copied. */
+/* Adds a cell.  Cells are added row by row.  The text is copied as a clean text. */
 void cli_table_cell(struct cli_table *table, const char *text);
 /* As cli_table_cell, with a text of any bytes. */
 void cli_table_text(struct cli_table *table, const char *text, size_t bytes);
 void cli_table_count(struct cli_table *table, uint64_t count);
 void cli_table_duration(struct cli_table *table, double ns);
-/* Prints the table to standard output and frees it.  If it is too wide for cli_width, columns are left out and columns
- * of texts are cut to fit; if no column may be left out, each row is printed as lines of a title and a value. */
+/* Prints the table to standard output and frees it.  If the table is too wide for cli_width, columns are left out and
+ * texts are cut; if no column may be left out, each row is printed as lines of a title and a value. */
 void cli_table_print(struct cli_table *table);
 
 #endif

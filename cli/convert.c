@@ -46,7 +46,7 @@ static void print_formats(void)
 		printf("  %-10s  %s\n", format->name, format->description);
 }
 
-/* Returns the format named by optarg; NULL: an error was reported. */
+/* Returns the format that optarg names; NULL: there is none, which was reported. */
 static const char *choose_format(void)
 {
 	const char *names[64] = { NULL };
@@ -57,7 +57,7 @@ static const char *choose_format(void)
 	return index < 0 ? NULL : names[index];
 }
 
-/* Reports that no format has a file's ending, with the formats and their endings. */
+/* Reports that no format has the ending of a file's name, and lists the formats and their endings. */
 static int unknown_ending(const char *path)
 {
 	const epp_export_format *format;
@@ -68,8 +68,8 @@ static int unknown_ending(const char *path)
 	return CLI_USAGE;
 }
 
-/* Returns the format that fits a file's ending best; NULL: no format has it.  A name without an ending, for example
- * that of standard output, means chrome. */
+/* Returns the format whose ending fits a file's name best; NULL: no format has its ending.  A name without an ending,
+ * for example that of standard output, means chrome. */
 static const char *format_of(const char *path)
 {
 	const epp_export_format *format;
@@ -87,7 +87,7 @@ static const char *format_of(const char *path)
 	return name;
 }
 
-/* Refuses an option that does not apply to the format and would be ignored. */
+/* Returns a usage error if an option does not apply to the format, because it would have no effect. */
 static int check_meant(const char *format, const char *option, const char *meant)
 {
 	return strcmp(format, meant) == 0 ? CLI_OK : cli_misuse(&cli_convert, "%s is for -t %s", option, meant);
@@ -98,7 +98,8 @@ static bool is_otlp(const char *format)
 	return strcmp(format, "otlp") == 0 || strcmp(format, "otlp-proto") == 0;
 }
 
-/* Returns true if the path ends like a trace's: no format has this ending, and this command does not write traces. */
+/* Returns true if the path ends like that of a trace.  No format has this ending, and this command does not write
+ * traces. */
 static bool is_trace_name(const char *path)
 {
 	size_t bytes = strlen(path);
@@ -201,7 +202,7 @@ static int run(int argc, char **argv)
 		                  "'%s' would be a trace: 'epprof pack' writes a smaller one, 'epprof recover' a finished "
 		                  "one; -t chooses another format",
 		                  conversion.output);
-	/* The trace itself is refused below. */
+	/* If the output is the input trace itself, it is rejected below. */
 	if (!conversion.format)
 		conversion.format = is_trace_name(conversion.output) ? "chrome" : format_of(conversion.output);
 	if (!conversion.format)

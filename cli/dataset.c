@@ -11,7 +11,7 @@
 
 #include "epprof/merge.h"
 
-/* Merges the traces and opens the result; its file is already unlinked. */
+/* Merges the traces and opens the result, whose file is unlinked already. */
 static epp_status *merge(epp_trace **traces, size_t count, const char *folder, epp_trace **merged)
 {
 	const epp_merge_options options = { .struct_size = sizeof options, .overwrite = 1, .cancel = &cli_signal };
@@ -45,7 +45,8 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 	options.timeline = &conversion->window;
 	options.cancel = &cli_signal;
 	if (count > 1) {
-		/* An error of mkdir is ignored here: the creation of the file in the folder reports it. */
+		/* An error of mkdir is ignored here, because creating a file in the folder then fails and is
+		 * reported. */
 		made_folder = mkdir(conversion->output, 0777) == 0;
 		status = merge(traces, count, conversion->output, &merged);
 		trace = merged;

@@ -4,7 +4,7 @@
 
 #include "cli/shared/conversion.h"
 
-/* Writes the traces as OUTPUT/run=RUN; OUTPUT is the conversion's output.  Returns an enum cli_exit. */
+/* Writes the traces as the folder OUTPUT/run=RUN, where OUTPUT is conversion->output.  Returns an enum cli_exit. */
 int dataset_run(const struct conversion *conversion, const char *run, char *const *paths, size_t count);
 
 #endif

@@ -31,7 +31,7 @@ static void print_formats(void)
 		printf("  %-8s %s\n", format->name, format->description);
 }
 
-/* Returns the format named by optarg; NULL: an error was reported. */
+/* Returns the format that optarg names; NULL: there is none, which was reported. */
 static const char *choose_format(void)
 {
 	const char *names[64] = { NULL };
@@ -57,8 +57,8 @@ static void print_counts(const char *output, const epp_import_counts *counts)
 	fprintf(stderr, "\n");
 }
 
-/* Returns true if the input cannot be opened.  Used after EPP_NOT_FOUND, because that may also mean that the output's
- * folder does not exist. */
+/* Returns true if the input cannot be opened.  Used after EPP_NOT_FOUND, which may also mean that the folder of the
+ * output does not exist. */
 static bool is_unreadable(const char *input)
 {
 	struct stat st;

@@ -107,12 +107,13 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	/* If standard output is closed, no file must be opened under its descriptor; writing to it must fail. */
+	/* If standard input, output or error is closed, a file that is opened later could get its descriptor, and
+	 * output would go into the file.  So each such descriptor is opened here, in a way that writing to it fails. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
 			return CLI_FAILURE;
 	}
-	/* Names are UTF-8 whatever the user's locale; numbers keep the format of the C locale. */
+	/* Names are UTF-8, whatever the user's locale is.  Numbers have the format of the C locale. */
 	errno = 0;
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
 		if (errno == ENOMEM)

@@ -21,17 +21,19 @@ static const char
 	     "\n"
 	     "Options:\n" REWRITE_HELP;
 
-/* The bytes that a file takes on the disk, without holes. */
+/* Returns how many bytes a file takes on the disk, without holes. */
 static uint64_t disk_bytes(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-/* From this size on, the index and the column headers are small compared with the bytes saved. */
+/* If a trace is larger than this, the index and the column headers are small compared with the bytes that packing
+ * saves. */
 #define SMALL_BYTES (UINT64_C(1) << 20)
 
-/* Returns the size of a small trace when `write` writes it; 0: there is no room to try.  Errors: EPP_OUT_OF_MEMORY. */
+/* Writes a small trace with `write` into a temporary file and returns its size; 0: there is no room for the temporary
+ * file.  Errors: EPP_OUT_OF_MEMORY. */
 static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace *, const char *, int), uint64_t *bytes)
 {
 	const char *folder = secure_getenv("TMPDIR");
@@ -54,8 +56,8 @@ static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace 
 	return NULL;
 }
 
-/* Prints the sizes before and after.  The output has the input's records; it is not opened again, because that could
- * fail although the output is complete. */
+/* Prints the sizes before and after.  The output has the same number of records as the input.  It is not opened to
+ * count them, because this could fail although the output is complete. */
 static void print_result(uint64_t records_count, uint64_t before_bytes, const char *output)
 {
 	char records[CLI_COUNTED_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
@@ -68,8 +70,8 @@ static void print_result(uint64_t records_count, uint64_t before_bytes, const ch
 	fputc('\n', stderr);
 }
 
-/* Writes the trace without packing, because it is smaller than the packed form; a trace left behind by its process is
- * finished. */
+/* Writes the trace without packing, because this is smaller than the packed form.  A trace whose process was killed
+ * becomes a finished one. */
 static epp_status *keep(epp_trace *trace, const char *output, bool overwrite, bool is_there, uint64_t packed_bytes)
 {
 	char kept[CLI_NUMBER_BYTES], packed[CLI_NUMBER_BYTES];

@@ -1,5 +1,5 @@
-/* A set of ids.  Each thread takes ids in ascending order from blocks of its own, so ids that are close in value are
- * close in time, and pages fill up. */
+/* A set of ids.  Each thread takes ids in ascending order from blocks of its own.  So ids that are close in value are
+ * also close in time, and the pages of the set are dense. */
 #include "seen.h"
 
 #include <search.h>

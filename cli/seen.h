@@ -1,4 +1,4 @@
-/* A set of ids that were seen: one bit an id, in pages of consecutive ids. */
+/* A set of ids that were seen, with one bit for each id, in pages of consecutive ids. */
 #ifndef EPPROF_CLI_SEEN_H
 #define EPPROF_CLI_SEEN_H
 
@@ -9,8 +9,8 @@ struct seen {
 	void *pages; /* tsearch tree */
 };
 
-/* Returns true if the id is in the set, and adds it.  Without memory it returns false and adds nothing; cli_finish
- * reports that. */
+/* Returns true if the id is in the set already, else adds it.  If there is no memory, returns false and adds nothing,
+ * which cli_finish reports. */
 bool seen_before(struct seen *seen, uint64_t id);
 /* Returns true if the id is in the set. */
 bool seen_has(const struct seen *seen, uint64_t id);

@@ -1,10 +1,11 @@
 /* epprof tail: prints events as they complete.
  *
- * It begins at the end of the trace: it reads a part before the end, and a larger one until that has enough events.  A
- * growing trace is opened again at each poll; the ids of events that were read are kept, so that each event counts
- * once.  While the trace is small, each poll reads all from where the first one began, later only its last seconds;
- * when its writer has finished, all is read once more, so that late device events are not missed.  A poll with too many
- * events to print is summed up in one line. */
+ * It begins at the end of the trace: it reads a part before the end, and then larger parts, until a part has enough
+ * events.  A growing trace is opened again at each poll.  The ids of the events that were read are kept, so that each
+ * event is counted once.  While the trace is small, each poll reads all events from the position at which the first
+ * poll began.  Later, a poll reads only the last seconds.  When the writer has finished, all events are read once more,
+ * so that late device events are not missed.  If a poll has too many events to print, they are summed up in one
+ * line. */
 #include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,31 +32,32 @@ static const char
 
 /* Traces with at most this many records are read completely at each poll. */
 #define SMALL_RECORDS 1000000u
-/* The first part that is read, and how much larger each further one is. */
+/* Length of the first part that is read, and factor by which each further part is longer. */
 #define PART_NS INT64_C(100000000)
 #define PART_GROWTH 8
-/* How far a poll looks back for events that come late, but over at most LOOK_BACK_EVENTS events. */
+/* A poll reads events of this time again, because some come late.  It reads less if this would be more than
+ * LOOK_BACK_EVENTS events. */
 #define LOOK_BACK_NS INT64_C(10000000000)
 #define LOOK_BACK_EVENTS 500000u
 #define POLL_NS INT64_C(200000000)
 #define PAUSE_MAX_NS INT64_C(1000000000)
-/* The maximum number of lines printed at a time. */
+/* The maximum number of lines that are printed at a time. */
 #define LINES_AT_ONCE 10000u
-/* Names in the line that sums up. */
+/* Number of names in a line that sums up events. */
 #define NAMES_SHOWN 3u
 #define FAILURES_MAX 5u
 
-/* A complete event, to be printed while the trace is open. */
+/* A complete event that will be printed while the trace is open. */
 struct line {
 	int64_t end_ns, duration_ns;
 	const epp_trace_track *track;
 	epp_name name;
 	uint8_t kind;
 	bool unended;
-	epp_trace_arg value; /* of a counter */
+	epp_trace_arg value; /* value of a counter */
 };
 
-/* The new events of a name in one poll. */
+/* The sum of the new events with the same name in a poll. */
 struct name_sum {
 	epp_name name;
 	uint64_t count;
@@ -63,17 +65,17 @@ struct name_sum {
 };
 
 struct tail {
-	const char *path, *trace_id; /* only events of requests with this trace id; NULL: all */
+	const char *path, *trace_id; /* trace_id: only events of requests with this trace id are printed; NULL: all */
 	bool follows;
 	struct seen seen;
-	struct line *lines; /* room for twice `limit` and one */
+	struct line *lines; /* room for 2 * limit + 1 lines */
 	size_t lines_count, limit;
-	int64_t least_end_ns; /* events that ended before this are not among the last */
-	int64_t began_ns;     /* where the first poll began to read; INT64_MIN: at the trace's beginning */
+	int64_t least_end_ns; /* an event that ended before this time is not among the last `limit` ones */
+	int64_t began_ns;     /* time from which the first poll has read; INT64_MIN: the beginning of the trace */
 	int64_t last_end_ns;
 	int64_t look_back_ns;
-	uint64_t count;        /* new events of this poll */
-	struct name_sum *sums; /* of this poll, indexed by name number */
+	uint64_t count;        /* number of new events in this poll */
+	struct name_sum *sums; /* sums of this poll, by number of the name */
 	size_t sums_room;
 	char file_id[33];
 };
@@ -85,7 +87,7 @@ static int by_end(const void *a, const void *b)
 	return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
 }
 
-/* Keeps the `limit` lines that ended last, in order. */
+/* Keeps the `limit` lines that ended last, sorted by end. */
 static void keep_last(struct tail *tail)
 {
 	size_t too_many = tail->lines_count > tail->limit ? tail->lines_count - tail->limit : 0;
@@ -134,7 +136,7 @@ static void add_sum(struct tail *tail, const epp_event *event)
 	sum->total_ns += event->duration_ns;
 }
 
-/* Takes the events that are complete and new, from a time on. */
+/* Reads the events from a time on, and takes those that are complete and new. */
 static epp_status *take_events(struct tail *tail, epp_trace *trace, int64_t from_ns)
 {
 	const epp_timeline_options options = { .struct_size = sizeof options,
@@ -148,7 +150,7 @@ static epp_status *take_events(struct tail *tail, epp_trace *trace, int64_t from
 	tail->least_end_ns = INT64_MIN;
 	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 	if (status && tail->follows && epp_status_code(status) == EPP_NOT_FOUND) {
-		epp_status_destroy(status); /* the request may still come */
+		epp_status_destroy(status); /* the trace has no such request yet, but it may come later */
 		return NULL;
 	}
 	if (status)
@@ -178,8 +180,8 @@ static void forget_poll(struct tail *tail)
 
 /* ---- the end of the trace ---- */
 
-/* Returns a time close to the end of the trace, or after it: the end of its last run, or else now, or when the file of
- * a killed process was written last. */
+/* Estimates the time of the trace's end: the end of its last run; if the run has not ended, the present time, or the
+ * time at which the file of a killed process was last written.  The estimate may be later than the end. */
 static int64_t end_estimate(const struct tail *tail, const epp_trace *trace)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
@@ -198,18 +200,18 @@ static int64_t end_estimate(const struct tail *tail, const epp_trace *trace)
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (info->state != EPP_TRACE_RECORDING && stat(tail->path, &st) == 0)
 		now = st.st_mtim;
-	/* The epoch of a damaged file may be any number. */
+	/* In a damaged file the epoch may be any number, so the difference may overflow. */
 	if (__builtin_sub_overflow((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, info->epoch_unix_ns, &end_ns))
 		end_ns = 0;
 	return end_ns;
 }
 
-/* Reads the last part of the trace that has `limit` events, or all of it. */
+/* Reads the last part of the trace that has `limit` events, or the whole trace. */
 static epp_status *take_end(struct tail *tail, epp_trace *trace)
 {
 	int64_t end_ns = end_estimate(tail, trace), part_ns = PART_NS;
 
-	/* All is read before the part would exceed an int64_t. */
+	/* The whole trace is read before the length of a part exceeds an int64_t. */
 	for (;; part_ns *= PART_GROWTH) {
 		bool all = part_ns > end_ns / PART_GROWTH || epp_trace_get_info(trace)->records_count <= tail->limit;
 		tail->began_ns = all ? INT64_MIN : end_ns - part_ns;
@@ -253,7 +255,7 @@ static int most_first(const void *a, const void *b)
 	                                   : (left->count < right->count) - (left->count > right->count);
 }
 
-/* Prints one line instead of the events of this poll; the order of `sums` is lost. */
+/* Prints one line in the place of the events of this poll.  Changes the order of `sums`. */
 static void print_sum(struct tail *tail, const epp_trace *trace)
 {
 	char number[CLI_NUMBER_BYTES], events[CLI_COUNTED_BYTES];
@@ -287,7 +289,7 @@ static void print_poll(struct tail *tail, const epp_trace *trace, bool first)
 	cli_flush();
 }
 
-/* Starts again if another recording has replaced the file. */
+/* Begins again if another recording has replaced the file. */
 static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 {
 	if (tail->file_id[0] && strcmp(tail->file_id, info->file_id) != 0) {
@@ -299,7 +301,8 @@ static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 	memcpy(tail->file_id, info->file_id, sizeof tail->file_id);
 }
 
-/* Sets how far the next poll looks back, by the new events that this one found in a time. */
+/* Sets how far the next poll looks back: LOOK_BACK_NS, or less if this time would have more than LOOK_BACK_EVENTS
+ * events. */
 static void set_look_back(struct tail *tail, int64_t time_ns)
 {
 	tail->look_back_ns = LOOK_BACK_NS;
@@ -307,7 +310,7 @@ static void set_look_back(struct tail *tail, int64_t time_ns)
 		tail->look_back_ns = (int64_t)(LOOK_BACK_EVENTS * (double)time_ns / (double)tail->count);
 }
 
-/* One poll of the trace: prints new events and returns its state in `*state`. */
+/* Polls the trace: prints new events and sets *state to the state of the trace. */
 static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 {
 	char events[CLI_COUNTED_BYTES];
@@ -338,7 +341,7 @@ static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 	return status;
 }
 
-/* The processor time used so far, which does not include the time that other processes run. */
+/* Returns the processor time that this process has used. */
 static int64_t taken_ns(void)
 {
 	struct timespec now;
@@ -355,7 +358,7 @@ static epp_status *follow(struct tail *tail)
 	for (bool first = true;; first = false) {
 		int64_t began_ns = taken_ns();
 		epp_status *status = look(tail, first, &state);
-		/* A file that changes during reading may appear damaged once. */
+		/* A file that changes while it is read may seem damaged once, so only repeated failures count. */
 		failures = status ? failures + 1 : 0;
 		if (status && (first || failures == FAILURES_MAX))
 			return status;
@@ -369,8 +372,7 @@ static epp_status *follow(struct tail *tail)
 			tail->lines = more;
 			tail->limit = LINES_AT_ONCE;
 		}
-		/* Polling takes at most a fifth of a processor, and more only where a longer pause would let it fall
-		 * behind. */
+		/* Polling takes at most a fifth of a processor, or more if the command would not keep up otherwise. */
 		int64_t pause_ns = 4 * (taken_ns() - began_ns);
 		pause_ns = pause_ns < POLL_NS ? POLL_NS : pause_ns > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause_ns;
 		nanosleep(&(struct timespec){ pause_ns / 1000000000, pause_ns % 1000000000 }, NULL);

@@ -25,7 +25,7 @@ static const char
 	     "  --strict  exit with status 3 also if events were lost\n"
 	     "  --help    print this text\n";
 
-/* `user` is the number of errors so far, a uint64_t. */
+/* `user` points to a uint64_t, the number of errors so far. */
 static void print_finding(void *user, const epp_trace_finding *finding)
 {
 	static const char *const names[] = { "note", "warning", "error" };
@@ -48,8 +48,8 @@ struct outsiders {
 	struct {
 		uint32_t source;
 		uint64_t id;
-	} where[OUTSIDE_KINDS];         /* the first one's */
-	char first[OUTSIDE_KINDS][768]; /* as text */
+	} where[OUTSIDE_KINDS];         /* place of the first finding */
+	char first[OUTSIDE_KINDS][768]; /* texts of the first findings */
 };
 
 static char *short_text(const char *text, size_t bytes)
@@ -87,8 +87,8 @@ static void note_outsider(struct outsiders *outsiders, const epp_event *event)
 	free(track);
 }
 
-/* Checks device clocks that were compared with the host's clock only once: whether they jumped, and whether the limits
- * by their events' causes contradict each other. */
+/* Checks device clocks that were compared with the host's clock only once: reports clocks that jumped, and clocks for
+ * which the limits by causes contradict each other. */
 static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
 {
 	uint64_t errors = 0;
@@ -172,7 +172,7 @@ static int check(epp_trace *trace, const char *path, bool strict)
 	uint64_t found = 0, errors = 0;
 
 	epp_status *status = epp_trace_validate(trace, print_finding, &errors, &found);
-	/* A damaged trace may have no timeline. */
+	/* If the trace is damaged, a timeline may be impossible. */
 	if (!status && !errors)
 		status = check_causes(trace, &found);
 	if (!status)

@@ -2,7 +2,7 @@
  *
  * CUPTI renames a record when fields are added at its end; the fields here have the same offsets in CUDA 12 and 13.
  * tests/interop/check_cupti_abi.py compares them with the headers.
- * The records are read where CUPTI wrote them and never made here. */
+ * The plugin reads records in CUPTI's buffers, and never creates one. */
 #ifndef EPPROF_CUPTI_CUPTI_ABI_H
 #define EPPROF_CUPTI_CUPTI_ABI_H
 
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #define CUPTI_SUCCESS 0
-#define CUPTI_ERROR_MAX_LIMIT_REACHED 12 /* no further record in the buffer */
+#define CUPTI_ERROR_MAX_LIMIT_REACHED 12 /* there is no further record in the buffer */
 
-/* CUpti_ActivityKind */
+/* Values of CUpti_ActivityKind. */
 enum cupti_kind {
 	CUPTI_MEMCPY = 1,
 	CUPTI_MEMSET = 2,
@@ -27,7 +27,7 @@ enum cupti_kind {
 #define CUPTI_DOMAIN_RUNTIME 2 /* CUPTI_CB_DOMAIN_RUNTIME_API */
 #define CUPTI_THREAD_ID_SYSTEM 1
 #define CUPTI_FLUSH_FORCED 1
-/* CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2: PyTorch's Kineto uses CUSTOM0 and CUSTOM1. */
+/* CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, because PyTorch's Kineto uses CUSTOM0 and CUSTOM1. */
 #define CUPTI_EXTERNAL_CUSTOM2 5
 
 struct cupti_kernel {
@@ -35,7 +35,7 @@ struct cupti_kernel {
 	uint8_t cache_config, shared_config;
 	uint16_t registers;
 	uint32_t partitioned[2];
-	uint64_t start, end; /* ns, of cuptiGetTimestamp; 0: unknown */
+	uint64_t start, end; /* ns, by cuptiGetTimestamp; 0: unknown */
 	uint64_t completed;
 	uint32_t device, context, stream;
 	int32_t grid[3], block[3];
@@ -43,17 +43,17 @@ struct cupti_kernel {
 	uint32_t local_per_thread, local_total;
 	uint32_t correlation;
 	int64_t grid_id;
-	const char *name; /* mangled */
+	const char *name; /* mangled name */
 	void *reserved;
 	uint64_t queued, submitted;
 	uint8_t launch_type, carveout[2], padding;
 	uint32_t shared_executed;
-	uint64_t graph_node; /* 0: not of a graph */
+	uint64_t graph_node; /* 0: the record is not from a graph */
 	uint32_t limit_config;
 	uint32_t graph;
 };
 
-/* The copy and its variant between two devices have the same fields up to `stream`. */
+/* Records of copies.  A record of a copy between two devices has the same fields up to `stream`. */
 struct cupti_memcpy {
 	uint32_t kind;
 	uint8_t copy_kind, source_kind, target_kind, flags;
@@ -96,7 +96,7 @@ struct cupti_memset {
 
 struct cupti_call {
 	uint32_t kind;
-	uint32_t function; /* CUpti_CallbackId in the domain of the kind */
+	uint32_t function; /* CUpti_CallbackId in the domain of the record's kind */
 	uint64_t start, end;
 	uint32_t process, thread;
 	uint32_t correlation;
@@ -113,7 +113,7 @@ struct cupti_external {
 typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *bytes, size_t *max_records);
 typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
 
-/* The functions, named after CUPTI's without the prefix "cupti"; each returns a CUptiResult. */
+/* CUPTI's functions, without the prefix "cupti".  Each returns a CUptiResult. */
 struct cupti_calls {
 	int (*GetVersion)(uint32_t *version);
 	int (*GetResultString)(int result, const char **text);

@@ -12,7 +12,7 @@
 static const char *const names[] = { "libcupti.so.13", "libcupti.so.12" };
 #define NAMES_COUNT (sizeof(names) / sizeof(names[0]))
 
-/* In a folder of Python packages. */
+/* Paths of the library in a folder of Python packages. */
 static const char *const in_packages[] = {
 	"nvidia/cu13/lib/libcupti.so.13",
 	"nvidia/cuda_cupti/lib/libcupti.so.12",
@@ -25,7 +25,7 @@ static const char *const in_toolkits[] = {
 
 static const struct {
 	const char *name;
-	size_t at; /* in struct cupti_calls */
+	size_t at; /* offset in struct cupti_calls */
 } symbols[] = {
 #define SYMBOL(name) \
 	{ \
@@ -47,7 +47,7 @@ static const struct {
 #undef SYMBOL
 };
 
-/* ---- places ---- */
+/* ---- places that are searched ---- */
 
 static void *open_loaded(void)
 {
@@ -65,7 +65,7 @@ static void *open_by_name(void)
 	return library;
 }
 
-/* Looks in the folder of Python packages that contains a loaded library; 1 ends the search. */
+/* Searches the folder of Python packages that contains a loaded library.  Returns 1 to end the search. */
 static int try_packages_of(struct dl_phdr_info *info, size_t size, void *path)
 {
 	static const char packages[] = "/site-packages/";

@@ -8,7 +8,7 @@
 
 struct kept {
 	const char *key;
-	const char *text; /* the same pointer, or the demangled name */
+	const char *text; /* the key itself, or the demangled name */
 };
 
 static struct hash_index kept_index;
@@ -37,7 +37,8 @@ static const struct kept *find(const char *key, uint64_t hash)
 	return NULL;
 }
 
-/* Takes over `key` and `text`.  Without memory for the table they are valid and only found again as new texts. */
+/* Adds a text and takes ownership of `key` and `text`.  If there is no memory for the table, the text is valid but will
+ * not be found again. */
 static const char *add(char *key, char *text, uint64_t hash)
 {
 	if (!key || !text)
@@ -67,7 +68,8 @@ const char *kept_text(const char *text)
 
 typedef char *demangle_fn(const char *mangled, char *buffer, size_t *bytes, int *status);
 
-/* libstdc++ is in every process that uses CUDA from C++, and in most others; this library does not link it. */
+/* Finds the demangler of libstdc++. This library does not link libstdc++, which is in every process that uses CUDA from
+ * C++, and in most others. */
 static demangle_fn *demangler(void)
 {
 	static demangle_fn *demangle;

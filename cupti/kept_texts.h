@@ -3,13 +3,13 @@
 #ifndef EPPROF_CUPTI_KEPT_TEXTS_H
 #define EPPROF_CUPTI_KEPT_TEXTS_H
 
-/* Further texts are not kept: kernels are then without name and metadata. */
+/* If the texts exceed this size, further ones are not stored.  Kernels then have no name and metadata. */
 #define KEPT_TEXTS_BYTES_MAX (64u << 20)
 
-/* Returns the kept copy of `text`; NULL: there is no room or no memory. */
+/* Returns the stored copy of `text`; NULL: there is no room or no memory. */
 const char *kept_text(const char *text);
 
-/* The same for the name of a kernel: as in its source if libstdc++ can demangle it. */
+/* The same for the name of a kernel.  If libstdc++ can demangle it, the name is that in the source. */
 const char *kept_kernel_name(const char *mangled);
 
 #endif

@@ -1,10 +1,10 @@
 /* libepprof_cupti.so: a profiler plugin of the PU1 ABI (epprof/abi/pu1.h) for NVIDIA's GPUs.
  *
- * It translates: pu1 functions into those of CUPTI's activity API, and CUPTI's records, as its buffers fill, into the
- * host's.  CUPTI reports an external id in a record of its own, with the number of the launch (correlation id), usually
- * before the record of the work; `launches` holds them, and each buffer is read twice.  Times are CUPTI's, in nanoseconds of cuptiGetTimestamp; the host
- * compares that clock with its own.
- * Records are translated under one lock, on the threads on which CUPTI returns buffers. */
+ * It implements the pu1 functions with CUPTI's activity API, and converts CUPTI's records to the host's when CUPTI's
+ * buffers are full.  CUPTI reports an external id in a separate record, with the number of the launch (correlation id),
+ * usually before the record of the work.  `launches` stores the external ids, and each buffer is read twice.  Times are
+ * nanoseconds of cuptiGetTimestamp; the host compares this clock with its own.
+ * Records are converted under one lock, on the threads on which CUPTI returns buffers. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "cupti/kept_texts.h"
 #include "epprof/abi/pu1.h"
 
-/* CUPTI's buffers, kept for reuse.  CUPTI counts what it cannot store beyond them. */
+/* Size and number of CUPTI's buffers, which are reused.  If all are in use, CUPTI counts the records that it drops. */
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define BUFFERS_COUNT 64u
 #define LAUNCHES_COUNT (1u << 18)
@@ -29,11 +29,11 @@
 #define TAKEN_AWAY ((pu1Result)39) /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 
 struct launch {
-	uint32_t correlation; /* 0: none */
+	uint32_t correlation; /* 0: the entry is empty */
 	uint64_t external;
 };
 
-/* What a kernel's metadata are made of. */
+/* The data from which a kernel's metadata are made. */
 struct shape {
 	int32_t grid[3], block[3];
 	int32_t static_shared, dynamic_shared;
@@ -44,33 +44,33 @@ struct shape {
 static struct {
 	pthread_once_t once;
 	bool is_open;
-	char message[CUPTI_MESSAGE_BYTES]; /* why it is not */
+	char message[CUPTI_MESSAGE_BYTES]; /* the reason if CUPTI is not open */
 	struct cupti_calls calls;
-	atomic_uint kinds_enabled; /* 1 << pu1ActivityKind */
+	atomic_uint kinds_enabled; /* set of bits 1 << pu1ActivityKind */
 	atomic_size_t dropped_count;
-	atomic_uint buffers_seen_count; /* CUPTI's buffers that arrived since `mark` */
-	atomic_bool is_marked;          /* a call was made that must be in one of them */
+	atomic_uint buffers_seen_count; /* number of CUPTI's buffers that were returned since `mark` */
+	atomic_bool is_marked;          /* a call was made whose record must be in one of these buffers */
 
-	pthread_mutex_t buffers_lock; /* guards: */
+	pthread_mutex_t buffers_lock; /* guards the members up to `lock` */
 	uint8_t *buffers_free[BUFFERS_COUNT];
 	unsigned buffers_free_count, buffers_made_count;
 
 	uint32_t process;
 
-	pthread_mutex_t lock; /* guards all below */
+	pthread_mutex_t lock; /* guards the members below */
 	pu1BufferRequestFn request;
 	pu1BufferCompleteFn complete;
-	uint8_t *host_buffer; /* NULL: no buffer at present */
+	uint8_t *host_buffer; /* NULL: the plugin has no buffer of the host now */
 	size_t host_bytes, host_used_bytes, host_records_left;
-	struct launch *launches; /* LAUNCHES_COUNT; by the lower bits of the correlation id */
+	struct launch *launches; /* LAUNCHES_COUNT entries, by the lower bits of the correlation id */
 	struct {
 		struct shape shape;
-		const char *text; /* NULL: none */
+		const char *text; /* NULL: the entry is empty */
 	} shapes[SHAPES_COUNT];
 	struct {
-		const char *name; /* NULL: its calls are left out */
+		const char *name; /* NULL: calls of this function are left out */
 		bool is_asked;
-	} functions[2][FUNCTIONS_COUNT]; /* of the runtime, of the driver */
+	} functions[2][FUNCTIONS_COUNT]; /* functions of the runtime, functions of the driver */
 } cupti = { .once = PTHREAD_ONCE_INIT, .buffers_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void drop(size_t count)
@@ -78,7 +78,7 @@ static void drop(size_t count)
 	atomic_fetch_add(&cupti.dropped_count, count);
 }
 
-/* ---- the host's buffers; the lock is held ---- */
+/* ---- the host's buffers; the caller holds the lock ---- */
 
 static void host_buffer_return(void)
 {
@@ -112,7 +112,7 @@ static void record_add(const pu1ActivityRecord *record)
 	cupti.host_records_left--;
 }
 
-/* ---- records; the lock is held ---- */
+/* ---- records; the caller holds the lock ---- */
 
 static struct launch *launch_of(uint32_t correlation)
 {
@@ -129,7 +129,7 @@ static void add_with_launch(pu1ActivityRecord *record, uint32_t correlation)
 		record->flags = PU1_FLAG_EXTERNAL_ID;
 		record->external_id = launch->external;
 	}
-	/* Work that has not ended, or whose times CUPTI could not read. */
+	/* Leaves out work that has not ended, and work whose times CUPTI could not read. */
 	if (!record->start_time || record->end_time < record->start_time)
 		drop(1);
 	else
@@ -158,7 +158,7 @@ static const char *shape_text(const struct shape *shape)
 static void add_kernel(const struct cupti_kernel *kernel)
 {
 	struct shape shape;
-	memset(&shape, 0, sizeof(shape)); /* it is compared as bytes */
+	memset(&shape, 0, sizeof(shape)); /* zeroed, because the struct is compared as bytes, including its padding */
 	memcpy(shape.grid, kernel->grid, sizeof(shape.grid));
 	memcpy(shape.block, kernel->block, sizeof(shape.block));
 	shape.static_shared = kernel->static_shared;
@@ -196,7 +196,8 @@ static const char *graph_text(uint32_t graph, uint64_t graph_node)
 	return kept_text(text);
 }
 
-/* Of a copy within a device, or of one between two: `correlation` and what follows it are at other places there. */
+/* Adds a copy, within a device or between two.  `correlation` and the following members are at different offsets in the
+ * two records, so they are passed. */
 static void add_copy(const struct cupti_memcpy *copy, uint32_t correlation, uint32_t graph, uint64_t graph_node)
 {
 	pu1ActivityRecord record = {
@@ -227,7 +228,7 @@ static void add_fill(const struct cupti_memset *fill)
 	add_with_launch(&record, fill->correlation);
 }
 
-/* Frameworks make these calls between all others; they neither start work nor wait for it. */
+/* Returns true for queries, which neither start work nor wait for it.  Frameworks make them between all other calls. */
 static bool is_query(const char *name)
 {
 	static const char *const queries[] = {
@@ -240,7 +241,8 @@ static bool is_query(const char *name)
 	return false;
 }
 
-/* Of the driver's calls, most of which are made by the runtime: those that start work or wait for it. */
+/* Returns true for calls of the driver that start work or wait for it.  Most calls of the driver are made by the
+ * runtime. */
 static bool is_driver_work(const char *name)
 {
 	return strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cuMemcpy", 8) == 0 ||
@@ -254,7 +256,7 @@ static bool is_version(const char *suffix)
 	return (digits && !suffix[2 + digits]) || strcmp(suffix, "_ptsz") == 0 || strcmp(suffix, "_ptds") == 0;
 }
 
-/* Removes all versions at the end of a name: "cudaStreamGetCaptureInfo_v2_v11030". */
+/* Removes all version suffixes from a name, as in "cudaStreamGetCaptureInfo_v2_v11030". */
 static void remove_versions(char *name)
 {
 	char *suffix;
@@ -262,7 +264,7 @@ static void remove_versions(char *name)
 		*suffix = '\0';
 }
 
-/* Returns the name of a function without its versions; NULL: it is left out. */
+/* Returns the name of a function without version suffixes; NULL: calls of the function are left out. */
 static const char *function_name(bool is_driver, uint32_t function)
 {
 	const char *name = NULL;
@@ -321,7 +323,7 @@ static void add(const void *record)
 	case CUPTI_DRIVER:
 		add_call(record);
 		break;
-	default: /* external ids, which keep_launch has read */
+	default: /* external ids, which keep_launch has read already */
 		break;
 	}
 }
@@ -381,9 +383,9 @@ static void buffer_completed(void *context, uint32_t stream, uint8_t *buffer, si
 
 /* ---- other profilers in the process ----
  *
- * CUPTI has one pair of callbacks a process, and the last that were set get all records.  So a profiler of the framework
- * that is started later takes the records away, without an error.  A call into the driver, made while calls of the
- * driver are recorded, shows it: its record must arrive. */
+ * CUPTI has one pair of callbacks a process, and the last that were set get all records.  So if a profiler of the
+ * framework is started later, it gets all records, and this plugin gets none, without an error.  This is detected by a
+ * call into the driver while calls of the driver are recorded: CUPTI must return a record of this call. */
 
 static void mark(void)
 {
@@ -392,7 +394,7 @@ static void mark(void)
 	int (*get_current)(void **context) = NULL;
 	void *context = NULL;
 	memcpy(&get_current, &symbol, sizeof(symbol));
-	/* Only buffers that come after the call count. */
+	/* Only buffers that are returned after the call count. */
 	if (get_current && cupti.calls.ActivityFlushAll(0) == CUPTI_SUCCESS) {
 		atomic_store(&cupti.buffers_seen_count, 0);
 		atomic_store(&cupti.is_marked, get_current(&context) == 0);
@@ -403,7 +405,7 @@ static void mark(void)
 
 /* ---- the ABI ---- */
 
-/* CUDA does not work in a child of a fork, and another thread may have had the locks. */
+/* In a child of a fork CUDA does not work, and another thread of the parent may have held the locks. */
 static void fork_child(void)
 {
 	pthread_mutex_init(&cupti.lock, NULL);
@@ -414,12 +416,12 @@ static void fork_child(void)
 
 static void set_up(void)
 {
-	/* A library that is refused is unloaded, so nothing is kept then. */
+	/* A library that is rejected is unloaded, so it must not have allocated anything. */
 	if (!cupti_library_open(&cupti.calls, cupti.message))
 		return;
 	cupti.launches = calloc(LAUNCHES_COUNT, sizeof(*cupti.launches));
 	cupti.is_open = cupti.launches != NULL;
-	/* Without it, CUPTI identifies threads by the lower half of an address. */
+	/* Without this call, CUPTI identifies threads by the lower half of an address. */
 	if (cupti.is_open) {
 		cupti.calls.SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
 		pthread_atfork(NULL, NULL, fork_child);
@@ -439,7 +441,7 @@ int kineto_register_privateuse1_plugin(void)
 	return cupti.is_open ? 0 : PU1_NOT_IMPLEMENTED;
 }
 
-/* CUPTI's kinds for one of PU1's; 0: no further one. */
+/* CUPTI's kinds for each kind of PU1; 0 ends a list. */
 static const int kinds[][3] = {
 	[PU1_KIND_CONCURRENT_KERNEL] = { CUPTI_CONCURRENT_KERNEL, CUPTI_EXTERNAL_CORRELATION },
 	[PU1_KIND_GPU_MEMCPY] = { CUPTI_MEMCPY, CUPTI_MEMCPY_PEER },
@@ -532,7 +534,8 @@ pu1Result pu1FlushAll(void)
 	pthread_mutex_unlock(&cupti.lock);
 	if (!has_callbacks)
 		return PU1_INVALID_OPERATION;
-	/* A buffer with work that has not ended is only returned by force, and CUPTI then gives that work up: at the end. */
+	/* CUPTI returns a buffer with work that has not ended only if it is forced to, and then drops this work.  So
+	 * this is done only at the end. */
 	bool is_marked = atomic_exchange(&cupti.is_marked, false);
 	int result = cupti.calls.ActivityFlushAll(0);
 	if (result == CUPTI_SUCCESS && !atomic_load(&cupti.kinds_enabled))
@@ -572,7 +575,7 @@ pu1Result pu1GetTimestamp(uint64_t *now_ns)
 	return cupti.is_open ? (pu1Result)cupti.calls.GetTimestamp(now_ns) : PU1_NOT_IMPLEMENTED;
 }
 
-/* What an H100 has shown of CUPTI's conversion from the GPU's clock (docs/cuda.md). */
+/* Returns the error of CUPTI's conversion from the GPU's clock, as it was measured on an H100 (docs/cuda.md). */
 pu1Result pu1GetClockError(uint64_t *error_ns)
 {
 	if (!error_ns)
@@ -581,7 +584,7 @@ pu1Result pu1GetClockError(uint64_t *error_ns)
 	return PU1_SUCCESS;
 }
 
-/* PU1's numbers are CUPTI's. */
+/* The numbers of PU1's results are those of CUPTI's. */
 const char *pu1GetResultString(pu1Result result)
 {
 	const char *text = NULL;

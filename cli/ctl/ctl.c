@@ -32,13 +32,13 @@ static const char help[] =
     "  --force            of snapshot: replace FILE if it exists\n"
     "  --help             print this text\n";
 
-/* Stopping waits for profilers and for the disk. */
+/* Stopping a session waits for profilers and for the disk. */
 #define ACT_TIMEOUT_S 60
 
 static const char *const actions[] = { "list", "status", "pause", "resume", "stop", "snapshot", NULL };
 enum { LIST, STATUS, PAUSE, RESUME, STOP, SNAPSHOT };
 
-/* Finds the socket of a process; `pid` 0: the only one.  Returns NULL after a message. */
+/* Returns the socket of a process.  `pid` 0 means the only recording process.  NULL: a message was printed. */
 static const struct ctl_socket *choose(const struct ctl_sockets *sockets, long long pid)
 {
 	for (size_t i = 0; pid && i < sockets->count; i++)

@@ -14,13 +14,13 @@ struct ctl_socket {
 };
 
 struct ctl_sockets {
-	struct ctl_socket *items; /* in the order of their pids */
+	struct ctl_socket *items; /* sorted by pid */
 	size_t count;
 };
 
 /* Finds the sockets in the folders of this user: those of EPPROF_CONTROL and XDG_RUNTIME_DIR, /run/user/UID and
- * /tmp/epprof-UID.  Folders that others can write to are ignored.  Sockets of processes that have ended are left out, and
- * removed with `removes`.  Released by ctl_sockets_deinit.  Errors: EPP_OUT_OF_MEMORY. */
+ * /tmp/epprof-UID.  Folders that others can write to are ignored.  Sockets of processes that have ended are left out;
+ * if `removes` is set, they are deleted.  Released by ctl_sockets_deinit.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *ctl_sockets_find(struct ctl_sockets *sockets, bool removes) EPP_MUST_CHECK;
 void ctl_sockets_deinit(struct ctl_sockets *sockets);
 
@@ -40,24 +40,25 @@ struct ctl_answer {
 	size_t count;
 };
 
-/* Sends a request, without its line end, and waits for the answer for `timeout_s`.  Released by ctl_answer_deinit, also
- * after a failure.  Errors: EPP_NOT_FOUND (nobody listens), EPP_TIMEOUT, EPP_IO, EPP_WRONG_STATE (the process refuses; its
- * reason), EPP_OUT_OF_MEMORY. */
+/* Sends a request, without its line end, and waits for the answer, at most `timeout_s`.  Released by ctl_answer_deinit,
+ * also after a failure.  Errors: EPP_NOT_FOUND (no process listens), EPP_TIMEOUT, EPP_IO, EPP_WRONG_STATE (the process
+ * rejects the request; the message has its reason), EPP_OUT_OF_MEMORY. */
 epp_status *ctl_request(const struct ctl_socket *to, const char *request, int timeout_s, struct ctl_answer *answer)
     EPP_MUST_CHECK;
 void ctl_answer_deinit(struct ctl_answer *answer);
 
-/* Returns the value of a field NAME=VALUE; "" if the line has none. */
+/* Returns the value of a field NAME=VALUE; "": the line has no such field. */
 const char *ctl_field(const struct ctl_line *line, const char *name);
-/* The same for a number; 0 for anything else. */
+/* As ctl_field, for a number; 0: the value is no number. */
 uint64_t ctl_number(const struct ctl_line *line, const char *name);
 
 /* ---- ctl_status.c: list and status ---- */
 
-/* The events of a session, from its line of `status`, without those that were lost. */
+/* Returns the number of a session's events without those that were lost, from its line of `status`. */
 uint64_t ctl_kept_events(const struct ctl_line *line);
 
-/* Print the sessions of all processes, or of one with its figures, as a table or as JSON.  Return an enum cli_exit. */
+/* Print the sessions of all processes, or the figures of one session, as a table or as JSON.  Return an enum
+ * cli_exit. */
 int ctl_list(const struct ctl_sockets *sockets, bool is_json);
 int ctl_status(const struct ctl_socket *socket, bool is_json);
 
@@ -65,12 +66,12 @@ int ctl_status(const struct ctl_socket *socket, bool is_json);
 
 struct ctl_snapshot {
 	const char *output;
-	int64_t last_ns;   /* INT64_MAX: all */
-	long long session; /* its number; 0: the only one */
+	int64_t last_ns;   /* INT64_MAX: the whole trace */
+	long long session; /* number of the session; 0: the only one */
 	bool force;
 };
 
-/* Writes what a session of the process holds into a trace.  Returns an enum cli_exit. */
+/* Writes the events that the trace of a session has into a new trace.  Returns an enum cli_exit. */
 int ctl_snapshot(const struct ctl_socket *socket, const struct ctl_snapshot *snapshot);
 
 #endif

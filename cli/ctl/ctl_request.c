@@ -1,4 +1,4 @@
-/* Sends a request to a recording process, and takes its answer apart. */
+/* Sends a request to a recording process, and divides its answer into lines and fields. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +44,13 @@ static epp_status *send_line(int fd, const struct ctl_socket *to, const char *re
 
 	if (bytes < 0)
 		return epp_status_no_memory();
-	/* The receiver's buffer has room for a line. */
+	/* A request is sent at once, because the receiver's buffer has room for a line. */
 	epp_status *status = send(fd, line, (size_t)bytes, MSG_NOSIGNAL) == bytes ? NULL : failure(to);
 	free(line);
 	return status;
 }
 
-/* Reads until the end of the stream. */
+/* Reads the answer until the end of the stream. */
 static epp_status *receive(int fd, const struct ctl_socket *to, char **text)
 {
 	size_t used = 0;
@@ -68,7 +68,7 @@ static epp_status *receive(int fd, const struct ctl_socket *to, char **text)
 	return NULL;
 }
 
-/* Cuts the text into lines and fields. */
+/* Divides the text into lines and fields. */
 static epp_status *take_apart(struct ctl_answer *answer)
 {
 	size_t lines_count = 1;

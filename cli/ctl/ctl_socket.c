@@ -41,7 +41,7 @@ static void find_folders(struct folders *folders)
 	add_folder(folders, path);
 }
 
-/* Nobody but this user can have put a socket there; root may look into the folders of others. */
+/* Returns true if only this user can create sockets in the folder.  Root may use the folders of other users. */
 static bool is_private(const char *folder)
 {
 	struct stat st;
@@ -50,7 +50,7 @@ static bool is_private(const char *folder)
 	       !(st.st_mode & 077);
 }
 
-/* Returns true if nobody listens on the socket. */
+/* Returns true if no process listens on the socket. */
 static bool is_stale(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -75,7 +75,7 @@ static bool add_socket(struct ctl_sockets *sockets, const struct ctl_socket *soc
 	return true;
 }
 
-/* Adds a folder's sockets.  Returns false without memory. */
+/* Adds the sockets in a folder.  Returns false if there is no memory. */
 static bool scan(const char *folder, struct ctl_sockets *sockets, bool removes)
 {
 	DIR *open = is_private(folder) ? opendir(folder) : NULL;

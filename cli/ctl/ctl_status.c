@@ -7,16 +7,16 @@
 #include "cli/shared/accounts.h"
 #include "ctl.h"
 
-/* How long a process may take to describe itself. */
+/* Time limit for the answer of a process. */
 #define TIMEOUT_S 3
-/* Events a second are counted over this time. */
+/* The number of events a second is measured over this time. */
 #define RATE_NS 200000000
 #define REASONS_BYTES 512
 
-/* A session, as its process describes it. */
+/* A session, from its line in the answer of its process. */
 struct session {
 	const struct ctl_line *process, *line;
-	uint64_t events; /* without those that were lost */
+	uint64_t events; /* number of events without those that were lost */
 	uint64_t lost_total, lost[EPP_LOSS_ENTRY_COUNT];
 	double events_per_second;
 };
@@ -49,7 +49,7 @@ uint64_t ctl_kept_events(const struct ctl_line *line)
 	return kept(&session);
 }
 
-/* The line of the same session in an earlier answer, or NULL. */
+/* Returns the line of the same session in an earlier answer, or NULL. */
 static const struct ctl_line *find_earlier(const struct ctl_answer *earlier, const struct ctl_line *line)
 {
 	for (size_t i = 1; i < earlier->count; i++)
@@ -167,7 +167,7 @@ int ctl_list(const struct ctl_sockets *sockets, bool is_json)
 		struct ctl_answer answer;
 		epp_status *status = ctl_request(&sockets->items[i], "status", TIMEOUT_S, &answer);
 		if (epp_status_code(status) == EPP_NOT_FOUND) {
-			epp_status_destroy(status); /* it has ended just now */
+			epp_status_destroy(status); /* the process has just ended, so its error is ignored */
 		} else if (status) {
 			code = cli_failure(status);
 		} else if (is_json) {

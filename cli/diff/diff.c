@@ -44,9 +44,9 @@ static const char help[] =
     "  --quiet            show no progress\n"
     "  --help             print this text\n";
 
-/* What the command line names. */
+/* The arguments on the command line. */
 struct arguments {
-	struct diff_set sets[2]; /* before, after */
+	struct diff_set sets[2]; /* [0]: before, [1]: after */
 	struct diff_set pair;
 	struct diff_set *current;
 };
@@ -98,7 +98,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		                               { "trace-id", required_argument, NULL, 'Q' },
 		                               { 0 } };
 	static const char *const formats[] = { "text", "markdown", "json", "csv", NULL };
-	/* Arguments come in their order, as an option with the value 1. */
+	/* With "-", getopt_long returns arguments in their order, as an option with the value 1. */
 	struct cli_options options = { &cli_diff, argc, argv, "-", longs, CLI_OK };
 	long long top = -1, warmup_count = 0, limit = -1;
 	struct diff_options diff = { 0 };

@@ -1,9 +1,9 @@
 /* Declarations shared by the files of epprof diff.
  *
  *   diff.c         the command line
- *   diff_pair.c    two traces: the noise is that within each of them
- *   diff_sets.c    two sets of traces: the noise is that between the traces of a set
- *   diff_notes.c   what makes traces hard to compare
+ *   diff_pair.c    two traces: the noise is measured within each of them
+ *   diff_sets.c    two sets of traces: the noise is measured between the traces of a set
+ *   diff_notes.c   notes about differences that make traces hard to compare
  *   diff_output.c  prints the comparison of two sets */
 #ifndef EPPROF_CLI_DIFF_DIFF_H
 #define EPPROF_CLI_DIFF_DIFF_H
@@ -18,13 +18,14 @@ struct diff_options {
 	size_t top;
 	enum diff_format format;
 	bool has_limit;
-	double limit; /* 0.1: 10 % */
+	double limit; /* smallest relative change that counts: 0.1 is 10 % */
 	uint64_t warmup_count;
-	const char *trace_ids[2]; /* before, after: only events of requests with this trace id; NULL: all */
-	const char *run;          /* the name of the events that are runs; NULL: the default */
+	/* [0]: before, [1]: after; only events of requests with this trace id are compared; NULL: all events */
+	const char *trace_ids[2];
+	const char *run; /* name of the events that are runs; NULL: the default */
 };
 
-/* One trace each.  Returns an enum cli_exit. */
+/* Compares two traces.  Returns an enum cli_exit. */
 int diff_pair(char *const *paths, const struct diff_options *options);
 
 /* ---- sets of traces ---- */
@@ -34,11 +35,11 @@ struct diff_set {
 	size_t count;
 };
 
-/* What names have in one trace. */
+/* The values of a name in one trace. */
 struct diff_measure {
 	char *name;
 	size_t name_bytes;
-	char *of; /* of kernels and ops the operator type, of operator types the provider; "": not known */
+	char *of; /* operator type of a kernel or op, provider of an operator type; "": not known */
 	epp_summary_by by;
 	uint32_t category;
 	unsigned set; /* 0: before, 1: after */
@@ -46,14 +47,14 @@ struct diff_measure {
 	double median_ns;
 };
 
-/* A name in both sets. */
+/* A name that is compared in both sets. */
 struct diff_row {
-	const struct diff_measure *measure; /* of one trace; NULL: the time of a run */
-	const double *values[2];            /* ns, one for each trace that has it */
+	const struct diff_measure *measure; /* the measure in one of the traces; NULL: the row is the time of a run */
+	const double *values[2];            /* [0]: before, [1]: after; ns, one for each trace that has the name */
 	size_t runs[2];
 	uint64_t events[2];
-	const epp_change *change; /* NULL: not compared */
-	double cost_ns;           /* the change of the time of all its events in a trace */
+	const epp_change *change; /* NULL: the name is not compared */
+	double cost_ns;           /* change of the total time of the name's events in a trace */
 };
 
 struct diff_notes {
@@ -62,33 +63,35 @@ struct diff_notes {
 };
 
 struct diff_report {
-	const struct diff_set *sets; /* before, after */
+	const struct diff_set *sets; /* [0]: before, [1]: after */
 	const struct diff_options *options;
-	const char *run_name; /* of the events whose median is the time of a run; NULL: from the first to the last event */
+	/* name of the events whose median is the time of a run; NULL: a run is the time from the first to the last
+	 * event */
+	const char *run_name;
 	struct diff_row run;
-	struct diff_row *rows; /* worst first */
+	struct diff_row *rows; /* sorted, the worst change first */
 	size_t rows_count;
 	size_t slower_count, faster_count;
-	bool is_beyond; /* something is slower by more than the limit */
+	bool is_beyond; /* some name is slower by more than the limit */
 	struct diff_notes notes;
 };
 
-/* Compares two sets, of which one has at least two traces.  Returns an enum cli_exit. */
+/* Compares two sets of traces, one of which has at least two.  Returns an enum cli_exit. */
 int diff_sets(const struct diff_set sets[2], const struct diff_options *options);
 /* Prints a comparison in the format of its options. */
 void diff_print(const struct diff_report *report);
 
 /* ---- diff_notes.c ---- */
 
-/* What the traces themselves are, for notes. */
+/* Properties of the traces, from which notes are made. */
 struct diff_facts;
 
-/* Makes room for `count` traces; NULL without memory. */
+/* Makes room for `count` traces.  NULL: no memory. */
 struct diff_facts *diff_facts_create(size_t count);
-/* Takes the facts of a trace; `path` is borrowed. */
+/* Reads the properties of a trace.  `path` is borrowed. */
 void diff_facts_take(struct diff_facts *facts, const char *path, unsigned set, const epp_trace *trace);
-/* Adds a note for each doubt about the comparison of the traces, and prints it on standard error.  A lack of memory is
- * reported by cli_finish, here and in diff_facts_take.  Ownership: the notes and their array are malloc, the caller's. */
+/* Adds a note for each doubt about the comparison of the traces, and prints it on standard error.  A lack of memory,
+ * here and in diff_facts_take, is reported by cli_finish.  Ownership: the caller frees the notes and their array. */
 void diff_facts_note(const struct diff_facts *facts, struct diff_notes *notes);
 /* NULL does nothing. */
 void diff_facts_destroy(struct diff_facts *facts);

@@ -1,4 +1,5 @@
-/* What makes traces hard to compare: one trace twice, other devices, other machines, coarser clocks. */
+/* Notes about differences that make traces hard to compare: the same trace twice, other devices, other machines,
+ * coarser clocks. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@ struct trace_facts {
 	unsigned set;
 	char file_id[33];
 	char *host;
-	char *devices;         /* the names of its devices, in alphabetical order */
-	int64_t resolution_ns; /* of its coarsest clock */
+	char *devices;         /* names of the devices in the trace, in alphabetical order */
+	int64_t resolution_ns; /* resolution of the coarsest clock in the trace */
 };
 
 struct diff_facts {
@@ -41,7 +42,7 @@ static int alphabetical(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Joins sorted names, without duplicates; NULL without memory. */
+/* Joins sorted names, without duplicates.  NULL: no memory. */
 static char *join_names(const char *const *names, size_t count)
 {
 	char *list = NULL;
@@ -59,7 +60,7 @@ static char *join_names(const char *const *names, size_t count)
 	return NULL;
 }
 
-/* Returns the names of the devices; NULL without memory. */
+/* Returns the names of the devices.  NULL: no memory. */
 static char *devices_of(const epp_trace *trace, size_t tracks_count)
 {
 	const char **names = calloc(tracks_count + 1, sizeof *names);

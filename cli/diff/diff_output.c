@@ -22,7 +22,7 @@ static const char *kind_of(const struct diff_row *row)
 	return kinds[row->measure->by];
 }
 
-/* The geometric mean of the medians of a set; 0: no trace has the name. */
+/* Returns the geometric mean of the medians of a set; 0: no trace of the set has the name. */
 static double mean_of(const struct diff_row *row, unsigned set)
 {
 	double sum = 0;
@@ -52,7 +52,7 @@ static size_t shown_count(const struct diff_report *report)
 
 /* ---- sentences ---- */
 
-/* "Slower: the time of a run changed by +3.1 % (95 % interval +2.3 % to +4.0 %)." */
+/* Prints the verdict: "Slower: the time of a run changed by +3.1 % (95 % interval +2.3 % to +4.0 %)." */
 static void put_verdict(FILE *to, const struct diff_report *report)
 {
 	static const char *const words[EPP_VERDICT_COUNT] = { "No change found", "Faster", "Slower" };
@@ -63,7 +63,7 @@ static void put_verdict(FILE *to, const struct diff_report *report)
 	        percent(change->part, part), percent(change->least_part, least), percent(change->most_part, most));
 }
 
-/* What the time of a run is, without the name of its events. */
+/* Prints how the time of a run is measured, without the name of the run's events. */
 static void put_times(FILE *to, const struct diff_report *report)
 {
 	char before[CLI_NUMBER_BYTES], after[CLI_NUMBER_BYTES], traces[2][CLI_COUNTED_BYTES];
@@ -138,7 +138,7 @@ static void print_text(const struct diff_report *report)
 
 /* ---- Markdown ---- */
 
-/* Prints a name as code, so that nothing in it is markup, a link, or the name of a user: what could be is an entity. */
+/* Prints a name as code.  Characters that could be markup, a link or a user's name are written as entities. */
 static void print_markdown_name(const char *name, size_t bytes)
 {
 	static const char plain[] = " ,./()+-";
@@ -232,7 +232,7 @@ static void print_values(const char *key, const struct diff_row *row, unsigned s
 	printf("]");
 }
 
-/* Prints the members of a row that the time of a run has, too. */
+/* Prints the members that a row and the time of a run have in common. */
 static void print_json_change(const struct diff_row *row)
 {
 	printf("\"verdict\": \"%s\"", row->change && row->change->verdict == EPP_VERDICT_NONE ? "none" : verdict_of(row));

@@ -3,7 +3,7 @@
  * It compares medians of ops and of kernels, by name and category.  The uncertainty of a median follows from its own
  * events: with 95 % certainty it lies between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
  * (binomial), within the width of a bucket.  If the two intervals overlap, no change is reported.  Variation between
- * runs that does not show within one run is not covered: diff_sets.c measures it with several traces. */
+ * runs that is not visible within one run is not included; diff_sets.c measures it with several traces. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,17 +19,18 @@ struct median {
 };
 
 struct change {
-	const epp_summary_line *before, *after; /* one may be NULL */
+	const epp_summary_line *before, *after; /* one of the two may be NULL */
 	struct median from, to;
-	double part; /* relative change of the median: 0.1 is 10 % slower; 0 if one is missing */
+	double part; /* relative change of the median: 0.1 is 10 % slower; 0: `before` or `after` is missing */
 	double least_part, most_part;
 	bool is_certain;
-	double cost_ns; /* of all events together; less than 0: saved */
+	double cost_ns; /* change of the total time of all events; negative: time was saved */
 };
 
-/* The relative width of a histogram's bucket. */
+/* Width of a histogram's bucket, relative to its values. */
 #define RESOLUTION 0.008
-/* With fewer than this many events (of equal weight), all are on one side of the true median more often than once in twenty. */
+/* With fewer events (of equal weight), the probability is above 1/20 that all are on the same side of the true
+ * median. */
 #define EVENTS_LEAST 6u
 
 static struct median median_of(const epp_summary_line *line)
@@ -69,7 +70,8 @@ static struct change compare(const epp_summary_line *before, const epp_summary_l
 
 /* ---- the lines of two summaries, joined ---- */
 
-/* The text that distinguishes kernels of the same name, and operator types. */
+/* Returns the text by which lines with the same name differ: the operator type of a kernel, the provider of an operator
+ * type. */
 static const char *owner_of(const epp_summary_line *line)
 {
 	return line->provider ? line->provider : line->op_type ? line->op_type : "";

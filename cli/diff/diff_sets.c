@@ -6,14 +6,14 @@
 
 static const char default_run[] = "model_run";
 
-/* All traces of both sets. */
+/* The data of all traces of both sets. */
 struct collection {
 	const struct diff_set *sets;
 	struct diff_facts *facts;
 	struct diff_measure *measures;
 	size_t measures_count, measures_room;
-	double *walls_ns; /* the time from the first to the last event of each trace, before and after */
-	double *values;   /* the medians of all measures */
+	double *walls_ns; /* time from the first to the last event of each trace, first those of `before` */
+	double *values;   /* medians of all measures */
 	epp_comparison *comparison;
 };
 
@@ -24,7 +24,7 @@ static epp_status *add_measure(struct collection *all, const epp_summary_line *l
 	const char *of = line->provider ? line->provider : line->op_type ? line->op_type : "";
 	double median_ns = epp_histogram_interpolate(line->durations, 0.5);
 
-	/* All events were a warm-up, or are shorter than the clock shows. */
+	/* There is no median if all events are warm-up, or shorter than the resolution of the clock. */
 	if (!line->count || !(median_ns > 0))
 		return NULL;
 	if (all->measures_count == all->measures_room) {
@@ -150,7 +150,8 @@ static bool is_in_all(const struct diff_row *row, const struct diff_set *sets)
 	return row->runs[0] == sets[0].count && row->runs[1] == sets[1].count;
 }
 
-/* Moves the row of the events that are runs to report->run; without it, that is the whole time of each trace. */
+/* Moves the row of the events that are runs to report->run.  If there are no such events, the time of a run is the time
+ * of the whole trace. */
 static int find_run(struct collection *all, struct diff_report *report)
 {
 	const char *wanted = report->options->run;
@@ -221,7 +222,7 @@ static epp_status *compare(struct collection *all, struct diff_report *report)
 	return NULL;
 }
 
-/* Slower, faster, not in all traces, no change. */
+/* Order of the rows: slower, faster, not in all traces, no change. */
 static unsigned rank(const struct diff_row *row)
 {
 	if (!row->change)

@@ -9,7 +9,7 @@ struct info {
 	const char *path;
 	epp_trace *trace;
 	struct accounts accounts;
-	bool all; /* every track and producer */
+	bool all; /* print every track and producer */
 };
 
 /* Returns false for tracks whose events are shown on the row of another track: all tracks of a thread except the first,

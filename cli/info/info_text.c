@@ -11,7 +11,7 @@
 
 #define LINES_MAX 20u
 
-/* "2026-11-21 11:46:03.123 UTC" */
+/* Prints a date as "2026-11-21 11:46:03.123 UTC". */
 static void print_date(int64_t unix_ns)
 {
 	time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -46,7 +46,7 @@ static void print_clock(const struct info *info)
 	cli_print("\n");
 }
 
-/* In a merged trace each process has its own cost. */
+/* Returns the cost of an event.  In a merged trace each process has its own. */
 static uint64_t event_cost_ps(const struct info *info, uint32_t source)
 {
 	epp_trace_run run = { .struct_size = sizeof(run) };
@@ -57,7 +57,7 @@ static uint64_t event_cost_ps(const struct info *info, uint32_t source)
 	return 0;
 }
 
-/* Prints what recording cost, if it was measured. */
+/* Prints the cost of recording, if it was measured. */
 static epp_status *print_cost(const struct info *info)
 {
 	char events_text[CLI_COUNTED_BYTES], sum[CLI_NUMBER_BYTES], each[CLI_NUMBER_BYTES], writing[CLI_NUMBER_BYTES];
@@ -106,7 +106,7 @@ static epp_status *print_head(const struct info *info)
 	cli_print("records   %s under %s", cli_count(trace->records_count, number),
 	          cli_counted(trace->names_count, "name", counted));
 	cli_print(" in %s", cli_bytes(trace->file_bytes, number));
-	/* The window of a finished file is a hole, which takes no room on the disk. */
+	/* The size on the disk is without holes.  The window of a finished file is such a hole. */
 	if (stat(info->path, &st) == 0) {
 		uint64_t bytes = (uint64_t)st.st_blocks * 512;
 		cli_print(", %s on disk", cli_bytes(bytes, number));
@@ -135,7 +135,7 @@ static void print_more(const struct info *info, size_t count)
 		cli_print("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
 }
 
-/* Prints the sources; only a merged trace has several. */
+/* Prints the sources.  Only a merged trace has several. */
 static void print_sources(const struct info *info)
 {
 	uint32_t count = epp_trace_get_info(info->trace)->sources_count;
@@ -201,8 +201,8 @@ static bool is_host(const epp_trace_track *track)
 	return track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;
 }
 
-/* The order of tracks: threads first, each with the calls that plugins report of it; within these by group, then by
- * thread or stream number. */
+/* Order of tracks: threads first, each followed by the calls that plugins report of it; then by group, then by thread
+ * or stream number. */
 static int by_group(const void *a, const void *b)
 {
 	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;
@@ -267,7 +267,7 @@ static epp_status *print_ledger(const struct info *info)
 		epp_status *status = epp_trace_ledger_at(info->trace, i, &account);
 		if (status)
 			return status;
-		/* Skip empty accounts: a thread may have several tracks and use only one. */
+		/* Skips empty accounts, because a thread may have several tracks and use only one. */
 		if (account.track && !account.emitted && !account.lost_total)
 			continue;
 		cli_table_count(table, account.emitted);

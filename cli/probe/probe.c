@@ -38,9 +38,9 @@ static const char
 struct printer {
 	bool json;
 	bool tries;
-	const char *work; /* a symbol, or NULL */
+	const char *work; /* symbol of a function that gives the plugin work, or NULL */
 	unsigned kinds_count;
-	unsigned facts_count; /* of the present kind */
+	unsigned facts_count; /* number of facts about the current kind */
 	unsigned usable_count;
 	bool load_hangs;
 };
@@ -179,7 +179,7 @@ static int probe(const char *path, struct printer *printer, bool is_first)
 		return probe_try(path, printer->work);
 	if (!status)
 		return printer->usable_count ? CLI_OK : CLI_FAILURE;
-	/* The first fact comes after the load. */
+	/* No fact is printed before the load, so the load itself hung. */
 	printer->load_hangs = epp_status_code(status) == EPP_TIMEOUT && !printer->kinds_count;
 	fflush(stdout);
 	return cli_failure(status);
@@ -224,7 +224,7 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_probe, "--try prints text, not JSON");
 	if (printer.work && !printer.tries)
 		return cli_misuse(&cli_probe, "--work is for --try");
-	/* If it fails, plugins that link TensorFlow report the symbols that they lack. */
+	/* If this fails, loading a plugin that links TensorFlow reports the missing symbols. */
 	epp_status_destroy(epp_tf_shim_load(NULL));
 	if (printer.json)
 		putchar('[');
@@ -237,7 +237,7 @@ static int run(int argc, char **argv)
 	if (printer.json)
 		fputs("\n]\n", stdout);
 	if (printer.load_hangs) {
-		/* The load has the loader's lock, for which exit would wait. */
+		/* The hung load holds the dynamic linker's lock, for which exit would wait. */
 		cli_flush();
 		_exit(code);
 	}

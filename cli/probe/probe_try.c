@@ -23,7 +23,7 @@ struct trial {
 	const char *work_name;
 	unsigned works_count, works_failed;
 	uint64_t events_count, kernels_count, calls_count;
-	epp_trace_ledger_entry account; /* the plugin's */
+	epp_trace_ledger_entry account; /* ledger of the plugin */
 };
 
 static uint64_t now_ns(void)
@@ -33,7 +33,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Nodes of 10 ms in a run of a model, as a host has them. */
+/* Records host events as a host would: a run of a model, with nodes of 10 ms. */
 static void record_host_events(struct trial *trial)
 {
 	const struct timespec pause = { .tv_nsec = NODE_NS };
@@ -76,7 +76,7 @@ static epp_status *count_events(struct trial *trial, epp_trace *trace)
 	return status;
 }
 
-/* ---- what came ---- */
+/* ---- results ---- */
 
 static void print_losses(const epp_trace_ledger_entry *account)
 {
@@ -127,7 +127,7 @@ static void print_result(const struct trial *trial, const char *error)
 
 /* ---- the trial ---- */
 
-/* Sets `*failure` to an error of the plugin during the run. */
+/* Runs the trial.  *failure is set to an error that the plugin returned during the run. */
 static epp_status *run_trial(struct trial *trial, epp_status **failure)
 {
 	OrtEpProfilerImpl *profiler;
@@ -185,7 +185,7 @@ int probe_try(const char *path, const char *work)
 		putchar('\n');
 		epp_status_destroy(status);
 	}
-	/* A library that hangs stays loaded. */
+	/* If the library hangs, unloading fails and the library stays loaded. */
 	epp_status_destroy(epp_plugin_unload(trial.plugin));
 	return trial.events_count ? CLI_OK : CLI_FAILURE;
 }

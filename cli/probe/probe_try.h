@@ -3,9 +3,9 @@
 #define EPPROF_CLI_PROBE_PROBE_TRY_H
 
 /* Profiles the library for a second, as the kind by which it is loaded first: starts its profiler, records host events,
- * ends it, and prints what came or why nothing came.  `work`: a function `int work(int count)` of the library that
- * gives its device work, called during the host events; NULL: none.
- * Returns CLI_OK if events came, else CLI_FAILURE. */
+ * ends the profiler, and prints which events it delivered, or why it delivered none.  `work`: name of a function `int
+ * work(int count)` in the library that gives the device work, which is called during the host events; NULL: none.
+ * Returns CLI_OK if there were events, else CLI_FAILURE. */
 int probe_try(const char *path, const char *work);
 
 #endif

@@ -1,4 +1,4 @@
-/* epprof record: runs a program, records what it does, and prints a summary. */
+/* epprof record: runs a program, records it, and prints a summary. */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ static const char help[] =
 
 /* ---- after it ---- */
 
-/* Runs another command of epprof with arguments up to NULL. */
+/* Runs another command of epprof.  Its arguments end with NULL. */
 static int run_command(const struct cli_command *command, char **argv)
 {
 	int argc = 0;
@@ -77,7 +77,7 @@ static int print_results(const struct record_options *options, char *output)
 	char *report[] = { (char *)cli_report.name, force, output, NULL };
 	int code = CLI_OK;
 
-	/* Standard output is the program's. */
+	/* The program may have written to standard output too. */
 	fflush(stdout);
 	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return cli_failure(epp_status_errno(errno, "standard output"));
@@ -88,7 +88,7 @@ static int print_results(const struct record_options *options, char *output)
 	return code;
 }
 
-/* Returns true if the trace has a run, of which there is none in a recording that was never resumed. */
+/* Returns true if the trace has a run.  A recording that was never resumed has none. */
 static bool has_run(const char *output, size_t traces_count)
 {
 	epp_trace *trace = NULL;
@@ -96,7 +96,7 @@ static bool has_run(const char *output, size_t traces_count)
 	bool has = trace && epp_trace_get_info(trace)->runs_count > 0;
 
 	epp_trace_close(trace);
-	/* Whatever is wrong with the trace, the summary reports it. */
+	/* An error is ignored here, because the summary reports it. */
 	epp_status_destroy(status);
 	return has;
 }
@@ -189,7 +189,7 @@ static bool is_policy(const char *policy)
 	return is_ring ? is_ring_size("--policy", bytes) : bytes >= UINT64_C(1) << 20;
 }
 
-/* Numbers with commas between them. */
+/* Returns true for numbers with commas between them. */
 static bool is_ranks(const char *list)
 {
 	size_t digits;
@@ -203,7 +203,7 @@ static bool is_ranks(const char *list)
 	return false;
 }
 
-/* False: this command has a rank, and the list does not. */
+/* Returns false if this command has a rank that is not in the list. */
 static bool has_rank_of(const char *list)
 {
 	const char *rank = record_find_rank();
@@ -218,7 +218,8 @@ static bool has_rank_of(const char *list)
 	return false;
 }
 
-/* Adds optarg to the patterns in a variable; the first one of the command line replaces what the variable has. */
+/* Adds optarg to the list of patterns in a variable.  The first pattern on the command line replaces the value that the
+ * variable had. */
 static bool add_pattern(const char *variable, bool *is_next)
 {
 	const char *before = *is_next ? secure_getenv(variable) : NULL;
@@ -233,7 +234,7 @@ static bool add_pattern(const char *variable, bool *is_next)
 	return is_set;
 }
 
-/* Checks a share such as "1%". */
+/* Returns true for a share such as "1%". */
 static bool is_share(const char *text)
 {
 	char *end;
@@ -256,7 +257,7 @@ static bool is_steps(const char *option, int64_t low, int64_t *steps)
 	return !problem;
 }
 
-/* Returns false, after a message, if nothing could resume the recording. */
+/* Returns false if no command could resume the recording, which was reported. */
 static bool can_be_resumed(void)
 {
 	const char *control = secure_getenv("EPPROF_CONTROL");

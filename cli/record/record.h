@@ -11,76 +11,79 @@
 #include "cli/cli.h"
 #include "record_watch.h"
 
-/* Which steps of the program are recorded. */
+/* Selects the steps of the program that are recorded. */
 struct record_schedule {
 	bool is_given;
 	int64_t skip, warmup, active, repeat;
-	const char *step; /* NULL: by default */
+	const char *step; /* name of the events that are steps; NULL: the default */
 };
 
 /* The command line. */
 struct record_options {
 	char **program;     /* the program and its arguments, up to NULL */
-	const char *output; /* with placeholders */
-	const char *policy; /* a value of EPPROF_POLICY; NULL: none */
+	const char *output; /* may have placeholders */
+	const char *policy; /* value of EPPROF_POLICY; NULL: none */
 	const char *profilers;
-	uint64_t ring_bytes;           /* of --max-bytes; 0: not given */
-	const char *ranks;             /* a value of EPPROF_RANKS; NULL: all processes */
-	bool no_follow;                /* only the program itself is recorded */
-	int64_t delay_ns, duration_ns; /* 0: none */
-	bool start_paused;             /* the recording begins at `epprof ctl resume` */
+	uint64_t ring_bytes;           /* value of --max-bytes; 0: not given */
+	const char *ranks;             /* value of EPPROF_RANKS; NULL: all processes */
+	bool no_follow;                /* only the program itself is recorded, not its child processes */
+	int64_t delay_ns, duration_ns; /* 0: not given */
+	bool start_paused;             /* the recording begins when `epprof ctl resume` is called */
 	struct record_schedule schedule;
-	const char *max_overhead; /* a value of EPPROF_MAX_OVERHEAD; NULL: none */
-	int64_t from_ns;          /* CLOCK_MONOTONIC; with a delay, when the recording begins */
+	const char *max_overhead; /* value of EPPROF_MAX_OVERHEAD; NULL: none */
+	/* time at which the recording begins, of CLOCK_MONOTONIC; it is later than the start if there is a delay */
+	int64_t from_ns;
 	bool report, force;
 	struct record_watch watch;
 };
 
 /* ---- record_name.c: names with placeholders ---- */
 
-/* Replaces %pid% (of this command), %hostname%, %rank% and %% (a percent sign).  The rank is read from the variables
- * of PMI, PMIx, Open MPI, torchrun and SLURM.
- * Ownership: malloc, the caller's; NULL on failure.  Errors: EPP_NOT_FOUND (no variable has a rank), EPP_OUT_OF_MEMORY. */
+/* Replaces %pid% (of this command), %hostname%, %rank% and %% (a percent sign).  The rank is read from the variables of
+ * PMI, PMIx, Open MPI, torchrun and SLURM.
+ * Ownership: the caller frees *name, which is NULL on failure.  Errors: EPP_NOT_FOUND (no variable has a rank),
+ * EPP_OUT_OF_MEMORY. */
 epp_status *record_expand_name(const char *pattern, char **name) EPP_MUST_CHECK;
-/* The rank of this command; NULL: it has none.  Ownership: the environment's. */
+/* Returns the rank of this command; NULL: it has none.  Ownership: the text belongs to the environment. */
 const char *record_find_rank(void);
 
-/* ---- record_environment.c: how the program comes to record ---- */
+/* ---- record_environment.c: environment variables of the program ---- */
 
-/* Now, of CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC. */
 int64_t record_now_ns(void);
-/* Sets the variables that make the program record into the folder; the time range begins now.  If parts of epprof are not
- * installed, a message names the programs that are not recorded. */
+/* Sets the variables that make the program record into the folder.  The time range begins now.  If parts of epprof are
+ * not installed, a message names the programs that cannot be recorded. */
 epp_status *record_set_environment(struct record_options *options, const char *folder) EPP_MUST_CHECK;
 
 /* ---- record_program.c: the program's process ---- */
 
-struct record_estimate; /* record_estimate.h */
+struct record_estimate; /* defined in record_estimate.h */
 
 /* Exit statuses of shells for programs that could not be started. */
 enum { RECORD_NOT_EXECUTABLE = 126, RECORD_NOT_FOUND = 127, RECORD_SIGNAL = 128 };
 
-/* Returns true, after a message, if the program would run with more rights than its user: the loader and libepprof
- * ignore the environment then. */
+/* Returns true if the program would run with more rights than its user, after a message was printed.  The dynamic
+ * linker and libepprof would then ignore the environment. */
 bool record_is_privileged(const char *program);
-/* Starts the program and waits for its end.  SIGINT, SIGTERM, SIGHUP and SIGQUIT that are sent to this process alone are
- * sent on to the program; a terminal sends them to both.  With `no_follow`, EPPROF_ONLY_PID is the program's pid.  `watch`
- * watches its traces, and `estimate` is started; NULL: not.  Returns its exit status: 128 + n after signal n; 126 or 127,
- * after a message, if it cannot be started. */
+/* Starts the program and waits for its end.  SIGINT, SIGTERM, SIGHUP and SIGQUIT are sent on to the program, unless
+ * they come from a terminal, which sends them to both.  With `no_follow`, EPPROF_ONLY_PID is the program's pid.
+ * `watch` watches the program's traces, and `estimate` is started; both may be NULL.  Returns its exit status: 128 + n
+ * after signal n; 126 or 127, after a message, if it cannot be started. */
 int record_run_program(char **program, bool no_follow, struct record_watch *watch, struct record_estimate *estimate);
 
 /* ---- record_traces.c: the folder of traces ---- */
 
-/* Makes the folder beside `output`.  Ownership: malloc, the caller's; NULL on failure.  Errors: EPP_IO, EPP_NOT_FOUND,
- * EPP_OUT_OF_MEMORY. */
+/* Creates the folder beside `output`.  Ownership: the caller frees *folder, which is NULL on failure.  Errors: EPP_IO,
+ * EPP_NOT_FOUND, EPP_OUT_OF_MEMORY. */
 epp_status *record_make_folder(const char *output, char **folder) EPP_MUST_CHECK;
-/* Returns true if a file of the folder is a trace, for scandir. */
+/* Returns true if a file of the folder is a trace.  For scandir. */
 int record_is_trace(const struct dirent *entry);
-/* Prints what the hooks in the program's processes have written into the file `notes` of the folder, each line once. */
+/* Prints the lines that the hooks in the program's processes have written into the file `notes` of the folder, each
+ * line once. */
 void record_print_notes(const char *folder);
-/* Makes the output from the traces in the folder and removes the folder.  What cannot be read, or is still written by
- * another process, stays in the folder, with a message.  `*count` is set to the number of traces in the output.
- * Returns an enum cli_exit: CLI_FAILURE also if there is an output, but a trace could not be read. */
+/* Makes the output from the traces in the folder and removes the folder.  Files that cannot be read or that another
+ * process still writes stay in the folder, and a message names them.  `*count` is set to the number of traces in the
+ * output.  Returns an enum cli_exit: also CLI_FAILURE if there is an output but some trace could not be read. */
 int record_join_traces(const char *folder, const char *output, bool overwrite, size_t *count);
 
 #endif

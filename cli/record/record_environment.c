@@ -8,7 +8,7 @@
 
 #include "record.h"
 
-/* Sets a variable to a text that is made by asprintf. */
+/* Sets a variable to a text that asprintf has made. */
 static epp_status *set_printed(const char *variable, char *text, int bytes)
 {
 	bool is_set = bytes >= 0 && setenv(variable, text, 1) == 0;
@@ -18,7 +18,7 @@ static epp_status *set_printed(const char *variable, char *text, int bytes)
 	return is_set ? NULL : epp_status_no_memory();
 }
 
-/* A percent sign in the path of the folder is no placeholder. */
+/* A percent sign in the path of the folder is doubled, so that it is no placeholder. */
 static epp_status *set_output(const char *folder)
 {
 	size_t bytes = strlen(folder), length = 0;
@@ -36,7 +36,7 @@ static epp_status *set_output(const char *folder)
 	return set_printed("EPPROF_OUTPUT", text, made);
 }
 
-/* Puts a path before what the user has in a variable. */
+/* Puts a path before the user's value of a variable. */
 static epp_status *put_before(const char *variable, const char *path)
 {
 	const char *given = secure_getenv(variable);
@@ -46,8 +46,8 @@ static epp_status *put_before(const char *variable, const char *path)
 	return set_printed(variable, text, made);
 }
 
-/* The folder with sitecustomize.py is in the folder of the bridges, where they were built, or in epprof/ there, where they
- * are installed. */
+/* Adds the folder with sitecustomize.py to PYTHONPATH.  In a build tree it is in the folder of the bridges; where
+ * epprof is installed it is in the folder epprof/ there. */
 static epp_status *set_python_path(const char *bridges)
 {
 	static const char *const places[] = { "python/epprof_record", "epprof/python/epprof_record" };
@@ -62,7 +62,8 @@ static epp_status *set_python_path(const char *bridges)
 	return NULL;
 }
 
-/* The loader separates paths by a colon or a space, and a path cannot contain either. */
+/* Adds a library to LD_PRELOAD.  Its path must not contain a colon or a space, because the dynamic linker separates
+ * paths by them. */
 static epp_status *set_preload(const char *bridges)
 {
 	char path[PATH_MAX];
@@ -75,7 +76,8 @@ static epp_status *set_preload(const char *bridges)
 		fprintf(stderr, "epprof: ONNX Runtime in C and C++ is not recorded: %s: %s\n", path, problem);
 		return NULL;
 	}
-	/* A program with AddressSanitizer refuses a library that is loaded before the sanitizer's. */
+	/* Without this option, a program with AddressSanitizer does not start if a library is loaded before the
+	 * sanitizer's. */
 	epp_status *status = put_before("ASAN_OPTIONS", "verify_asan_link_order=0");
 	return status ? status : put_before("LD_PRELOAD", path);
 }
@@ -106,7 +108,7 @@ int64_t record_now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* `ns` 0: the variable is removed, which another epprof record may have set. */
+/* Sets a variable to a time.  If `ns` is 0, removes the variable, which another epprof record may have set. */
 static epp_status *set_time(const char *variable, int64_t ns)
 {
 	char *text = NULL;
@@ -126,7 +128,7 @@ static epp_status *set_time_range(struct record_options *options)
 	return status ? status : set_time("EPPROF_UNTIL_NS", options->duration_ns ? from_ns + options->duration_ns : 0);
 }
 
-/* Without the options, the variables of the user apply. */
+/* Sets the variables of the schedule.  Without the options, the user's variables apply. */
 static epp_status *set_schedule(const struct record_schedule *schedule)
 {
 	char *text = NULL;
@@ -142,7 +144,8 @@ static epp_status *set_schedule(const struct record_schedule *schedule)
 	return set_printed("EPPROF_SCHEDULE", text, made);
 }
 
-/* Likewise.  A schedule of the user would contradict it. */
+/* Sets the variable of the budget.  Without the option, the user's variable applies.  A schedule of the user would
+ * contradict a budget, so it is removed. */
 static epp_status *set_max_overhead(const struct record_options *options)
 {
 	const char *step = options->schedule.step;
@@ -161,7 +164,7 @@ epp_status *record_set_environment(struct record_options *options, const char *f
 
 	if (!realpath(folder, absolute))
 		return epp_status_create(EPP_IO, "%s: its path cannot be resolved", folder);
-	/* EPPROF_CONTROL: epprof ctl reaches the program, unless the user has decided about that. */
+	/* EPPROF_CONTROL lets epprof ctl control the program, unless the user has set the variable. */
 	if (setenv("EPPROF_RECORD", absolute, 1) != 0 || unsetenv("EPPROF_ONLY_PID") != 0 ||
 	    (options->ranks ? setenv("EPPROF_RANKS", options->ranks, 1) : unsetenv("EPPROF_RANKS")) != 0 ||
 	    setenv("EPPROF_CONTROL", "1", 0) != 0 ||

@@ -1,5 +1,5 @@
-/* Estimates how much a recording will write, from its first second.  The figures are those of `epprof ctl status`, so the
- * program does nothing for it except to answer twice. */
+/* Estimates how much a recording will write, from its first second.  The figures are those of `epprof ctl status`, so
+ * the program only has to answer two requests. */
 #include "record_estimate.h"
 
 #include <bsd/string.h>
@@ -13,28 +13,29 @@
 #include "cli/ctl/ctl.h"
 #include "record.h"
 
-/* Between two looks for the first session: the pause doubles each time. */
+/* First pause between two searches for a session.  The pause is doubled each time. */
 #define LOOK_NS INT64_C(50000000)
 #define LOOK_MAX_NS INT64_C(2000000000)
 #define SECOND_NS INT64_C(1000000000)
 #define ANSWER_TIMEOUT_S 1
 #define SESSIONS_MAX 256
 
-/* Files grow by blocks.  Where a trace has grown by less than this, the size of an event is the record's without args. */
+/* Files grow by whole blocks.  If a trace has grown by less than this, the size of an event is taken to be that of a
+ * record without args. */
 #define BYTES_LEAST (UINT64_C(256) << 10)
 #define RECORD_BYTES 32
 
 struct record_estimate {
-	char folder[PATH_MAX]; /* absolute, with a slash at the end */
+	char folder[PATH_MAX]; /* absolute path, with a slash at the end */
 	uint64_t ring_bytes;
 	pthread_t thread;
 	bool is_started;
 	pthread_mutex_t lock;
 	pthread_cond_t ends;
-	bool is_ending; /* under the lock */
+	bool is_ending; /* the lock must be held */
 };
 
-/* The figures of a session. */
+/* The figures of one session. */
 struct sampled {
 	long long pid;
 	uint64_t session, events, bytes, event_cost_ps, write_cpu_ns;
@@ -43,7 +44,7 @@ struct sampled {
 struct sample {
 	struct sampled sessions[SESSIONS_MAX];
 	size_t count;
-	int64_t ns; /* CLOCK_MONOTONIC */
+	int64_t ns; /* time of the sample, of CLOCK_MONOTONIC */
 };
 
 /* ---- samples ---- */
@@ -65,12 +66,12 @@ static void add_sessions(const struct record_estimate *estimate, const struct ct
 			                                              .event_cost_ps = ctl_number(line, "event_cost_ps"),
 			                                              .write_cpu_ns = ctl_number(line, "write_cpu_ns") };
 	}
-	/* A process that does not answer, or has ended, has no part in the estimate. */
+	/* A process that does not answer or has ended is left out of the estimate. */
 	epp_status_destroy(status);
 	ctl_answer_deinit(&answer);
 }
 
-/* The sessions that write into the folder and record at present. */
+/* Gets the figures of the sessions that write into the folder and are recording now. */
 static void take_sample(const struct record_estimate *estimate, struct sample *sample)
 {
 	struct ctl_sockets sockets;
@@ -94,7 +95,7 @@ static const struct sampled *find(const struct sample *sample, const struct samp
 
 /* ---- the line ---- */
 
-/* A session that began after the first sample has recorded all its events since. */
+/* Prints the estimate.  If a session began after the first sample, all its events were recorded since. */
 static void print_line(const struct record_estimate *estimate, const struct sample *first, const struct sample *second)
 {
 	char events_text[CLI_COUNTED_BYTES], bytes_text[CLI_NUMBER_BYTES], ring[CLI_NUMBER_BYTES], held[CLI_NUMBER_BYTES];
@@ -124,7 +125,7 @@ static void print_line(const struct record_estimate *estimate, const struct samp
 
 /* ---- the thread ---- */
 
-/* Returns false if the thread shall end. */
+/* Waits for `ns`.  Returns false if the thread must end. */
 static bool wait_ns(struct record_estimate *estimate, int64_t ns)
 {
 	int64_t until_ns = record_now_ns() + ns;
@@ -151,7 +152,8 @@ static void *run(void *argument)
 		if (!wait_ns(estimate, SECOND_NS))
 			break;
 		take_sample(estimate, &samples[1]);
-		/* Otherwise those of the first sample have ended. */
+		/* If there are no sessions in the second sample, those of the first have ended, and nothing is
+		 * printed. */
 		if (samples[1].count) {
 			print_line(estimate, &samples[0], &samples[1]);
 			break;

@@ -16,7 +16,7 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 /* ---- programs with more rights than their user ---- */
 
-/* Returns true if a file can be started and would run as another user or group. */
+/* Returns true if a file can be executed and would run as another user or group. */
 static bool is_setuid(const char *path)
 {
 	struct stat about;
@@ -27,7 +27,7 @@ static bool is_setuid(const char *path)
 	       ((about.st_mode & S_ISGID) && (about.st_mode & S_IXGRP) && about.st_gid != getegid());
 }
 
-/* Finds the program as execvp does.  False: it is not in PATH. */
+/* Finds the program in PATH, as execvp does.  Returns false if it is not found. */
 static bool find_program(const char *program, char path[PATH_MAX])
 {
 	const char *folder = secure_getenv("PATH");
@@ -63,7 +63,8 @@ bool record_is_privileged(const char *program)
 
 static volatile pid_t program_pid;
 
-/* A terminal sends a signal to the program as well, with a code of the kernel. */
+/* Sends a signal on to the program.  A signal with a code of the kernel comes from a terminal, which sends it to the
+ * program as well. */
 static void pass_on(int number, siginfo_t *about, void *context)
 {
 	int error = errno;
@@ -74,7 +75,7 @@ static void pass_on(int number, siginfo_t *about, void *context)
 	errno = error;
 }
 
-/* Signals that this process ignores stay ignored, as they do in the program. */
+/* Installs the handlers.  Signals that this process ignores stay ignored, as they do in the program. */
 static void pass_signals_on(void)
 {
 	struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
@@ -91,7 +92,7 @@ static _Noreturn void start(char **program, bool no_follow, const sigset_t *mask
 
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	snprintf(pid, sizeof pid, "%ld", (long)getpid());
-	/* Without the variable, child processes would be recorded. */
+	/* If the variable cannot be set, child processes would be recorded, so the program is not started. */
 	if (!no_follow || setenv("EPPROF_ONLY_PID", pid, 1) == 0)
 		execvp(program[0], program);
 	int code = errno == ENOENT || errno == ENOTDIR ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
@@ -104,7 +105,7 @@ int record_run_program(char **program, bool no_follow, struct record_watch *watc
 	sigset_t all, mask, own;
 	int status;
 
-	/* No signal may arrive between the start and the handlers. */
+	/* Signals are blocked until the program is started and the handlers are installed. */
 	sigemptyset(&all);
 	for (size_t i = 0; i < SIGNALS_COUNT; i++)
 		sigaddset(&all, signals[i]);

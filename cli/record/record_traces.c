@@ -1,4 +1,5 @@
-/* The folder in which the processes of a recorded program write their traces, and the output that is made of them. */
+/* The folder in which the processes of a recorded program write their traces, and the output, which is made from these
+ * traces. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,8 @@ struct traces {
 	char **paths;
 	epp_trace **open;
 	size_t count;
-	size_t unread_count;  /* files that cannot be read */
-	size_t written_count; /* that are still being written */
+	size_t unread_count;  /* number of files that cannot be read */
+	size_t written_count; /* number of files that are still being written */
 };
 
 epp_status *record_make_folder(const char *output, char **folder)
@@ -53,11 +54,11 @@ static int is_profile(const struct dirent *entry)
 	return has_ending(entry->d_name, ".profile");
 }
 
-/* Makes FOLDER/NAME.profile.epp of FOLDER/NAME.profile.  The label is the name up to the first full stop. */
+/* Imports FOLDER/NAME.profile as FOLDER/NAME.profile.epp.  The label is the name up to the first full stop. */
 static epp_status *import_profile(const char *folder, const char *name)
 {
 	char *input = NULL, *output = NULL, *label = strndup(name, strcspn(name, "."));
-	/* A program that loads a framework and does nothing with it leaves an empty profile. */
+	/* A program that loads a framework and does not use it leaves an empty profile, which is no error. */
 	const epp_import_options options = {
 		.struct_size = sizeof options, .label = label, .cancel = &cli_signal, .allow_empty = 1
 	};
@@ -71,7 +72,7 @@ static epp_status *import_profile(const char *folder, const char *name)
 	return status;
 }
 
-/* Makes traces of the profiles that frameworks have written; returns the number of those that cannot be read. */
+/* Imports the profiles that frameworks have written.  Returns the number of profiles that cannot be read. */
 static size_t import_profiles(const char *folder)
 {
 	struct dirent **entries = NULL;
@@ -91,7 +92,7 @@ static size_t import_profiles(const char *folder)
 	return left_count;
 }
 
-/* Opens the traces that are not being written and can be read; returns an enum cli_exit. */
+/* Opens the traces that can be read and are not being written any more.  Returns an enum cli_exit. */
 static int open_traces(struct traces *traces, const char *folder)
 {
 	struct dirent **entries = NULL;
@@ -147,7 +148,7 @@ void record_print_notes(const char *folder)
 		return;
 	FILE *notes = fopen(path, "re");
 	char *printed = notes ? strdup("\n") : NULL;
-	/* All lines that were printed, to find those that are there again. */
+	/* `printed` has all lines printed so far, to find repeated ones. */
 	while (printed && getline(&line, &room, notes) > 0) {
 		char *lines, *found = strstr(printed, line);
 		if (found && found[-1] == '\n')
@@ -168,12 +169,12 @@ void record_print_notes(const char *folder)
 
 /* ---- the output ---- */
 
-/* Moves the only trace; another file with this name is replaced only if `overwrite` is set. */
+/* Moves the only trace to the output.  An existing file is replaced only if `overwrite` is set. */
 static epp_status *move(const char *path, const char *output, bool overwrite)
 {
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, output, overwrite ? 0 : RENAME_NOREPLACE) == 0)
 		return NULL;
-	/* Not every file system has RENAME_NOREPLACE. */
+	/* RENAME_NOREPLACE does not work on every file system. */
 	if (errno == EINVAL && link(path, output) == 0)
 		return NULL;
 	if (errno == EEXIST)

@@ -1,10 +1,10 @@
 /* Watches the traces of a program while it runs, and takes snapshots of them.
  *
  * The traces are read as `epprof tail -f` and `epprof ctl snapshot` read them: a look opens each file that a process of
- * the program writes, and reads the events that have ended since the last look.  The processes do nothing for it.  A
- * thread publishes an event shortly after it has ended, so a look begins a little before the end of the last one; an
- * event that was too long then is not counted twice.  The last look is after the end of the program, so that no event
- * is missed between two looks, unless a ring was overwritten in between. */
+ * the program writes, and reads the events that have ended since the last look.  The processes are not involved.  A
+ * thread publishes an event shortly after the event has ended.  So a look begins a little before the time at which the
+ * previous one ended, and long events of the previous look are not counted again.  The last look is after the end of
+ * the program.  So no event is missed, unless a ring was overwritten between two looks. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -21,21 +21,23 @@
 #include "record.h"
 
 #define LOOK_BACK_NS INT64_C(1000000000)
-/* A look takes at most a tenth of a processor, and more only where a longer pause would let it fall behind. */
+/* Shortest pause between two looks.  Looks take at most a tenth of a processor, or more if the command would not keep
+ * up otherwise. */
 #define PAUSE_NS INT64_C(100000000)
 #define PAUSE_MAX_NS INT64_C(1000000000)
 
-/* A trace in the folder. */
+/* State of a trace in the folder. */
 struct record_watched {
 	char *name;
-	char file_id[33];        /* another one: the process has replaced the file */
-	bool has_ended;          /* its process had ended when it was read */
-	struct stat file;        /* as it was then */
+	/* id of the file that was read; another id means that the process has replaced the file */
+	char file_id[33];
+	bool has_ended;          /* the process had ended when the trace was read last */
+	struct stat file;        /* state of the file at that time */
 	int64_t until_ns;        /* the latest end of an event that was read; INT64_MIN: nothing was read */
-	struct seen long_events; /* those of the last look */
+	struct seen long_events; /* long events that the last look found */
 };
 
-/* The first event of a look that was too long. */
+/* The first long event that a look found. */
 struct long_event {
 	char *name;
 	uint64_t id;
@@ -81,7 +83,7 @@ static bool is_long(const struct record_watch *watch, const epp_event *event)
 
 /* ---- snapshots ---- */
 
-/* The name of a snapshot: of run.epp, run.snapshot-1.epp.  NULL without memory. */
+/* Returns the name of a snapshot: "run.snapshot-1.epp" for "run.epp".  NULL: no memory. */
 static char *snapshot_path(const char *output, unsigned number)
 {
 	size_t bytes = strlen(output);
@@ -92,7 +94,7 @@ static char *snapshot_path(const char *output, unsigned number)
 	return asprintf(&path, "%.*s.snapshot-%u.epp", (int)bytes, output, number) < 0 ? NULL : path;
 }
 
-/* The process may have ended before its trace was opened. */
+/* Writes a snapshot of a trace.  The process may have ended before the trace was opened. */
 static epp_status *write_snapshot(epp_trace *trace, const char *path)
 {
 	if (epp_trace_get_info(trace)->state == EPP_TRACE_RECORDING)
@@ -100,7 +102,7 @@ static epp_status *write_snapshot(epp_trace *trace, const char *path)
 	return epp_trace_recover(trace, path, 0);
 }
 
-/* Returns true if a file has an event.  False also if it cannot be read. */
+/* Returns true if a trace has the event `id`.  Returns false also if the trace cannot be read. */
 static bool has_event(const char *path, uint64_t id)
 {
 	epp_trace *trace;
@@ -128,14 +130,15 @@ static void print_snapshot(const char *path, const epp_trace *trace, const struc
 	free(text);
 }
 
-/* Writes what a trace holds into the file with the next number that no other has; sets its path. */
+/* Writes a snapshot of a trace under the next number that no file has, and sets *path to its path. */
 static epp_status *write_next(struct record_watch *watch, epp_trace *trace, char **path)
 {
 	for (;;) {
 		*path = snapshot_path(watch->output, ++watch->number);
 		if (!*path)
 			return epp_status_no_memory();
-		/* Asked first, because a snapshot under a name that is taken would be written in vain. */
+		/* Checked first, because otherwise the whole snapshot would be written before the name is found to be
+		 * in use. */
 		epp_status *status = access(*path, F_OK) == 0 ? epp_status_create(EPP_EXISTS, "%s", *path)
 		                                              : write_snapshot(trace, *path);
 		if (epp_status_code(status) != EPP_EXISTS)
@@ -145,7 +148,7 @@ static epp_status *write_next(struct record_watch *watch, epp_trace *trace, char
 	}
 }
 
-/* `event`: why; NULL: on request. */
+/* Takes a snapshot.  `event` is the event that triggered it; NULL: the user asked for the snapshot. */
 static void take_snapshot(struct record_watch *watch, epp_trace *trace, const struct long_event *event)
 {
 	char *path;
@@ -165,7 +168,7 @@ static void take_snapshot(struct record_watch *watch, epp_trace *trace, const st
 
 /* ---- looks ---- */
 
-/* Finds the state of a trace, or adds it.  NULL without memory. */
+/* Finds or adds the state of a trace.  NULL: no memory. */
 static struct record_watched *find_watched(struct record_watch *watch, const char *name)
 {
 	for (size_t i = 0; i < watch->traces_count; i++)
@@ -188,8 +191,8 @@ static bool is_done(const struct record_watched *watched, const struct stat *st)
 	       st->st_mtim.tv_sec == before->st_mtim.tv_sec && st->st_mtim.tv_nsec == before->st_mtim.tv_nsec;
 }
 
-/* Finds the events that are too long and that the last look did not find; copies the first one.  After a failure the
- * next look finds them. */
+/* Finds the long events that the last look did not find, and copies the first one.  If this fails, the next look finds
+ * them. */
 static epp_status *find_long_events(struct record_watch *watch, struct record_watched *watched, epp_trace *trace,
                                     struct long_event *first, uint64_t *count)
 {
@@ -203,7 +206,8 @@ static epp_status *find_long_events(struct record_watch *watch, struct record_wa
 	epp_timeline *timeline;
 	const epp_event *event;
 	int64_t until_ns = before_ns;
-	bool has_known = is_first; /* an event that the last look has read is still there */
+	/* an event that the last look has read is still in the trace, so none was overwritten */
+	bool has_known = is_first;
 	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 
 	if (status)
@@ -273,8 +277,8 @@ static epp_status *look_at(struct record_watch *watch, struct record_watched *wa
 	return status;
 }
 
-/* Calls a function for each trace in the folder.  A file that changes while it is read may appear damaged: the next look
- * reads it again, and the join reports what stays so. */
+/* Calls a function for each trace in the folder.  A file that changes while it is read may seem damaged.  The next look
+ * reads it again, and if it is really damaged, record_join_traces reports it. */
 static void for_each_trace(struct record_watch *watch,
                            epp_status *(*act)(struct record_watch *watch, struct record_watched *watched, const char *path))
 {
@@ -293,7 +297,7 @@ static void for_each_trace(struct record_watch *watch,
 	free(entries);
 }
 
-/* ---- on request ---- */
+/* ---- snapshots on request ---- */
 
 static epp_status *snapshot_running(struct record_watch *watch, struct record_watched *watched, const char *path)
 {
@@ -337,7 +341,7 @@ static bool has_ended(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == pid;
 }
 
-/* The processor time used so far. */
+/* Returns the processor time that this process has used. */
 static int64_t taken_ns(void)
 {
 	struct timespec now;
@@ -346,7 +350,7 @@ static int64_t taken_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Waits for a signal; one that came before is taken at once. */
+/* Waits for a signal.  If one is pending, returns at once. */
 static void wait_for_signal(struct record_watch *watch, int64_t timeout_ns)
 {
 	const struct timespec timeout = { timeout_ns / 1000000000, timeout_ns % 1000000000 };
@@ -374,7 +378,7 @@ void record_watch_finish(struct record_watch *watch)
 {
 	char events[CLI_COUNTED_BYTES], every[CLI_NUMBER_BYTES];
 
-	/* One that comes now is too late, and must not end this command. */
+	/* A signal that arrives from now on is too late for a snapshot, and must not end this command. */
 	if (watch->on_signal)
 		signal(SIGUSR2, SIG_IGN);
 	sigprocmask(SIG_UNBLOCK, &watch->signals, NULL);

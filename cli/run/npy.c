@@ -131,7 +131,7 @@ static epp_status *take_dictionary(struct header *header, struct npy *npy)
 
 /* ---- types ---- */
 
-/* Parses the type of a text: U5: 5 units of UTF-32; S5: 5 bytes. */
+/* Parses the type of a text: U5 is 5 units of UTF-32, S5 is 5 bytes. */
 static bool understand_text(const char *descr, struct npy *npy)
 {
 	size_t digits = strspn(descr + (*descr != 0), "0123456789");
@@ -147,7 +147,7 @@ static bool understand_text(const char *descr, struct npy *npy)
 static epp_status *understand(const struct header *header, struct npy *npy)
 {
 	static const struct {
-		const char *descr; /* without the byte order */
+		const char *descr; /* type in a file, without the byte order */
 		ONNXTensorElementDataType type;
 		size_t bytes;
 	} types[] = {
@@ -163,7 +163,7 @@ static epp_status *understand(const struct header *header, struct npy *npy)
 		{ "u4", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, 4 },
 		{ "i8", ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, 8 },
 		{ "u8", ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, 8 },
-		/* NumPy has no bfloat16; ml_dtypes writes it like this. */
+		/* NumPy has no bfloat16; the package ml_dtypes writes it as V2. */
 		{ "V2", ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, 2 },
 	};
 	const char native = BYTE_ORDER == LITTLE_ENDIAN ? '<' : '>';
@@ -305,7 +305,8 @@ epp_status *npy_read(struct npy *npy, const char *path, void *data)
 	return status;
 }
 
-/* Writes a code point as UTF-8, unless `to` is NULL; returns its length, 0 if it is not a valid code point. */
+/* Writes a code point as UTF-8, or nothing if `to` is NULL.  Returns the number of bytes; 0: the code point is
+ * invalid. */
 static size_t put_utf8(char *to, uint32_t point)
 {
 	size_t bytes = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
@@ -325,7 +326,7 @@ bool npy_text(const struct npy *npy, const void *element, char *text, size_t *le
 	const unsigned char *units = element;
 	size_t bytes = npy->element_bytes;
 
-	/* Zeros fill an element up to its width. */
+	/* A text that is shorter than its element is filled with zeros. */
 	while (bytes && !units[bytes - 1])
 		bytes--;
 	*length = 0;

@@ -1,7 +1,7 @@
 /* epprof run: runs a model in ONNX Runtime, records it, and prints where the time went.
  *
- * The command makes the session that records and keeps it open; the collector, an EP library that computes nothing,
- * joins the session from within ONNX Runtime whenever something is profiled. */
+ * The command creates the recording session and keeps it open.  The collector, an EP library that computes nothing,
+ * joins this session from ONNX Runtime whenever a run is profiled. */
 #include <bsd/string.h>
 #include <errno.h>
 #include <limits.h>
@@ -51,7 +51,7 @@ static const char help[] =
 #define RING_BYTES_MIN (UINT64_C(4) << 20)
 #define RING_BYTES (UINT64_C(2) << 30)
 
-/* The objects of one run; those that were not made yet are zero. */
+/* The objects of a run.  An object that was not created yet is zero. */
 struct job {
 	const struct run_options *options;
 	struct ort ort;
@@ -62,7 +62,7 @@ struct job {
 	OrtSession *session;
 	epp_session *recording;
 	unsigned kernels;
-	bool suggests_shapes; /* no run has succeeded */
+	bool suggests_shapes; /* no run has succeeded, so shapes are suggested */
 	struct run_folder profiles;
 };
 
@@ -98,7 +98,7 @@ static epp_status *load_model(struct job *job)
 	return epp_status_prefix(status, "%s", job->options->model);
 }
 
-/* Ends profiling: after this the profiles are complete, and so are the collector's events. */
+/* Ends profiling.  After this, the profiles and the collector's events are complete. */
 static epp_status *end_profiling(struct job *job)
 {
 	const struct ort *ort = &job->ort;
@@ -143,14 +143,15 @@ static epp_status *record(struct job *job)
 		                                .overwrite = options->force,
 		                                .lossless = options->lossless };
 
-	/* These variables configure programs that have no command line. */
+	/* These variables are for programs without a command line, so they are removed. */
 	unsetenv("EPPROF_POLICY");
 	unsetenv("EPPROF_LOSSLESS");
-	/* The collector reads EPPROF_OUTPUT; it joins the session that is created below for the same path. */
+	/* The collector reads EPPROF_OUTPUT.  It joins the session that is created below, because that has the same
+	 * path. */
 	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
-	/* The loader finds a library without a '/' in the system's folders. */
+	/* The dynamic linker searches a library without a '/' in the system's folders. */
 	if (!status && strchr(job->ort.path, '/'))
 		cli_warn_of_writers(job->ort.path);
 	if (!status)
@@ -194,7 +195,8 @@ static void clean_up(struct job *job)
 
 /* ---- the command ---- */
 
-/* With --force, keeps the old output under another name until the new one exists.  `old` is "" if there is none. */
+/* With --force, renames an existing output, so that it is kept until the new one is complete.  `old` is its new name;
+ * "": there was no output. */
 static bool set_aside(const char *output, char *old, size_t bytes)
 {
 	struct stat st;
@@ -224,7 +226,7 @@ static int run_job(const struct run_options *options)
 	char old[PATH_MAX];
 	int code = CLI_OK;
 
-	/* Check the model before the search for libraries. */
+	/* The model is checked before the search for libraries, which takes longer. */
 	if (access(options->model, R_OK) != 0)
 		return cli_failure(epp_status_errno(errno, "%s", options->model));
 	if (!options->force && access(options->output, F_OK) == 0) {
@@ -261,7 +263,7 @@ static int run_job(const struct run_options *options)
 	return code;
 }
 
-/* The default output: MODEL.epp, in the current directory. */
+/* Makes the name of the default output: MODEL.epp in the current directory. */
 static void name_output(const char *model, char *path, size_t bytes)
 {
 	const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
@@ -272,7 +274,7 @@ static void name_output(const char *model, char *path, size_t bytes)
 	snprintf(path, bytes, "%.*s.epp", (int)length, name);
 }
 
-/* Adds optarg to a list; false: an error was reported. */
+/* Adds optarg to a list.  Returns false if an error was reported. */
 static bool add(const char **list, size_t *count, const char *option)
 {
 	if (*count == RUN_LIST_MAX) {

@@ -21,19 +21,19 @@
 			return status_; \
 	} while (0)
 
-#define RUN_LIST_MAX 64 /* the maximum number of EP libraries, of inputs and of shapes */
+#define RUN_LIST_MAX 64 /* most EP libraries, inputs, and shapes */
 
 /* The command line. */
 struct run_options {
 	const char *model;
-	const char *library; /* NULL: search for it */
+	const char *library; /* NULL: the library is searched */
 	const char *output;
-	const char *eps[RUN_LIST_MAX];    /* LIBRARY[:NAME] */
-	const char *inputs[RUN_LIST_MAX]; /* [NAME=]FILE.npy, or random */
-	const char *shapes[RUN_LIST_MAX]; /* NAME=8,64 */
+	const char *eps[RUN_LIST_MAX];    /* each is LIBRARY[:NAME] */
+	const char *inputs[RUN_LIST_MAX]; /* each is [NAME=]FILE.npy or [NAME=]random */
+	const char *shapes[RUN_LIST_MAX]; /* each is NAME=8,64 */
 	size_t eps_count, inputs_count, shapes_count;
 	size_t runs_count, warmup_count, threads_count;
-	uint64_t max_bytes; /* the limit of the trace, which is then a ring; 0: no limit */
+	uint64_t max_bytes; /* size limit of the trace, which is then a ring; 0: no limit */
 	bool parallel, run_level, lossless, force;
 };
 
@@ -41,14 +41,14 @@ struct run_options {
 
 #define ORT_LOGS_MAX 16
 
-/* A message that ONNX Runtime logged about a profiler that returned an error: the first one of each provider. */
+/* The first message for each provider that ONNX Runtime logged because a profiler of the provider returned an error. */
 struct ort_failure {
 	char *ep;
-	char *message; /* "EndProfiling: ..." */
+	char *message; /* for example "EndProfiling: ..." */
 	size_t count;
-	size_t ends_count; /* the number of errors from EndProfiling, for which ONNX Runtime drops all events of the
-	                      profiler */
-	bool is_recorded;  /* the provider has pushed its events to the recording itself */
+	/* number of errors from EndProfiling, after which ONNX Runtime drops all events of the profiler */
+	size_t ends_count;
+	bool is_recorded; /* the profiler has pushed its events to the recording itself */
 };
 
 struct ort {
@@ -57,40 +57,42 @@ struct ort {
 	const OrtApi *api;
 	OrtEnv *env;
 	pthread_mutex_t logs_lock; /* guards the members below */
-	char *logs[ORT_LOGS_MAX];  /* the first messages that it logs */
+	char *logs[ORT_LOGS_MAX];  /* the first messages that ONNX Runtime logged */
 	size_t logs_count;
 	struct ort_failure failures[RUN_LIST_MAX];
 	size_t failures_count;
 };
 
-/* Opens ONNX Runtime: the given library, or the first suitable one of EPPROF_ORT, the loader's path, the Python package
- * and build/deps.
+/* Opens ONNX Runtime: the given library, or the first suitable one of EPPROF_ORT, the search path of the dynamic
+ * linker, the Python package and build/deps.
  * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE (not ONNX Runtime, or one without profilers). */
 epp_status *ort_open(struct ort *ort, const char *library) EPP_MUST_CHECK;
-/* Prints the logged messages, except those that were also returned as a status. */
+/* Prints the logged messages, except those that were also returned in a status. */
 void ort_print_logs(struct ort *ort);
-/* Releases the environment.  The library stays loaded: threads of it may still be ending. */
+/* Releases the environment.  The library stays loaded, because some of its threads may still be ending. */
 void ort_close(struct ort *ort);
-/* Converts a status; NULL for NULL.  Ownership: takes the status. */
+/* Converts a status of ONNX Runtime.  NULL stays NULL.  Ownership: takes the status. */
 epp_status *ort_check(const struct ort *ort, OrtStatus *status) EPP_MUST_CHECK;
-/* Copies a text from the default allocator and frees the original; NULL without memory. */
+/* Copies a text that ONNX Runtime's default allocator has allocated, and frees the original.  NULL: no memory. */
 char *ort_text(const struct ort *ort, char *text);
 
 /* ---- run_eps.c: EP libraries ---- */
 
 struct run_ep {
-	char *library; /* an absolute path */
+	char *library; /* absolute path */
 	char *registered_name;
-	char *name; /* the provider's name; NULL: the library's only provider */
+	char *name; /* name of the provider; NULL: the library has only one */
 	bool registered;
-	size_t nodes_count;          /* the nodes assigned to it */
-	epp_provider_events *events; /* its account; NULL: the collector hosts it, or it is the collector */
+	size_t nodes_count; /* number of nodes that are assigned to the provider */
+	/* the provider's profiler in the recording's ledger; NULL: the provider is the collector, or the collector
+	 * hosts it */
+	epp_provider_events *events;
 };
 
 struct run_eps {
-	struct run_ep eps[RUN_LIST_MAX + 1]; /* the collector first */
+	struct run_ep eps[RUN_LIST_MAX + 1]; /* the first one is the collector */
 	size_t count;
-	size_t other_nodes_count; /* the nodes assigned to ONNX Runtime's own CPU provider */
+	size_t other_nodes_count; /* number of nodes that are assigned to ONNX Runtime's own CPU provider */
 	bool nodes_known;
 };
 
@@ -101,14 +103,14 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 /* Registers one more library, LIBRARY[:NAME], and adds its provider to the session's options. */
 epp_status *run_eps_add(struct run_eps *eps, const struct ort *ort, const char *text, OrtSessionOptions *session_options)
     EPP_MUST_CHECK;
-/* Opens an account for each provider that the collector does not host, and marks its events as expected, so that the
- * trace of a killed run reports that they are missing. */
+/* Adds a profiler to the ledger for each provider that the collector does not host, and marks its events as expected.
+ * If the run is killed, its trace then reports that these events are missing. */
 epp_status *run_eps_expect_events(struct run_eps *eps, epp_session *recording) EPP_MUST_CHECK;
-/* Closes the accounts; events that are still expected are lost. */
+/* Closes the ledgers.  Events that are still expected are counted as lost. */
 void run_eps_close_accounts(struct run_eps *eps);
-/* Counts the nodes of each provider, and warns about providers without nodes. */
+/* Counts the nodes of each provider.  Prints a warning for each provider without nodes. */
 epp_status *run_eps_count_nodes(struct run_eps *eps, const struct ort *ort, const OrtSession *session) EPP_MUST_CHECK;
-/* Unregisters the libraries; call it after the last session was released. */
+/* Unregisters the libraries.  Must be called after the last session was released. */
 void run_eps_unregister(struct run_eps *eps, const struct ort *ort);
 
 /* ---- run_inputs.c: inputs of the model ---- */
@@ -119,72 +121,73 @@ struct run_input {
 	char *name;
 	ONNXTensorElementDataType type;
 	size_t rank;
-	int64_t dims[RUN_RANK_MAX];    /* -1: not known yet */
-	char *dim_names[RUN_RANK_MAX]; /* NULL: none */
-	bool is_guessed[RUN_RANK_MAX]; /* set to 1, because nothing determines the dimension */
-	const char *source;            /* a .npy file; NULL: random */
+	int64_t dims[RUN_RANK_MAX];    /* -1: the dimension is not known yet */
+	char *dim_names[RUN_RANK_MAX]; /* NULL: the dimension has no name */
+	bool is_guessed[RUN_RANK_MAX]; /* nothing determines the dimension, so it was set to 1 */
+	const char *source;            /* a .npy file; NULL: random values */
 	OrtValue *value;
 };
 
 struct run_inputs {
 	struct run_input *inputs;
 	size_t count;
-	const char **names; /* in the form that Run needs */
+	const char **names; /* arrays in the form that Run needs */
 	const OrtValue **values;
 	char **output_names;
 	size_t outputs_count;
 };
 
 /* Makes a value for each input of the model.
- * Errors: EPP_INVALID_ARGUMENT (the command line does not fit the model), EPP_NOT_FOUND, EPP_IO, EPP_CORRUPT
- * (files). */
+ * Errors: EPP_INVALID_ARGUMENT (the command line contradicts the model); EPP_NOT_FOUND, EPP_IO, EPP_CORRUPT (of a
+ * file). */
 epp_status *run_inputs_create(struct run_inputs *inputs, const struct ort *ort, const OrtSession *session,
                               const struct run_options *options) EPP_MUST_CHECK;
 void run_inputs_destroy(struct run_inputs *inputs, const struct ort *ort);
-/* Makes the value of an input whose dimensions are all known. */
+/* Makes the value of an input.  All its dimensions must be known. */
 epp_status *run_inputs_make_value(struct run_input *input, const struct ort *ort, uint64_t seed) EPP_MUST_CHECK;
 
 /* ---- run_shapes.c: suggests shapes ---- */
 
-/* After a failed run: tries sizes for the dimensions that were set to 1, and prints those with which the model runs. */
+/* Called after a failed run: tries sizes for the dimensions that were set to 1, and prints sizes with which the model
+ * runs. */
 void run_shapes_suggest(struct run_inputs *inputs, const struct ort *ort, OrtSession *session);
 
 /* ---- run_types.c: types of elements ---- */
 
-/* "float16"; "type 23" for an unknown type. */
+/* Returns the name of a type, such as "float16", or "type 23" for an unknown type. */
 const char *run_type_name(ONNXTensorElementDataType type);
-/* The size of an element; 0: values of this type are not supported. */
+/* Returns the size of an element; 0: values of this type are not supported. */
 size_t run_type_bytes(ONNXTensorElementDataType type);
-/* Fills with random floats from 0 to 1, and integers and booleans 0 or 1, which are valid as indices nearly everywhere.
- * The values are the same in each run. */
+/* Fills with random values: floats from 0 to 1, and integers and booleans that are 0 or 1, so that integers are valid
+ * as indices in nearly every model.  The values are the same in each run. */
 void run_fill_random(ONNXTensorElementDataType type, void *data, size_t count, uint64_t seed);
 
-/* ---- run_folder.c: where ONNX Runtime writes its own profiles ---- */
+/* ---- run_folder.c: the folder for ONNX Runtime's own profiles ---- */
 
-/* Zero it before use. */
+/* Must be zeroed before the first use. */
 struct run_folder {
 	char path[512];
 	int fd;
 };
 
-/* Makes the folder, and removes those left behind by killed runs.  Errors: EPP_IO, EPP_NOT_FOUND. */
+/* Creates the folder, and removes folders that killed runs have left.  Errors: EPP_IO, EPP_NOT_FOUND. */
 epp_status *run_folder_make(struct run_folder *folder) EPP_MUST_CHECK;
 void run_folder_remove(struct run_folder *folder);
 
 /* ---- run_loop.c: the runs ---- */
 
 struct run_latencies {
-	int64_t *ns; /* sorted */
+	int64_t *ns; /* sorted durations of the runs */
 	size_t count;
 };
 
 struct run_results {
 	struct run_latencies warmup, runs;
-	int64_t wall_ns; /* wall time of the runs without warm-up */
+	int64_t wall_ns; /* time in which all runs were done, without warm-up */
 };
 
 /* Runs the model until all runs are done, one fails, or cli_signal requests a stop.  `profiles` is the folder for the
- * profiles of single runs, or NULL for none.  `results` is also set on failure, for the runs so far. */
+ * profiles of single runs, or NULL for none.  After a failure, `results` has the runs so far. */
 epp_status *run_loop(struct run_results *results, const struct ort *ort, OrtSession *session,
                      const struct run_inputs *inputs, const struct run_options *options, const char *profiles)
     EPP_MUST_CHECK;
@@ -194,22 +197,23 @@ void run_results_deinit(struct run_results *results);
 
 extern OrtEpProfilerImpl run_stand_in;
 
-/* ---- run_kernels.c: events of providers ---- */
+/* ---- run_kernels.c: the events of providers ---- */
 
-/* The sources of kernel events, as bits. */
+/* Ways in which kernel events came into the trace, as bits. */
 enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMPORTED = 2, RUN_KERNELS_TOO_OLD = 4 };
 
-/* Adds to the recording the providers' events from the profiles that ONNX Runtime wrote into a folder, to the account
- * of the only provider, or to one of all.  `max_bytes` is the limit of the recording; 0: none. */
+/* Adds the providers' events to the recording, from the profiles that ONNX Runtime wrote into a folder.  They belong to
+ * the provider if there is only one, otherwise to a common ledger of all providers.  `max_bytes` is the size limit of
+ * the recording; 0: none. */
 epp_status *run_kernels_append(struct run_eps *eps, epp_session *recording, const char *folder, uint64_t max_bytes,
                                unsigned *kernels) EPP_MUST_CHECK;
 
 /* ---- run_failures.c: profilers that return errors ---- */
 
-/* Finds which of the failed providers have pushed their events to the recording; call it before events of a profile are
- * added. */
+/* Determines which of the providers with errors have pushed their events to the recording.  Must be called before
+ * events of a profile are added. */
 epp_status *run_failures_find_recorded(struct ort *ort, epp_session *recording) EPP_MUST_CHECK;
-/* Counts the errors of profilers in accounts with their names. */
+/* Adds the errors of profilers to ledgers with the names of their providers. */
 epp_status *run_failures_count(epp_session *recording, struct ort *ort) EPP_MUST_CHECK;
 
 /* ---- run_report.c ---- */

@@ -31,8 +31,9 @@ static epp_status *parse(struct run_ep *ep, const char *text)
 	return status;
 }
 
-/* Makes the registration name of a library: the file's name without "lib" and ".so...", because a provider may use that
- * name for itself and for its nodes.  A second library with the same name gets a number appended. */
+/* Makes the name under which a library is registered: the file's name without "lib" and ".so...".  A provider may use
+ * this name for itself and for its nodes.  If two libraries would have the same name, a number is appended to the
+ * second. */
 static epp_status *name_library(const struct run_eps *eps, struct run_ep *ep)
 {
 	const char *slash = strrchr(ep->library, '/'), *file = slash ? slash + 1 : ep->library;
@@ -70,7 +71,7 @@ static bool is_among(const OrtEpDevice *device, const OrtEpDevice *const *device
 	return false;
 }
 
-/* Makes an error that lists the providers that a library has instead of the requested one. */
+/* Makes an error for a provider that the library does not have.  The message lists those that it has. */
 static epp_status *no_such_provider(const struct ort *ort, const struct run_ep *ep, const OrtEpDevice *const *devices,
                                     size_t count)
 {
@@ -157,7 +158,7 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	if (status)
 		return status;
 	eps->count = 1;
-	/* This name means that the profile is read at the end (run_kernels.c). */
+	/* The collector has this name if the profile is read at the end by this command (run_kernels.c). */
 	if (!(eps->eps[0].registered_name = strdup(EPPROF_COLLECTOR_NAME_OF_READER)))
 		return epp_status_no_memory();
 	TRY(register_named(eps, ort, session_options, &eps->eps[0]));
@@ -166,7 +167,7 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	return NULL;
 }
 
-/* Returns true if the collector hosts the library: EPPROF_PROFILERS names it. */
+/* Returns true if the collector hosts the library, because EPPROF_PROFILERS names it. */
 static bool is_hosted(const char *library)
 {
 	const char *named = secure_getenv("EPPROF_PROFILERS");
@@ -204,7 +205,7 @@ void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
 {
 	for (size_t i = eps->count; i-- > 0;) {
 		struct run_ep *ep = &eps->eps[i];
-		/* A failure is ignored: nothing can be done about it now. */
+		/* A failure is ignored, because there is nothing to do about it at the end. */
 		OrtStatus *status = ep->registered
 		                        ? ort->api->UnregisterExecutionProviderLibrary(ort->env, ep->registered_name)
 		                        : NULL;
@@ -217,7 +218,7 @@ void run_eps_unregister(struct run_eps *eps, const struct ort *ort)
 	memset(eps, 0, sizeof *eps);
 }
 
-/* The name is the library's: it may have any bytes. */
+/* Prints a warning for a provider without nodes.  The provider's name comes from the library and may have any bytes. */
 static void print_unused(const struct run_ep *ep)
 {
 	fprintf(stderr, "epprof: %s: '", ep->library);

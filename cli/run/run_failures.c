@@ -1,5 +1,6 @@
-/* Counts the errors of profilers in accounts with their names.  After an error from EndProfiling ONNX Runtime drops all
- * events of the profiler; if the profiler pushed them to the recording itself, they are there nevertheless. */
+/* Counts the errors of profilers in ledgers with the names of their providers.  After an error from EndProfiling, ONNX
+ * Runtime drops all events of the profiler.  If the profiler has pushed them to the recording itself, they are in the
+ * trace nevertheless. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Makes the folder for ONNX Runtime's own profiles, in TMPDIR.  The process that made it holds a lock on it, so a
- * folder that is not locked was left behind by a killed run, and the next run removes it.  A pid in the name would not
- * do: the process may run in another container. */
+/* Makes the folder for ONNX Runtime's own profiles, in TMPDIR.  The process that created the folder holds a lock on it.
+ * A folder without a lock was therefore left by a killed run, and the next run removes it.  A pid in the name would not
+ * be enough, because the process may be in another container. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,8 +27,8 @@ static void remove_folder(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Returns true if this folder exists and no other process has locked it.  On a file system without locks it returns
- * `if_unsupported`, so no folder counts as left behind. */
+/* Locks a folder.  Returns true if the folder exists and no other process has locked it.  If the file system has no
+ * locks, returns `if_unsupported`, so that no folder is taken to be left by a killed run. */
 static bool lock(int fd, const char *path, bool if_unsupported)
 {
 	struct stat opened, named;
@@ -37,7 +37,7 @@ static bool lock(int fd, const char *path, bool if_unsupported)
 		return false;
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		return errno != EWOULDBLOCK && if_unsupported;
-	/* The folder may have been removed since it was opened. */
+	/* Another run may have removed the folder after it was opened, so its path is checked again. */
 	return lstat(path, &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
@@ -69,7 +69,7 @@ epp_status *run_folder_make(struct run_folder *folder)
 
 	parent = parent && *parent ? parent : "/tmp";
 	remove_left_over(parent);
-	/* Another run that begins now may remove the folder before it is locked. */
+	/* Another run may remove the folder before it is locked.  Then another folder is created. */
 	for (int tries = 0; tries < 100; tries++) {
 		snprintf(folder->path, sizeof folder->path, "%s/" PREFIX "XXXXXX", parent);
 		if (!mkdtemp(folder->path))

@@ -1,9 +1,9 @@
 /* Makes the inputs of the model.
  *
- * First the type and shape of each input are read from the model.  The command line must agree with them: --shape sets
- * dimensions first, then files do.  A dimension with a name has the same value wherever the name occurs in the model; a
- * dimension that nothing sets is 1, which is reported.  Then the values are made: from files or at random; texts are
- * empty. */
+ * First the type and shape of each input are read from the model.  Then dimensions are set: first by --shape, then by
+ * files.  They must agree with the model.  A dimension with a name has the same value wherever the name occurs in the
+ * model.  A dimension that nothing sets is 1, which is reported.  Then the values are made, from files or at random;
+ * texts are empty. */
 #include <bsd/stdlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define SHAPE_BYTES 512
 
-/* "8,64"; an unknown dimension is printed as its name, or "?". */
+/* Writes a shape: "8,64".  An unknown dimension is written as its name, or "?". */
 static const char *shape_text(const struct run_input *input, char text[SHAPE_BYTES])
 {
 	size_t used = 0;
@@ -110,7 +110,7 @@ static epp_status *describe_outputs(struct run_inputs *inputs, const struct ort 
 
 /* ---- inputs from the command line ---- */
 
-/* Finds the input whose name is `name`, `bytes` long; NULL if there is none. */
+/* Returns the input whose name is the first `bytes` bytes of `name`; NULL: there is none. */
 static struct run_input *find(const struct run_inputs *inputs, const char *name, size_t bytes)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
@@ -131,7 +131,7 @@ static epp_status *unknown_input(const struct run_inputs *inputs, const char *op
 	                         (int)bytes, name, inputs->count ? list : "none");
 }
 
-/* Sets a dimension from the command line or a file; false if it is already set to another value. */
+/* Sets a dimension.  Returns false if it is already set to another value. */
 static bool settle(struct run_input *input, size_t i, int64_t dim)
 {
 	if (input->dims[i] >= 0)
@@ -173,7 +173,8 @@ static epp_status *apply_shape(struct run_inputs *inputs, const char *text)
 	return NULL;
 }
 
-/* Finds the input in NAME=FILE.  Both parts may contain '=': the longest name of an input is used. */
+/* Finds the input that NAME=FILE names.  Both parts may contain '=', so the input with the longest name that fits is
+ * used. */
 static struct run_input *find_named(const struct run_inputs *inputs, const char *text, const char **file)
 {
 	for (size_t i = strlen(text); i-- > 0;) {
@@ -239,7 +240,8 @@ static epp_status *apply_file(struct run_input *input)
 	return NULL;
 }
 
-/* Returns the value of another dimension with this name, and whether it is guessed; -1: none yet. */
+/* Returns the value that another dimension with this name has, and whether this value is guessed; -1: it has none
+ * yet. */
 static int64_t settled_elsewhere(const struct run_inputs *inputs, const char *name, bool *is_guessed)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
@@ -351,7 +353,7 @@ epp_status *run_inputs_make_value(struct run_input *input, const struct ort *ort
 		                                                         input->type, &input->value));
 	if (!status && input->source)
 		return read_file(input, ort, count);
-	/* New strings are empty. */
+	/* New strings are empty, so only other types are filled. */
 	if (!status && input->type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) {
 		status = ort_check(ort, ort->api->GetTensorMutableData(input->value, &data));
 		if (!status)
@@ -360,7 +362,7 @@ epp_status *run_inputs_make_value(struct run_input *input, const struct ort *ort
 	return epp_status_prefix(status, "input '%s'", input->name);
 }
 
-/* ---- all of it ---- */
+/* ---- all inputs ---- */
 
 static epp_status *create(struct run_inputs *inputs, const struct ort *ort, const OrtSession *session,
                           const struct run_options *options)

@@ -16,7 +16,8 @@ static int is_profile(const struct dirent *entry)
 	return dot && strcmp(dot, ".json") == 0;
 }
 
-/* The profile does not name the provider of an event. */
+/* Adds events of profiles.  A profile does not name the provider of an event, so the events belong to a single provider
+ * only if there is just one. */
 static epp_status *append(struct run_eps *eps, epp_session *recording, const epp_provider_events_options *options,
                           unsigned *kernels)
 {

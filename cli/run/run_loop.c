@@ -1,8 +1,8 @@
 /* Runs the model in several threads, which take run numbers until none is left.
  *
- * Each thread first takes part in the warm-up, then all wait for each other at a barrier, then they do the runs.  The
- * main thread waits, prints progress, and handles signals: then runs in progress are told to terminate, and are not
- * counted. */
+ * Each thread first takes part in the warm-up.  Then all threads wait for each other at a barrier, and then they do the
+ * runs.  The main thread waits, prints progress, and handles signals.  After a signal, it terminates the runs in
+ * progress, which are not counted. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct loop {
 	const char *profiles;
 	pthread_barrier_t warm;
 
-	pthread_mutex_t lock; /* guards the members below, and `running` of the threads */
+	pthread_mutex_t lock; /* guards the members below, and `running` of each thread */
 	pthread_cond_t thread_ended;
 	size_t threads_left;
 	bool stop;
@@ -35,9 +35,9 @@ struct loop {
 
 struct worker {
 	struct loop *loop;
-	size_t number; /* from 1 */
+	size_t number; /* number of the next run, from 1 */
 	pthread_t thread;
-	OrtRunOptions *running; /* of the run in progress, or NULL */
+	OrtRunOptions *running; /* options of the run in progress, or NULL */
 	OrtValue **outputs;
 };
 
@@ -63,7 +63,8 @@ static epp_status *make_options(const struct loop *loop, const char *name, OrtRu
 	return ort_check(ort, ort->api->RunOptionsEnableProfiling(*options, prefix));
 }
 
-/* Publishes the run's options, so that the main thread can terminate the run; false: the run should not begin. */
+/* Publishes the options of a run, so that the main thread can terminate it.  Returns false if the run must not
+ * begin. */
 static bool show(struct worker *worker, OrtRunOptions *options)
 {
 	struct loop *loop = worker->loop;
@@ -82,7 +83,7 @@ static void hide(struct worker *worker)
 	pthread_mutex_unlock(&worker->loop->lock);
 }
 
-/* `name` is the name of the run's own profile, or NULL. */
+/* Does one run.  `name` is the name of the run's own profile; NULL: it has none. */
 static epp_status *run_once(struct worker *worker, const char *name, int64_t *duration_ns)
 {
 	const struct loop *loop = worker->loop;
@@ -111,7 +112,7 @@ static epp_status *run_once(struct worker *worker, const char *name, int64_t *du
 
 /* ---- a thread ---- */
 
-/* Takes the next number; false if there is none. */
+/* Takes the next run number.  Returns false if there is none left. */
 static bool take_number(struct loop *loop, struct phase *phase, size_t *number)
 {
 	pthread_mutex_lock(&loop->lock);
@@ -133,7 +134,7 @@ static void take_part(struct worker *worker, struct phase *phase)
 		snprintf(name, sizeof name, "%s-%zu", phase == &loop->runs ? "run" : "warm-up", number);
 		epp_status *status = run_once(worker, name, &duration_ns);
 		pthread_mutex_lock(&loop->lock);
-		/* A terminated run also returns an error. */
+		/* A run that was terminated returns an error too, so it is not counted. */
 		if (!status && duration_ns >= 0)
 			phase->latencies.ns[phase->latencies.count++] = duration_ns;
 		else if (!loop->stop && !loop->failure)
@@ -186,7 +187,7 @@ static void pass_signal_on(struct loop *loop, struct worker *workers, size_t cou
 	loop->stop = true;
 	for (size_t i = 0; i < count; i++) {
 		OrtStatus *status = workers[i].running ? loop->ort->api->RunOptionsSetTerminate(workers[i].running) : NULL;
-		/* If this fails, the run ends normally. */
+		/* If terminating fails, the run ends by itself. */
 		if (status)
 			loop->ort->api->ReleaseStatus(status);
 	}
@@ -227,9 +228,9 @@ static void hand_over(struct run_latencies *to, const struct phase *from)
 		qsort(to->ns, to->count, sizeof *to->ns, by_value);
 }
 
-/* Starts the threads.  A thread that cannot be started is an error, but the threads that were started must not wait for
- * it at the barrier.  The barrier's count is the number of started threads, so all are started first, while the lock
- * keeps them from going on. */
+/* Starts the threads.  If one cannot be started, this is an error, but the threads that were started must not wait for
+ * it at the barrier.  So the barrier is made for the number of started threads, after all were started; until then the
+ * lock stops them. */
 static epp_status *start(struct loop *loop, struct worker *workers, size_t count, size_t *started)
 {
 	epp_status *status = NULL;

@@ -1,9 +1,9 @@
 /* Finds a library of ONNX Runtime and opens it.
  *
- * A library that was named explicitly must be usable.  One that was only found may be too old or something else; then
- * the search continues, and if no library is usable, the message lists those that were tried.  The tables are requested
- * in the newest version that both sides support; all slots that the command uses exist since the oldest version that it
- * accepts. */
+ * A library that the user has named must be usable.  A library that was found by search may be too old or another
+ * library.  The search then continues; if no library is usable, the message lists those that were tried.  The tables
+ * are requested in the newest version that both sides support; all slots that the command uses exist in the oldest
+ * version that it accepts. */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <ctype.h>
@@ -45,7 +45,7 @@ static epp_status *open_library(struct ort *ort, const char *path)
 	dlerror();
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		/* The message usually begins with the name. */
+		/* The message usually begins with the library's name, which is not repeated. */
 		const char *reason = dlerror();
 		reason = reason ? reason : "cannot be loaded";
 		bool has_name = strncmp(reason, path, strlen(path)) == 0;
@@ -78,7 +78,7 @@ static epp_status *open_library(struct ort *ort, const char *path)
 
 /* ---- search ---- */
 
-/* Tries a library that was not named explicitly; true: it is open.  Otherwise adds the reason to `reasons`. */
+/* Tries a library that was found by search.  Returns true if it was opened.  Otherwise adds the reason to `reasons`. */
 static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_BYTES])
 {
 	epp_status *status = open_library(ort, path);
@@ -92,7 +92,8 @@ static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_
 }
 
 /* Asks Python for the location of its package.  The virtual environment, which need not be in PATH, is tried first.
- * Python also searches the working directory, which becomes the root: a package there was not named by anybody. */
+ * Python also searches its working directory, which is set to the root: a package in the user's directory must not be
+ * used, because no setting names it. */
 static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
 {
 	static const char command[] = "cd / && for python in \"${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/}python3\" python3; do"
@@ -120,7 +121,7 @@ static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
 	return opened;
 }
 
-/* Tries the library that `make run HOST=onnxruntime` fetched, if the command runs from its build folder. */
+/* Tries the library that `make run HOST=onnxruntime` has downloaded, if the command runs from its build folder. */
 static bool try_deps(struct ort *ort, char reasons[REASONS_BYTES])
 {
 	static const char *const places[] = { "deps", "../build/deps" };
@@ -134,7 +135,7 @@ static bool try_deps(struct ort *ort, char reasons[REASONS_BYTES])
 		         "%.*s/%s/*/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so*",
 		         (int)(slash - program), program, places[i]);
 		if (glob(pattern, 0, NULL, &found) == 0) {
-			/* The newest version sorts last. */
+			/* Paths are sorted, so the newest version is last. */
 			for (size_t j = found.gl_pathc; j-- > 0 && !opened;)
 				opened = try_library(ort, found.gl_pathv[j], reasons);
 			globfree(&found);
@@ -168,7 +169,7 @@ static epp_status *find_library(struct ort *ort, const char *asked)
 
 /* ---- log messages ---- */
 
-/* Parses a message of ONNX Runtime about a profiler's error; the lock is held. */
+/* Stores a message of ONNX Runtime about the error of a profiler.  The caller holds the lock. */
 static void keep_failure(struct ort *ort, const char *message)
 {
 	static const char begins[] = "OrtEpProfilerImpl::", of[] = "() for ", says[] = " returned an error OrtStatus: ";
@@ -222,7 +223,7 @@ void ort_print_logs(struct ort *ort)
 	pthread_mutex_unlock(&ort->logs_lock);
 }
 
-/* ---- all of it ---- */
+/* ---- opening and closing ---- */
 
 epp_status *ort_open(struct ort *ort, const char *library)
 {
@@ -231,7 +232,7 @@ epp_status *ort_open(struct ort *ort, const char *library)
 	epp_status *status = find_library(ort, library);
 	if (status)
 		return status;
-	/* Log errors only: warnings concern ONNX Runtime itself, and there are many. */
+	/* Only errors are logged.  The many warnings are about ONNX Runtime itself. */
 	status = ort_check(
 	    ort, ort->api->CreateEnvWithCustomLogger(keep_log, ort, ORT_LOGGING_LEVEL_ERROR, "epprof", &ort->env));
 	return epp_status_prefix(status, "%s", ort->path);
@@ -258,7 +259,7 @@ epp_status *ort_check(const struct ort *ort, OrtStatus *status)
 	if (!status)
 		return NULL;
 	OrtErrorCode code = ort->api->GetErrorCode(status);
-	/* Some messages end with a newline. */
+	/* The newline at the end of some messages is removed. */
 	const char *message = ort->api->GetErrorMessage(status);
 	size_t bytes = strlen(message);
 	while (bytes && isspace((unsigned char)message[bytes - 1]))

@@ -8,7 +8,7 @@
 
 #define LINES_MAX 20
 
-/* The quantile `part` of the latencies. */
+/* Returns the quantile `part` (0 to 1) of the latencies. */
 static double quantile(const struct run_latencies *latencies, double part)
 {
 	size_t rank = (size_t)ceil(part * (double)latencies->count);
@@ -68,7 +68,8 @@ static void print_head(const struct run_options *options, const struct ort *ort,
 	                                      : sources[kernels & (RUN_KERNELS_PUSHED | RUN_KERNELS_IMPORTED)]);
 }
 
-/* Prints the operator types, or the nodes if the trace has no types, that together make up 80 % of the nodes' time. */
+/* Prints the operator types that together make up 80 % of the nodes' time.  If the trace has no operator types, prints
+ * nodes instead. */
 static void print_most(const struct summary *summary)
 {
 	enum { NAMES_MAX = 8 };
@@ -85,7 +86,7 @@ static void print_most(const struct summary *summary)
 	}
 	if (all_ns <= 0)
 		return;
-	/* Lines are sorted by total time, so each step takes the largest one left. */
+	/* Lines are sorted by total time, so each step takes the largest one that is left. */
 	while (taken < NAMES_MAX && taken_ns * 5 < all_ns * 4) {
 		const epp_summary_line *next = NULL;
 		for (size_t i = 0; i < summary->tables[kind].count; i++) {

@@ -1,9 +1,9 @@
 /* Suggests sizes for open dimensions if a model does not run with the default ones.
  *
- * Open dimensions are taken as 1, which is too small for some models: a convolution, a spectrum.  Each size of a list
- * is tried, first with the first open dimension of each input left at 1, because that is usually the batch size; then
- * for all open dimensions.  The search stops after some seconds, and skips inputs that take much memory.  Profiling has
- * ended before, so these runs are not recorded. */
+ * Open dimensions are set to 1, which is too small for some models, for example those with a convolution or a spectrum.
+ * Each size of a list is tried for the open dimensions.  The first open dimension of each input stays 1 in the first
+ * attempts, because it is usually the batch size.  The search stops after some seconds, and skips inputs that take much
+ * memory.  Profiling has ended before, so these runs are not recorded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 static const int64_t sizes[] = { 2,   3,   4,   8,   16,  32,  64,  80,  96,  128, 160, 192,
 	                         224, 256, 320, 384, 448, 480, 512, 576, 640, 768, 1024 };
 #define SIZES_COUNT (sizeof sizes / sizeof *sizes)
-#define ELEMENTS_MAX (UINT64_C(1) << 24) /* the maximum of an input */
+#define ELEMENTS_MAX (UINT64_C(1) << 24) /* most elements of an input */
 #define SECONDS_MAX 10
 
 static bool set_size(struct run_input *input, int64_t size, bool all)

@@ -1,4 +1,4 @@
-/* A profiler that does nothing: in the recording it represents the profilers that ONNX Runtime drove. */
+/* A profiler that does nothing.  In the recording it represents the profilers that ONNX Runtime called. */
 #include "run.h"
 
 static void stand_in_release(OrtEpProfilerImpl *profiler)

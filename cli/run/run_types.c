@@ -57,7 +57,7 @@ size_t run_type_bytes(ONNXTensorElementDataType type)
 
 /* ---- random values ---- */
 
-/* xorshift64*; `state` is not 0. */
+/* Returns the next number of the generator xorshift64*.  `state` must not be 0. */
 static uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
@@ -66,7 +66,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state * UINT64_C(0x2545F4914F6CDD1D);
 }
 
-/* C has no 16-bit floating-point types, so their bits are computed from a float. */
+/* Converts a float to the bits of a 16-bit type, because C has no such types. */
 static uint16_t half_bits(float value, bool brain)
 {
 	uint32_t bits;
@@ -74,7 +74,8 @@ static uint16_t half_bits(float value, bool brain)
 	memcpy(&bits, &value, sizeof bits);
 	if (brain)
 		return (uint16_t)(bits >> 16);
-	/* float16 has five exponent bits and a shorter fraction; values too small for a normal number become 0. */
+	/* float16 has an exponent of five bits and a shorter fraction.  Values that are too small for a normal number
+	 * become 0. */
 	uint32_t exponent = bits >> 23;
 	return (uint16_t)(exponent <= 127 - 15 ? 0 : (exponent - (127 - 15)) << 10 | (bits >> 13 & 0x3FF));
 }
@@ -107,7 +108,7 @@ void run_fill_random(ONNXTensorElementDataType type, void *data, size_t count, u
 			put_float(type, at, random);
 			continue;
 		}
-		/* Little-endian: the lowest byte comes first. */
+		/* The lowest byte is the first, because the machine is little-endian. */
 		memset(at, 0, types[which].bytes);
 		at[0] = (unsigned char)(random >> 63);
 	}

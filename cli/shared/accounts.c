@@ -10,7 +10,7 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	size_t count = epp_trace_ledger_count(trace);
-	uint64_t missing[2] = { 0 }; /* of threads, of plugins: an event may be counted in an account of each */
+	uint64_t missing[2] = { 0 }; /* losses of threads, and of plugins; an event may be counted in both */
 
 	memset(accounts, 0, sizeof *accounts);
 	accounts->balanced = true;
@@ -104,7 +104,7 @@ static void warn(const struct accounts *accounts, FILE *to, const char *before)
 		        before);
 }
 
-/* The text of accounts_warn; NULL: no memory.  Ownership: malloc, the caller's. */
+/* Returns the text that accounts_warn prints; NULL: no memory.  Ownership: the caller frees it. */
 static char *warning(const struct accounts *accounts)
 {
 	char *text = NULL;
@@ -142,7 +142,8 @@ void accounts_warn_all(const struct accounts *accounts, epp_trace *const *traces
 	for (size_t i = 0; i < count; i++) {
 		size_t others = 0;
 		if (!texts || !texts[i]) {
-			/* Without memory a sentence may be repeated: the command has written its output. */
+			/* Without memory, a sentence may be printed several times.  This is no error, because the
+			 * command has written its output. */
 			accounts_warn(&accounts[i]);
 			continue;
 		}
@@ -152,7 +153,7 @@ void accounts_warn_all(const struct accounts *accounts, epp_trace *const *traces
 				texts[j][0] = '\0';
 			}
 		}
-		/* A text has a line for each sentence. */
+		/* Each line of a text is a sentence. */
 		for (char *rest = texts[i], *line; (line = strsep(&rest, "\n")) && *line;) {
 			fprintf(stderr, "epprof: %s", epp_trace_get_info(traces[i])->path);
 			if (others)

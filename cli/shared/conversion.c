@@ -1,4 +1,4 @@
-/* Runs one export, from the options to the messages about it. */
+/* Runs one export: checks the options, writes the output, and prints messages about it. */
 #include "conversion.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "accounts.h"
 #include "post.h"
 
-/* Returns true if the error concerns the trace, not the output. */
+/* Returns true if the error is about the trace and not about the output. */
 static bool is_of_trace(epp_code code)
 {
 	return code == EPP_CORRUPT || code == EPP_INCOMPATIBLE;
@@ -98,7 +98,7 @@ int conversion_check(struct conversion *conversion)
 	return CLI_OK;
 }
 
-/* Prefers the reason of the post, which the export does not have. */
+/* If sending failed, returns this error, because the export does not have the reason. */
 static epp_status *post_export(const struct conversion *conversion, const epp_export_options *options, epp_trace *trace,
                                bool *left_out)
 {
@@ -155,7 +155,8 @@ int conversion_run(const struct conversion *conversion)
 	return code;
 }
 
-/* The input's name with `extension` instead of ".epp".  Ownership: malloc, the caller's; NULL without memory. */
+/* Returns the input's name with `extension` in the place of ".epp".  Ownership: the caller frees it.  NULL: no
+ * memory. */
 static char *name_beside(const char *input, const char *extension)
 {
 	size_t bytes = strlen(input);

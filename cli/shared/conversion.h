@@ -9,7 +9,7 @@
 struct conversion {
 	const struct cli_command *command;
 	const char *input, *output, *format;
-	const char *post; /* a URL to send the messages to, instead of `output`; NULL: none */
+	const char *post; /* URL to which the messages are sent, in the place of `output`; NULL: none */
 	int64_t post_limit_ns;
 	epp_timeline_options window;
 	epp_export_options options;
@@ -37,18 +37,19 @@ struct conversion {
 	"  --trace-id ID      only events of requests with this W3C trace id\n"
 
 void conversion_init(struct conversion *conversion, const struct cli_command *command);
-/* Handles one of CONVERSION_LONGS; other options are ignored.  False: an error was reported. */
+/* Handles an option if it is one of CONVERSION_LONGS, and ignores others.  Returns false if an error was reported. */
 bool conversion_option(struct conversion *conversion, int option);
-/* Checks the options; `input`, `output` and `format` must be set.  CLI_OK, or CLI_USAGE after an error was reported. */
+/* Checks the options.  `input`, `output` and `format` must be set.  Returns CLI_OK, or CLI_USAGE after an error was
+ * reported. */
 int conversion_check(struct conversion *conversion);
-/* Exports, and prints what was left out and what was written.  Returns an enum cli_exit; after a signal it does not
- * return. */
+/* Exports, and prints what was left out and what was written.  Returns an enum cli_exit.  After a signal it ends the
+ * process and does not return. */
 int conversion_run(const struct conversion *conversion);
-/* conversion_check and conversion_run.  Without `output` the file is in the input's folder, with `extension` instead of
- * ".epp".  Returns an enum cli_exit. */
+/* Calls conversion_check and conversion_run.  Without `output`, the file is written beside the input, with `extension`
+ * in the place of ".epp".  Returns an enum cli_exit. */
 int conversion_run_beside(struct conversion *conversion, const char *extension);
-/* The exit status of a successful export; with --strict CLI_INVALID if the trace has losses or the receipt was not
- * empty. */
+/* Returns the exit status of a successful export.  With --strict it is CLI_INVALID if the trace has losses, or if the
+ * export left something out. */
 int conversion_judge(const struct conversion *conversion, const struct accounts *accounts, bool left_out);
 /* Prints why an export failed, and releases the status.  Returns an enum cli_exit. */
 int conversion_explain(epp_status *status);

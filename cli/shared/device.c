@@ -1,4 +1,4 @@
-/* --device: the device that execution providers are offered. */
+/* --device: the device that is offered to execution providers. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

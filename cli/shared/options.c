@@ -1,4 +1,4 @@
-/* Parses command lines with getopt_long; error messages suggest what was probably meant. */
+/* Parses command lines with getopt_long.  If a word is unknown, the error message suggests a similar one. */
 #include <bsd/stdlib.h>
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 
 #define LONGS_MAX 32
-/* No letter. */
+/* Value of --quiet, which is no letter. */
 #define QUIET 256
 
 void cli_print_help(const struct cli_command *command)
@@ -39,7 +39,7 @@ int cli_misuse(const struct cli_command *command, const char *format, ...)
 
 /* ---- similar words ---- */
 
-/* The edit distance: letters added, left out, changed or swapped with their neighbour. */
+/* Returns the edit distance: the number of letters that are added, left out, changed, or swapped with a neighbour. */
 static unsigned distance(const char *a, const char *b)
 {
 	enum { MAX = 24 };
@@ -69,7 +69,7 @@ static unsigned distance(const char *a, const char *b)
 
 const char *cli_nearest(const char *word, const char *const *candidates)
 {
-	/* Short words are similar to too many others, so the limit depends on the length. */
+	/* The limit depends on the length, because a short word is similar to too many others. */
 	unsigned best = 1 + (unsigned)strlen(word) / 4;
 	const char *nearest = NULL;
 
@@ -104,7 +104,7 @@ static void explain_unknown_long(const struct cli_options *options, const struct
 		cli_misuse(options->command, "unknown option '--%s'", name);
 }
 
-/* Reports why getopt_long refused an option: it sets optopt to 0 for an unknown long option only. */
+/* Reports why getopt_long rejected an option.  It sets optopt to 0 only for an unknown long option. */
 static void explain(const struct cli_options *options, const struct option *longs)
 {
 	const char *word = options->argv[optind - 1];
@@ -255,7 +255,7 @@ bool cli_size(const struct cli_command *command, const char *option, uint64_t *b
 {
 	const char *unit = optarg + strspn(optarg, "0123456789");
 
-	/* expand_number ignores the text after the unit. */
+	/* expand_number ignores text after the unit, so this is checked here. */
 	if (unit > optarg && (!*unit || !unit[1]) && expand_number(optarg, bytes) == 0)
 		return true;
 	cli_misuse(command, "%s '%s': must be a number and a unit: 500K, 64M, 2G", option, optarg);

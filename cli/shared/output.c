@@ -1,4 +1,4 @@
-/* Prints statuses, texts of any bytes (as JSON, or as CSV with formulas defused), and numbers for people. */
+/* Prints statuses, texts of any bytes (also as JSON or CSV), and numbers. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -64,13 +64,13 @@ void cli_print_receipt(void *user, const char *text)
 	cli_message(text, "");
 }
 
-/* Returns true if the first character of a file that is no blank begins JSON. */
+/* Returns true if a file begins with JSON, after white space. */
 static bool is_json(const char *path)
 {
 	struct stat about;
 	char first[2] = "";
 
-	/* Only regular files, because opening a pipe may block for ever. */
+	/* Only regular files are opened, because opening a pipe may block for ever. */
 	FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "re") : NULL;
 	if (!file)
 		return false;
@@ -148,7 +148,7 @@ int cli_finish(int code)
 
 /* ---- texts ---- */
 
-/* Decodes the next character of a text and returns its length; *character is 0 for invalid bytes and for zero bytes. */
+/* Decodes the next character of a text and returns its length.  *character is 0 for invalid bytes and for a NUL. */
 static size_t next_character(const char *text, size_t bytes, wchar_t *character)
 {
 	mbstate_t state = { 0 };
@@ -161,16 +161,16 @@ static size_t next_character(const char *text, size_t bytes, wchar_t *character)
 	return length;
 }
 
-/* Returns true for characters that turn the direction of the text around them: in a name, they can make a line look like
- * another one. */
+/* Returns true for characters that change the direction of the text around them.  In a name, they can make a line look
+ * like another one. */
 static bool turns_direction(wchar_t character)
 {
 	return character == 0x61C || character == 0x200E || character == 0x200F ||
 	       (character >= 0x202A && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
 }
 
-/* Returns the next character in printable form, at most three times as long as in the text, and removes it from the
- * text. */
+/* Returns the next character in printable form, and removes it from the text.  The printable form is at most three
+ * times as long. */
 static const char *next_clean(const char **text, size_t *bytes, size_t *clean_bytes)
 {
 	static const char replacement[] = "\xEF\xBF\xBD";
@@ -213,7 +213,7 @@ char *cli_clean(const char *text, size_t bytes)
 	return clean;
 }
 
-/* The bytes of a clean text that take up to *columns; sets *columns to what they take. */
+/* Returns how many bytes of a clean text fit into *columns, and sets *columns to the columns that these bytes take. */
 static size_t measure(const char *clean, int *columns)
 {
 	size_t bytes = strlen(clean), fit = 0;
@@ -275,7 +275,7 @@ void cli_json_string(const char *text, size_t bytes)
 void cli_csv_string(const char *text, size_t bytes)
 {
 	putchar('"');
-	/* Spreadsheets compute a cell that begins with one of these; the quote makes it a text. */
+	/* Spreadsheets compute a cell that begins with one of these characters.  A quote before it makes it a text. */
 	if (bytes && strchr("=+-@\t\r", *text) && *text)
 		putchar('\'');
 	while (bytes) {

@@ -1,5 +1,5 @@
-/* Writes a file of the command itself, beside its final name until it is complete.  Traces and exports are written by
- * the libraries. */
+/* Writes a file of the command itself.  Until it is complete, it has another name in the same folder.  Traces and
+ * exports are written by the libraries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -18,9 +18,9 @@
 struct post {
 	char host[256], port[8], path[256];
 	bool is_protobuf;
-	int64_t limit_ns;    /* of a request */
-	int64_t deadline_ns; /* of the current one */
-	char *buffer;        /* begins with a message */
+	int64_t limit_ns;    /* time limit of a request */
+	int64_t deadline_ns; /* time at which the current request must end */
+	char *buffer;        /* its first byte is the first byte of a message */
 	size_t bytes, room;
 	epp_status *status;
 };
@@ -76,7 +76,7 @@ static epp_status *failure(const struct post *post, const char *reason)
 	return epp_status_create(EPP_IO, "http://%s:%s%s: %s", post->host, post->port, post->path, reason);
 }
 
-/* A time limit of a socket is reported as if the call would block. */
+/* If a time limit of the socket is exceeded, the system call fails with EAGAIN. */
 static epp_status *failure_of(const struct post *post, int error)
 {
 	return failure(post, strerror(error == EAGAIN || error == EINPROGRESS ? ETIMEDOUT : error));
@@ -90,13 +90,13 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Limits the next call of a socket to what is left of the request's time. */
+/* Limits the next call on a socket to the time that is left for the request. */
 static bool limit_call(const struct post *post, int fd)
 {
 	int64_t left_ns = post->deadline_ns - now_ns();
 	struct timeval left = { .tv_sec = left_ns / NS_PER_S, .tv_usec = left_ns % NS_PER_S / 1000 };
 
-	/* A time of zero would be no limit. */
+	/* A timeout of 0 would mean that there is none. */
 	if (left_ns < 1000) {
 		errno = ETIMEDOUT;
 		return false;
@@ -199,8 +199,8 @@ static bool keep(struct post *post, const char *bytes, size_t count)
 	return true;
 }
 
-/* Returns the size of the message in the buffer; 0: it is not complete.  In JSON it is a line, in protobuf a field: its tag of
- * one byte, its length and so many bytes. */
+/* Returns the size of the message in the buffer; 0: the message is not complete.  In JSON, a message is a line.  In
+ * protobuf, it is a field: a tag of one byte, the length, and as many bytes. */
 static size_t whole_message(const struct post *post)
 {
 	const char *newline = post->bytes ? memchr(post->buffer, '\n', post->bytes) : NULL;

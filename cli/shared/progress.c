@@ -18,7 +18,7 @@
 
 bool cli_quiet;
 
-/* Under the lock, except `is_running`, which only the command's own thread uses. */
+/* Must be locked for the variables below, except `is_running`, which only the main thread uses. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_t thread;
@@ -32,7 +32,7 @@ static void erase(void)
 	is_drawn = false;
 }
 
-/* Reads how much the process has read and written so far; both are 0 if the system does not count it. */
+/* Gets how many bytes the process has read and written so far.  Both are 0 if the system does not count them. */
 static void count_bytes(unsigned long long *read_bytes, unsigned long long *written_bytes)
 {
 	FILE *file = fopen("/proc/self/io", "re");
@@ -60,7 +60,7 @@ static void draw(long seconds)
 		snprintf(text + used, sizeof text - (size_t)used, ", %s written", cli_bytes(written_bytes, size));
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col)
 		columns = window.ws_col;
-	/* A line that reaches the last column might wrap, and could not be rewritten. */
+	/* The line must not reach the last column, because it might wrap and could then not be overwritten. */
 	fprintf(stderr, "\r\033[K%.*s", columns - 1, text);
 	is_drawn = true;
 }
@@ -94,7 +94,8 @@ void cli_progress_begin(void)
 	pthread_condattr_destroy(&attributes);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	is_ending = false;
-	/* Signals are for the command's own thread. Without memory for a thread there is no progress. */
+	/* All signals are blocked in the new thread, so that they are delivered to the main thread.  If the thread
+	 * cannot be created, there is no progress. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	is_running = pthread_create(&thread, NULL, draw_each_second, NULL) == 0;

@@ -10,7 +10,7 @@
 	"  --force            replace FILE if it exists\n" \
 	"  --help             print this text\n"
 
-/* Writes `input` as `output`, which may be the same file; returns an enum cli_exit. */
+/* Writes `input` to `output`, which may be the same file.  Returns an enum cli_exit. */
 typedef int (*rewrite_fn)(const char *input, const char *output, bool overwrite);
 
 /* Reads the command line and calls `rewrite`; returns an enum cli_exit. */

@@ -13,15 +13,15 @@ struct column {
 	int width;
 };
 
-/* The width that the last column keeps, if it needs as much: below it optional columns are left out, and below
- * NAME_COLUMNS_MIN it is not cut further. */
+/* Width of the last column, if it needs as much.  Optional columns are left out to keep this width.  It is not cut
+ * below NAME_COLUMNS_MIN. */
 #define NAME_COLUMNS 16
 #define NAME_COLUMNS_MIN 8
 
 struct cli_table {
 	struct column *columns;
 	size_t columns_count;
-	bool may_leave_out; /* columns that are not optional */
+	bool may_leave_out; /* columns that are not optional may be left out too */
 	char **cells;       /* the titles are the first row */
 	size_t cells_count, cells_room;
 };
@@ -131,7 +131,7 @@ static void print_cell(const struct cli_table *table, size_t column, const char 
 		printf("%*s", space, "");
 }
 
-/* The length of the text without its last character. */
+/* Returns the length of a text without its last character. */
 static size_t shorter(const char *text, size_t bytes)
 {
 	while (--bytes && ((unsigned char)text[bytes] & 0xC0) == 0x80)
@@ -139,15 +139,15 @@ static size_t shorter(const char *text, size_t bytes)
 	return bytes;
 }
 
-/* `columns` is at least NAME_COLUMNS_MIN.  A clean text has room for the ellipsis: the characters removed were at least
- * as long, or were replacements of fewer bytes for which the buffer has room. */
+/* Cuts a text.  `columns` is at least NAME_COLUMNS_MIN.  The buffer has room for the ellipsis, because the removed
+ * characters, or the bytes that they replaced, took at least as much. */
 void cli_cut(char *cell, int columns)
 {
 	size_t bytes = strlen(cell), most = (size_t)columns * 8;
 
 	if (cli_columns(cell) <= columns)
 		return;
-	/* Cut a very long text first, so that it need not be measured character by character. */
+	/* A very long text is cut roughly first, so that it need not be measured character by character. */
 	bytes = bytes > most ? shorter(cell, most) : bytes;
 	cell[bytes] = '\0';
 	while (cli_columns(cell) >= columns) {
@@ -167,7 +167,7 @@ static void cut_column(struct cli_table *table, size_t column, int width)
 		table->columns[column].width = width;
 }
 
-/* The columns that the last column has: the width without the others. */
+/* Returns the columns that are left for the last column: the width without all others. */
 static int rest_of(const struct cli_table *table, size_t last, int width)
 {
 	int rest = width - 2;
@@ -177,7 +177,7 @@ static int rest_of(const struct cli_table *table, size_t last, int width)
 	return rest;
 }
 
-/* The columns that a column should have: as many as it needs, or `most` if it has texts. */
+/* Returns how many columns a column should take: as many as it needs, but not more than `most` if it has texts. */
 static int wanted(const struct cli_table *table, size_t column, int most)
 {
 	int needed = table->columns[column].width;
@@ -185,7 +185,7 @@ static int wanted(const struct cli_table *table, size_t column, int most)
 	return table->columns[column].left && needed > most ? most : needed;
 }
 
-/* Cuts texts before the last column as far as needed, to `most` columns at the least. */
+/* Cuts texts in columns before the last one, as far as needed, but not below `most` columns. */
 static void cut_others(struct cli_table *table, size_t last, int width, int most)
 {
 	for (size_t i = 0; i < last; i++) {
@@ -196,7 +196,7 @@ static void cut_others(struct cli_table *table, size_t last, int width, int most
 	}
 }
 
-/* Leaves out columns of numbers, or of texts, the last ones first. */
+/* Leaves out columns of numbers, or columns of texts, from the last one on. */
 static void leave_out_others(struct cli_table *table, size_t last, int width, bool texts)
 {
 	for (size_t i = last; i-- > 0 && rest_of(table, last, width) < wanted(table, last, NAME_COLUMNS_MIN);) {
@@ -205,7 +205,7 @@ static void leave_out_others(struct cli_table *table, size_t last, int width, bo
 	}
 }
 
-/* Makes the table as narrow as the width, by the steps that cli.h describes. */
+/* Makes the table as narrow as the width, in the steps that cli.h describes. */
 static void fit(struct cli_table *table, int width)
 {
 	size_t last = table->columns_count - 1;
@@ -226,7 +226,7 @@ static void fit(struct cli_table *table, int width)
 		cut_column(table, last, rest_of(table, last, width));
 }
 
-/* Whether the table fits if its texts are cut, but no column is left out. */
+/* Returns true if the table fits when texts are cut but no column is left out. */
 static bool can_fit(const struct cli_table *table, int width)
 {
 	size_t last = table->columns_count - 1;
@@ -237,7 +237,7 @@ static bool can_fit(const struct cli_table *table, int width)
 	return !width || least <= width;
 }
 
-/* Prints each row as lines of a title and a value, both cut to fit. */
+/* Prints each row as lines of a title and a value.  Both are cut to fit. */
 static void print_records(struct cli_table *table, int width)
 {
 	size_t count = table->columns_count;
@@ -266,7 +266,7 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 {
 	size_t count = table->columns_count;
 
-	/* Print nothing, not even spaces, after the last text. */
+	/* After the last text of a row nothing is printed, not even spaces. */
 	while (count && (!cells[count - 1] || !cells[count - 1][0] || table->columns[count - 1].left_out))
 		count--;
 	fputs(faint ? "\033[2m" : "", stdout);

@@ -9,10 +9,10 @@
 
 #include "cli/cli.h"
 
-/* Of COLUMNS; other values are ignored. */
+/* Smallest value of COLUMNS; smaller ones are ignored. */
 #define COLUMNS_MIN 20
 #define COLUMNS_MAX 10000
-/* Most values begin in this column, behind a label. */
+/* Continuation lines begin in this column, where most values begin after a label. */
 #define CONTINUATION_INDENT 10
 
 bool cli_is_styled(void)
@@ -40,7 +40,7 @@ int cli_width(void)
 
 /* ---- lines that fit ---- */
 
-/* Returns how many bytes of a clean text fit, up to a space if there is one. */
+/* Returns how many bytes of a clean text fit into a line, up to a space if there is one. */
 static size_t fitting_bytes(const char *text, int columns)
 {
 	size_t fit = cli_fitting_bytes(text, columns), indent = strspn(text, " ");
@@ -67,9 +67,9 @@ static void print_line(const char *text, int columns)
 	}
 }
 
-static char *begun_line; /* without its end */
+static char *begun_line; /* the current line, which is not complete */
 
-/* Adds to the line, and prints what is complete. */
+/* Adds a text to the current line, and prints the lines that are complete. */
 static void add_text(const char *text)
 {
 	int columns = cli_width();

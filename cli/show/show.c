@@ -30,10 +30,10 @@ static const char
 	     "  --top N        at most N children of each event, the first ones; the default is 20, 0: all\n"
 	     "  --help         this text\n";
 
-/* Keys of args that an expression may name as a column. */
+/* Letters of arg keys that an expression may use as the name of a column. */
 #define KEY_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-/* What a search found. */
+/* The event that a search has found. */
 struct match {
 	uint64_t count, id;
 	int64_t start_ns, duration_ns;
@@ -56,14 +56,14 @@ static epp_status *take_matches(epp_sql_rows *rows, struct match *match)
 	return status;
 }
 
-/* What the event must fulfil. */
+/* The condition that the event must meet. */
 struct condition {
 	const char *expression;
-	const char *trace_id; /* hex digits alone; NULL: any */
+	const char *trace_id; /* hex digits without a prefix; NULL: any request */
 	bool by_id;
 };
 
-/* Selects the events of a table that fulfil a condition.  A line feed ends a comment in the expression. */
+/* Selects the events of a table that meet a condition.  A line feed after the expression ends a comment in it. */
 static epp_status *select_matches(epp_sql *sql, const char *table, const struct condition *condition, struct match *match)
 {
 	epp_sql_rows *rows = NULL;
@@ -103,7 +103,8 @@ static bool some_event_has_arg(epp_sql *sql, const char *key)
 	return found;
 }
 
-/* If a query failed because an arg is not a column of the table, adds the arg's value to the table as a column. */
+/* If a query failed because a name is no column of the table but the key of an arg, adds the arg's value as a
+ * column. */
 static bool add_column_of_arg(epp_sql *sql, char **table, const epp_status *failure)
 {
 	static const char no_column[] = "no such column: ";
@@ -121,7 +122,7 @@ static bool add_column_of_arg(epp_sql *sql, char **table, const epp_status *fail
 	return true;
 }
 
-/* Returns an error if this is no trace id, or if no request has it. */
+/* Returns an error if the text is no trace id, or if no request has it. */
 static epp_status *check_trace_id(epp_trace *trace, const char *trace_id)
 {
 	const epp_timeline_options window = { .struct_size = sizeof window, .trace_id = trace_id };
@@ -132,7 +133,7 @@ static epp_status *check_trace_id(epp_trace *trace, const char *trace_id)
 	return status;
 }
 
-/* Finds the longest event that fulfils a condition.  What is no column of the timeline is the key of an arg. */
+/* Finds the longest event that meets a condition.  A name that is no column of the timeline is the key of an arg. */
 static epp_status *find(epp_trace *trace, const struct condition *condition, struct match *match)
 {
 	epp_sql *sql = NULL;
@@ -181,7 +182,7 @@ static int show(struct show_tree *tree, const char *path, const struct condition
 	return CLI_OK;
 }
 
-/* Parses optarg as an id; false: an error was reported. */
+/* Parses optarg as an id.  Returns false if an error was reported. */
 static bool parse_id(char *expression, size_t bytes)
 {
 	char *end;

@@ -4,26 +4,26 @@
 
 #include "cli/cli.h"
 
-/* An event of the tree, in memory. */
+/* An event in the tree. */
 struct show_node {
 	epp_event event; /* `name` is the node's own copy; `args` is not valid */
 	struct show_node *parent;
-	struct show_node *first, *last, *next; /* the children that are kept, and the next sibling */
-	uint64_t children_count;               /* of all children */
-	unsigned level;                        /* below the event of the tree */
+	struct show_node *first, *last, *next; /* the children that are kept, linked by `next` */
+	uint64_t children_count;               /* number of all children */
+	unsigned level;                        /* levels below the selected event */
 };
 
 struct show_tree {
 	epp_trace *trace;
-	const char *trace_id; /* below the event only events of requests with this trace id; NULL: all */
+	const char *trace_id; /* only events of requests with this trace id are below the event; NULL: all */
 	uint8_t *sources;     /* for epp_timeline_options: one byte for each process, 1 only for that of the event */
 	size_t sources_count;
 	size_t top;     /* the most children that a node keeps */
 	unsigned depth; /* levels below the event that are kept */
 	struct show_node *root, *target;
-	char **args; /* of the event: keys and values in turn */
+	char **args; /* args of the event: keys and values alternate */
 	size_t args_count;
-	uint64_t device_count; /* device events below the event, and the sum of their durations */
+	uint64_t device_count; /* number of device events below the event, and the sum of their durations */
 	int64_t device_ns;
 };
 

@@ -1,6 +1,7 @@
-/* Collects the events around one event.  The events that enclose it overlap its start, and the cause of a device event
- * overlaps the cause's own start: a timeline of that instant has them.  All that it encloses or caused starts later:
- * one pass over the rest of the trace, which ends with the event if nothing in it was launched. */
+/* Collects the events around one event.  The events that enclose the event overlap its start, so a timeline of this
+ * instant has them.  If the event is a device event, the same is done for the start of its cause.  All events that the
+ * event encloses or caused start later.  They are found in one pass over the rest of the trace.  The pass ends at the
+ * end of the event if nothing was launched in it. */
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ static epp_status *open_timeline(const struct show_tree *tree, int64_t from_ns, 
 	return epp_timeline_create(tree->trace, &options, timeline);
 }
 
-/* ---- the event and what is above it ---- */
+/* ---- the event and the events above it ---- */
 
 static char *value_text(const epp_trace_arg *arg)
 {
@@ -99,7 +100,7 @@ static epp_status *take_args(struct show_tree *tree, const epp_timeline *timelin
 
 /* The events that overlap an instant. */
 struct overlapping {
-	struct show_node *first; /* linked by `next` */
+	struct show_node *first; /* list of events, linked by `next` */
 };
 
 static void overlapping_deinit(struct overlapping *found)
@@ -111,7 +112,7 @@ static void overlapping_deinit(struct overlapping *found)
 	}
 }
 
-/* Finds what overlaps the instant; takes the args of the event `args_of`. */
+/* Finds the events that overlap an instant.  Also copies the args of the event `args_of`. */
 static epp_status *find_overlapping(struct show_tree *tree, int64_t at_ns, uint64_t args_of, struct overlapping *found)
 {
 	epp_timeline *timeline;
@@ -152,7 +153,7 @@ static struct show_node *take_out(struct overlapping *found, uint64_t id)
 	return NULL;
 }
 
-/* True if an event of this id is in the tree already: a damaged trace may have parents in a circle. */
+/* Returns true if an event with this id is in the tree already.  In a damaged trace, parents may form a circle. */
 static bool is_above(const struct show_tree *tree, uint64_t id)
 {
 	for (const struct show_node *node = tree->root; node; node = node->first)
@@ -187,7 +188,7 @@ static epp_status *read_above(struct show_tree *tree, uint64_t id, int64_t start
 	return status;
 }
 
-/* ---- what is below it ---- */
+/* ---- the events below it ---- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -201,10 +202,10 @@ static void keep_node(void *node)
 	(void)node;
 }
 
-/* What a pass below the event has met: the ids of all events, and the nodes in the tree. */
+/* State of the pass for events below the event: the ids of all of them, and the nodes in the tree. */
 struct below {
 	struct seen ids;
-	void *nodes; /* tsearch tree by id */
+	void *nodes; /* tsearch tree of nodes, by id */
 };
 
 static epp_status *remember(struct below *below, struct show_node *node)
@@ -212,7 +213,7 @@ static epp_status *remember(struct below *below, struct show_node *node)
 	return tsearch(node, &below->nodes, by_id) ? NULL : epp_status_no_memory();
 }
 
-/* Adds an event that something below the target encloses or caused. */
+/* Adds an event if an event below the target encloses or caused it. */
 static epp_status *add_below(struct show_tree *tree, struct below *below, const epp_event *event)
 {
 	const struct show_node key = { .event.id = event->parent };

@@ -27,7 +27,7 @@ static const char help[] =
     "                   json\n"
     "  --help           print this text\n";
 
-/* The object whose query Ctrl-C interrupts. */
+/* The connection whose query Ctrl-C interrupts. */
 static epp_sql *volatile asked;
 
 static void interrupt(int signal_number)
@@ -85,7 +85,7 @@ static int ask(epp_trace *trace, const char *text, enum sql_format format)
 		code = CLI_OK;
 	asked = NULL;
 	epp_sql_destroy(sql);
-	/* End by SIGINT, so that the parent process sees that the command was interrupted. */
+	/* Ends this process by SIGINT, so that the parent process knows that it was interrupted. */
 	if (text && cli_signal) {
 		signal(SIGINT, SIG_DFL);
 		raise(SIGINT);

@@ -10,15 +10,14 @@ enum sql_format { SQL_TABLE, SQL_CSV, SQL_JSON };
 /* Prints all rows to standard output. */
 epp_status *sql_print(epp_sql_rows *rows, enum sql_format format) EPP_MUST_CHECK;
 
-/* Reads statements from standard input to its end and prints the result of each; returns an enum cli_exit. */
+/* Reads statements from standard input up to its end, and prints the result of each.  Returns an enum cli_exit. */
 int sql_prompt(epp_sql *sql, enum sql_format format);
-/* Prints the results of all statements of a text.  False: an error was reported. */
+/* Prints the results of all statements in a text.  Returns false if an error was reported. */
 bool sql_answer(epp_sql *sql, const char *text, enum sql_format format);
-/* Runs a command that begins with a dot, for example ".schema events".  False: an error was reported. */
+/* Runs a command that begins with a dot, for example ".schema events".  Returns false if an error was reported. */
 bool sql_command(const char *text);
-/* Returns the column or table that is most similar to the one that SQLite's message reports as missing, as a text for
- * the end of the message; "" if none is similar.
- * Ownership: valid until the next call. */
+/* If SQLite's message reports a missing column or table, returns a text for the end of the message that names the most
+ * similar one; "": none is similar.  Ownership: valid until the next call. */
 const char *sql_suggestion(const char *message);
 
 #endif

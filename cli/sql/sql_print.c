@@ -9,10 +9,10 @@
 #include "sql.h"
 
 #define PART_ROWS 1000u
-/* Above this, readers that store numbers as doubles lose digits. */
+/* Above this number, readers that store numbers as doubles lose digits. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
-/* The first row may take long; then the output begins. */
+/* Gets the next row.  The first one may take long, so the progress is ended only when the output begins. */
 static epp_status *next_row(epp_sql_rows *rows, const epp_sql_value **values)
 {
 	epp_status *status = epp_sql_rows_next(rows, values);
@@ -21,7 +21,7 @@ static epp_status *next_row(epp_sql_rows *rows, const epp_sql_value **values)
 	return status;
 }
 
-/* Formats a number with the fewest digits that read back the same. */
+/* Formats a number with the fewest digits from which the same number is read. */
 static const char *real_text(double real, char text[CLI_NUMBER_BYTES])
 {
 	for (int digits = 6; digits <= 17; digits++) {
@@ -32,7 +32,7 @@ static const char *real_text(double real, char text[CLI_NUMBER_BYTES])
 	return text;
 }
 
-/* Formats a value that is not a text; "" for null. */
+/* Formats a value that is no text; "" for null. */
 static const char *number_text(const epp_sql_value *value, char text[CLI_NUMBER_BYTES])
 {
 	text[0] = '\0';
@@ -45,7 +45,8 @@ static const char *number_text(const epp_sql_value *value, char text[CLI_NUMBER_
 
 /* ---- a table ---- */
 
-/* Numbers are aligned to the right; the types in the first row decide which columns have numbers. */
+/* Begins a part of a table.  The types in the first row determine which columns have numbers; these are aligned to the
+ * right. */
 static struct cli_table *begin_part(const epp_sql_rows *rows, const epp_sql_value *values)
 {
 	size_t count = epp_sql_rows_columns_count(rows);
@@ -135,7 +136,7 @@ static epp_status *print_csv(epp_sql_rows *rows)
 
 /* ---- json ---- */
 
-/* Prints a column's name as a key; a repeated name gets a number appended. */
+/* Prints a column's name as a key.  If a name is repeated, a number is appended. */
 static void json_key(const epp_sql_rows *rows, size_t column)
 {
 	const char *name = epp_sql_rows_column_name(rows, column);
@@ -154,7 +155,7 @@ static void json_key(const epp_sql_rows *rows, size_t column)
 	}
 }
 
-/* A number that a double cannot represent is printed as a string. */
+/* Prints a value.  A number that a double cannot represent is printed as a string. */
 static void json_value(const epp_sql_value *value)
 {
 	char number[CLI_NUMBER_BYTES];

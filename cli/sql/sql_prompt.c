@@ -1,6 +1,6 @@
 /* Reads statements line by line.  A line that begins with a dot, where a statement could begin, is a command for the
- * prompt itself.  On a terminal the prompt continues after an error; with piped input all statements run, too, and the
- * exit status reports errors. */
+ * prompt itself.  After an error, the prompt continues with the next statement.  If the input is no terminal, the exit
+ * status reports errors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static bool append(struct text *text, const char *line, size_t count)
 	return true;
 }
 
-/* Prints the columns, one a line, split at the commas between them. */
+/* Prints the columns, one per line.  They are split at the commas between them. */
 static void print_schema(const char *name, const char *columns)
 {
 	int depth = 0;
@@ -52,7 +52,7 @@ static void print_schema(const char *name, const char *columns)
 	fputs(";\n", stdout);
 }
 
-/* Prints the schema of one table, or of all. */
+/* Prints the schema of one table, or of all tables. */
 static bool print_schemas(const char *wanted)
 {
 	const char *name, *columns;
@@ -106,7 +106,7 @@ bool sql_command(const char *text)
 	return good;
 }
 
-/* Adds a line that begins or continues a statement. */
+/* Adds a line to the current statement, or begins a new one. */
 static enum answer take_line(epp_sql *sql, enum sql_format format, struct text *text, char *line, size_t count)
 {
 	if (!text->count && line[0] == '.') {

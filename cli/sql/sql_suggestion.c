@@ -1,4 +1,4 @@
-/* Suggests the column or table that was probably meant, for SQLite's messages about one that does not exist. */
+/* Suggests a similar name if SQLite reports that a column or table does not exist. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ static void add_name(struct names *names, const char *text, size_t bytes)
 	names->count++;
 }
 
-/* Adds the columns of a CREATE TABLE's parentheses.  A column's name is in small letters; a constraint's words are
- * not. */
+/* Adds the columns in the parentheses of a CREATE TABLE.  The name of a column is in small letters, the words of a
+ * constraint are not. */
 static void add_columns(struct names *names, const char *columns)
 {
 	int depth = 0;
@@ -51,7 +51,7 @@ const char *sql_suggestion(const char *message)
 	if (!word)
 		return "";
 	word += is_column ? strlen(no_column) : strlen(no_table);
-	/* "t.nme": the column behind the table's name */
+	/* In "t.nme", the column is after the table's name and a dot. */
 	const char *dot = strrchr(word, '.');
 	word = dot ? dot + 1 : word;
 	for (size_t i = 0; epp_sql_table_at(i, &table, &columns); i++) {
@@ -61,7 +61,7 @@ const char *sql_suggestion(const char *message)
 			add_name(&names, table, strlen(table));
 	}
 	const char *nearest = cli_nearest(word, names.list);
-	/* The same name: a column of another table. */
+	/* If the nearest name is equal, it is a column of another table. */
 	if (!nearest || strcmp(nearest, word) == 0)
 		return "";
 	snprintf(suggestion, sizeof suggestion, "; did you mean '%s'?", nearest);

@@ -86,7 +86,7 @@ static int compare_lines(const void *a, const void *b, void *context)
 	return strcmp(left->name, right->name);
 }
 
-/* ---- of one trace ---- */
+/* ---- the summary of one trace ---- */
 
 static bool take_lines(struct summary *summary, unsigned kind, int sort)
 {
@@ -156,7 +156,7 @@ void summary_close(struct summary *summary)
 	free(summary->sources);
 }
 
-/* Leaves only calls in the table of ops. */
+/* Removes all lines except calls from the table of ops. */
 static void keep_calls(struct summary *summary)
 {
 	const epp_summary_line **lines = summary->tables[EPP_BY_OP].lines;
@@ -168,7 +168,7 @@ static void keep_calls(struct summary *summary)
 	summary->tables[EPP_BY_OP].count = kept;
 }
 
-/* Values of --by behind those of epp_summary_by. */
+/* Values of --by in addition to those of epp_summary_by. */
 enum { BY_PROCESS = EPP_BY_COUNT, BY_CALL };
 
 static int run(int argc, char **argv)
@@ -235,7 +235,7 @@ static int run(int argc, char **argv)
 		fprintf(stderr, "epprof: %s: no op or kernel '%s'\n", path, histogram);
 		code = CLI_FAILURE;
 	} else if (histogram) {
-		/* Nothing else to print. */
+		/* Only the text has further parts. */
 	} else if (format == SUMMARY_TEXT)
 		summary_print_text(&summary);
 	else if (format == SUMMARY_CSV)

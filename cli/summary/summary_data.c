@@ -22,7 +22,7 @@ static int64_t mean_ns(const epp_summary_line *line)
 
 /* ---- CSV ---- */
 
-/* "fitted:700 formula:11" */
+/* Prints the placements: "fitted:700 formula:11". */
 static void print_csv_placing(const epp_summary_line *line)
 {
 	bool any = false;
@@ -84,7 +84,8 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 		printf(",,\n");
 }
 
-/* Prints how many device events were joined to a host event, by method: name and count, the other columns are empty. */
+/* Prints how many device events were joined to a host event, for each way of joining: name and count.  The other
+ * columns are empty. */
 static void print_csv_joins(const epp_timeline_counts *counts)
 {
 	const struct {

@@ -7,7 +7,7 @@
 
 #include "summary.h"
 
-/* 1, 2, 5, 10, ... up to 2^63. */
+/* Number of steps: 1, 2, 5, 10, ... up to 2^63. */
 #define STEPS_MAX 58u
 #define BAR_COLUMNS 50u
 
@@ -20,8 +20,7 @@ static int64_t step_ns(unsigned step)
 	return ns;
 }
 
-/* Returns the step i of a duration: at least step_ns(i), below step_ns(i + 1); step 0 also includes shorter
- * durations. */
+/* Returns the step of a duration: the largest i with step_ns(i) <= ns.  Step 0 also includes shorter durations. */
 static unsigned step_of(int64_t ns)
 {
 	unsigned step = 0;
@@ -31,7 +30,7 @@ static unsigned step_of(int64_t ns)
 	return step;
 }
 
-/* Prints a bar with a resolution of an eighth of a character. */
+/* Prints a bar in units of an eighth of a character. */
 static void print_bar(uint64_t count, uint64_t largest)
 {
 	static const char *const parts[] = { "",
@@ -44,7 +43,7 @@ static void print_bar(uint64_t count, uint64_t largest)
 		                             "\xE2\x96\x89" };
 	unsigned eighths = (unsigned)((double)count / (double)largest * BAR_COLUMNS * 8 + 0.5);
 
-	/* A count above 0 is always visible. */
+	/* The bar of a count above 0 is always visible. */
 	eighths = eighths || !count ? eighths : 1;
 	for (; eighths >= 8; eighths -= 8)
 		printf("\xE2\x96\x88");

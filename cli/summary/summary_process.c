@@ -1,5 +1,5 @@
-/* Prints a summary by process, or of selected processes: each is summed up separately, and of a merged trace only the
- * process's own blocks are read for that. */
+/* Prints a summary by process, or of selected processes.  Each process is summed up separately.  In a merged trace,
+ * only the blocks of the process are read for this. */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,7 +63,8 @@ static epp_status *sum_up(epp_trace *trace, size_t index, struct process *proces
 	return status;
 }
 
-/* Adds up losses as accounts_add_up does: an event of a profiler that could not be stored is in two accounts. */
+/* Adds up losses in the same way as accounts_add_up, because an event of a profiler that could not be stored is counted
+ * twice in the ledger. */
 static epp_status *add_losses(epp_trace *trace, struct process *processes, size_t count)
 {
 	size_t accounts_count = epp_trace_ledger_count(trace);
@@ -161,7 +162,7 @@ static void print_data(const struct process *processes, const uint8_t *shown, si
 		printf("\n]}\n");
 }
 
-/* ---- all of it ---- */
+/* ---- the summary ---- */
 
 static epp_status *fill(epp_trace *trace, struct process *processes, const uint8_t *shown, size_t count)
 {

@@ -84,7 +84,7 @@ static void print_device(const struct summary *summary, double wall_ns)
 	print_clocks(summary);
 }
 
-/* Prints the reasons of losses, as far as the accounts have them. */
+/* Prints the notes in the ledger about the reasons of losses. */
 static void print_loss_notes(epp_trace *trace)
 {
 	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
@@ -101,7 +101,7 @@ static void print_loss_notes(epp_trace *trace)
 	}
 }
 
-/* Prints the recorded time of a truncated file, if it is known. */
+/* Prints the time that a truncated file covers, if it is known. */
 static void print_run_length(const epp_trace *trace)
 {
 	char number[CLI_NUMBER_BYTES];
@@ -113,7 +113,7 @@ static void print_run_length(const epp_trace *trace)
 	}
 }
 
-/* Prints how many runs a budget has left out: the counts and sums of the tables are then estimates. */
+/* Prints how many runs a budget has left out.  If there are any, the counts and sums in the tables are estimates. */
 static void print_runs(const epp_summary_totals *totals)
 {
 	char kept[CLI_NUMBER_BYTES], all[CLI_NUMBER_BYTES], error[CLI_NUMBER_BYTES], time[CLI_NUMBER_BYTES],
@@ -190,7 +190,7 @@ static void add_times(struct cli_table *table, const epp_summary_line *line)
 	cli_table_duration(table, (double)line->max_ns);
 }
 
-/* Adds the share of the time of all runs of a model, or else of all nodes. */
+/* Adds a time as a share of the time of all runs of a model, or of all nodes if there are no runs. */
 static void add_share(struct cli_table *table, const struct summary *summary, int64_t ns)
 {
 	int64_t all_ns = 0;
@@ -360,7 +360,7 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 	print_more(shown, count);
 }
 
-/* Calls into a runtime, and other host events that caused device events. */
+/* Prints calls into a runtime, and other host events that caused device events. */
 static void print_calls(const struct summary *summary)
 {
 	size_t shown = 0, count = 0;
@@ -418,7 +418,7 @@ static void print_idle(const struct summary *summary)
 	    "not started; unknown: the host event that launched the work is unknown");
 }
 
-/* "fitted", or "fitted 700, formula 11" */
+/* Describes the placements: "fitted", or "fitted 700, formula 11". */
 static void describe_placing(const epp_summary_line *line, char *text, size_t bytes)
 {
 	size_t at = 0;
@@ -488,7 +488,7 @@ static void print_placing(const struct summary *summary)
 void summary_print_text(const struct summary *summary)
 {
 	print_head(summary);
-	/* The table by operator type comes first: it is what users of a model look for. */
+	/* The table by operator type is the first, because users with a model need it most. */
 	if (summary->shown[EPP_BY_OP_TYPE])
 		print_op_types(summary);
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {

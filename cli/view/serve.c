@@ -19,22 +19,22 @@
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES 8192u
 #define HEAD_BYTES 1024u
-/* The time for a whole request: one that sends a byte now and then does not keep its connection. */
+/* Time limit for receiving a request, so that a client that sends single bytes does not keep its connection. */
 #define REQUEST_S 3
-/* The idle timeout of a connection that receives its response. */
+/* Time limit between two pieces of a response. */
 #define IDLE_S 30
-/* The rest of a request that is read after the response. */
+/* Most bytes that are read of a request after the response. */
 #define REST_BYTES (8 * REQUEST_BYTES)
-/* The interval in which `*stop` is checked, in ms. */
+/* Interval at which *stop is checked, in ms. */
 #define TICK_MS 250
 
 struct connection {
-	int fd; /* -1: free */
+	int fd; /* -1: the slot is free */
 	time_t begun_s, active_s;
 	char request[REQUEST_BYTES + 1];
 	size_t request_bytes;
 	char head[HEAD_BYTES];
-	size_t head_bytes, head_sent; /* head_bytes 0: the request is not complete */
+	size_t head_bytes, head_sent; /* head_bytes is 0 until the request is complete */
 	const struct served_file *file;
 	uint64_t file_sent, file_end;
 };
@@ -99,8 +99,8 @@ void server_close(struct server *server)
 
 /* ---- requests ---- */
 
-/* Returns the value of a header, without blanks around it, and sets *count to the number of its occurrences.  `fields`
- * begins at the line end of the request's first line. */
+/* Returns the value of a header, without blanks around it.  *count is set to how often the header occurs.  `fields`
+ * begins at the end of the request's first line. */
 static const char *header_of(const char *fields, const char *name, size_t *bytes, unsigned *count)
 {
 	const char *found = NULL;
@@ -141,7 +141,7 @@ static bool is_addressed_here(const struct server *server, const char *fields)
 	return count == 1 && (is_text(given, bytes, host[0]) || is_text(given, bytes, host[1]));
 }
 
-/* Constant-time comparison. */
+/* Compares a text with the token in constant time. */
 static bool is_token(const struct server *server, const char *text)
 {
 	unsigned difference = 0;
@@ -195,7 +195,7 @@ static void answer_file(const struct server *server, struct connection *connecti
 static void take_request(const struct server *server, struct connection *connection)
 {
 	const char *line = connection->request;
-	/* Refuse zero bytes: they would end the strings that are searched here. */
+	/* A request with zero bytes is rejected, because they would end the strings that are searched here. */
 	const char *fields = strlen(line) == connection->request_bytes ? strstr(line, "\r\n") : NULL;
 	const char *target = fields ? memchr(line, ' ', (size_t)(fields - line)) : NULL;
 	const char *version = target ? memchr(target + 1, ' ', (size_t)(fields - target - 1)) : NULL;
@@ -244,7 +244,7 @@ static void receive(const struct server *server, struct connection *connection)
 		answer(connection, "431 Request Header Fields Too Large", "");
 }
 
-/* Sends a piece of the file; -1: it would block, or it failed. */
+/* Sends a piece of the file.  Returns -1 if it would block, or if it failed. */
 static ssize_t send_piece(struct connection *connection)
 {
 	const struct served_file *file = connection->file;
@@ -275,8 +275,8 @@ static void send_more(struct connection *connection)
 	else
 		connection->file_sent += (uint64_t)count;
 	if (connection->head_sent == connection->head_bytes && connection->file_sent == connection->file_end) {
-		/* Read the rest of the request before closing: unread data would reset the connection, and the client
-		 * would lose the response. */
+		/* The rest of the request is read before the connection is closed.  Otherwise the unread data would
+		 * cause a reset, and the client would lose the response. */
 		shutdown(connection->fd, SHUT_WR);
 		ssize_t rest;
 		size_t taken = 0;
@@ -293,7 +293,7 @@ static void welcome(const struct server *server, struct connection *connections)
 
 	if (fd < 0)
 		return;
-	/* If all connections are in use, replace the one that was idle for longest. */
+	/* If all connections are in use, the one that was idle for longest is replaced. */
 	for (size_t i = 0; i < CONNECTIONS_MAX && chosen->fd >= 0; i++) {
 		if (connections[i].fd < 0 || connections[i].active_s < chosen->active_s)
 			chosen = &connections[i];

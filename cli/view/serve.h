@@ -14,32 +14,32 @@
 #include "epprof/status.h"
 
 struct served_file {
-	const char *name; /* the path after the token: "", "trace" */
+	const char *name; /* path after the token: "" or "trace" */
 	const char *type;
-	const char *bytes; /* NULL: it is in `fd` */
+	const char *bytes; /* NULL: the content is in `fd` */
 	int fd;
 	uint64_t count;
-	const char *policy; /* Content-Security-Policy; may be NULL */
+	const char *policy; /* value of Content-Security-Policy; may be NULL */
 };
 
 #define SERVER_URL_BYTES 96
-#define SERVER_TOKEN_BYTES 33 /* hexadecimal */
+#define SERVER_TOKEN_BYTES 33 /* hexadecimal digits and a NUL */
 
 struct server {
 	int fd;
 	uint16_t port;
 	char token[SERVER_TOKEN_BYTES];
-	const char *origin; /* the origin that a browser may allow to read the files (CORS); NULL: none */
+	const char *origin; /* origin of pages that may read the files (CORS); NULL: none */
 	const struct served_file *files;
 	size_t files_count;
 };
 
-/* Opens the server.  Ownership: the files stay the caller's.  Errors: EPP_IO. */
+/* Opens the server.  Ownership: the files belong to the caller.  Errors: EPP_IO. */
 epp_status *server_open(struct server *server, const struct served_file *files, size_t files_count, const char *origin)
     EPP_MUST_CHECK;
-/* Writes the URL of the first file into `url` and returns it. */
+/* Writes the URL of the first file into `url`.  Returns `url`. */
 const char *server_url(const struct server *server, char url[SERVER_URL_BYTES]);
-/* Serves until `*stop` is non-zero.  Errors: EPP_IO. */
+/* Serves until *stop is not zero.  Errors: EPP_IO. */
 epp_status *server_run(struct server *server, const volatile int *stop) EPP_MUST_CHECK;
 void server_close(struct server *server);
 

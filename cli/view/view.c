@@ -101,7 +101,7 @@ static int nameless_file(void)
 	return fd;
 }
 
-/* Exports into a new file `*fd`; returns an enum cli_exit. */
+/* Exports into a new file without a name and sets *fd to its descriptor.  Returns an enum cli_exit. */
 static int export_trace(const char *input, const char *format, const char *trace_id, int *fd, uint64_t *bytes)
 {
 	const epp_timeline_options window = { .struct_size = sizeof window, .trace_id = trace_id };
@@ -127,8 +127,8 @@ static int export_trace(const char *input, const char *format, const char *trace
 
 /* ---- the browser ---- */
 
-/* Starts the browser and does not wait, because the command may be the browser itself.  It runs in its own process
- * group, so that it does not get this command's Ctrl-C. */
+/* Starts the browser and does not wait for its end, because the command may be the browser itself.  The browser is in
+ * another process group, so that Ctrl-C does not end it. */
 static void open_browser(const char *url)
 {
 	char name[] = "xdg-open", address[SERVER_URL_BYTES];
@@ -159,7 +159,7 @@ static int serve(const struct served_file *files, size_t files_count, const char
 	if (cli_flush()) {
 		if (open)
 			open_browser(url);
-		/* A browser may close the connection in the middle of the trace. */
+		/* SIGPIPE is ignored, because a browser may close the connection in the middle of the trace. */
 		signal(SIGPIPE, SIG_IGN);
 		status = server_run(&server, &cli_signal);
 	}
