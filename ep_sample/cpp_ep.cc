@@ -41,12 +41,12 @@ uint64_t device_ticks(void *)
 	return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// [profiling] All existing profilers: a host may have several sessions.
+// [profiling] All profilers that exist; a host may have several sessions.
 struct Profiler;
 std::mutex profilers_lock;
 std::vector<Profiler *> profilers;
 
-// The kit's Release deletes it.
+// Deleted by the kit's Release.
 struct Profiler : epprof::ep::profiler {
 	~Profiler()
 	{
@@ -76,17 +76,17 @@ OrtStatus *create_profiler(OrtEp *, OrtEpProfilerImpl **impl) noexcept
 	return nullptr;
 }
 
-// [profiling] The work is done on the thread that launched it, so its token is taken here.  A device with a queue would
-// take the token at the launch and store it with the work.
+// [profiling] Emits an event.  The work was done on the thread that launched it, so the token is taken here.  An EP for
+// a device with a queue would take the token at the launch and store it with the work.
 void emit(Profiler *profiler, epp_ep_event event)
 {
 	event.parent = profiler->current();
-	// Without a parent: the host runs this for another session, not for that of this profiler.
+	// Without a parent, the host runs this work for another session than that of the profiler.
 	if (event.parent != 0)
 		profiler->emit(event);
 }
 
-// [profiling] The memory that the device has in use.
+// [profiling] Records how much memory of the device is in use.
 void record_memory(Profiler *profiler, uint64_t bytes)
 {
 	if (profiler->current() != 0)

@@ -74,7 +74,7 @@ static void entry_describe(const accelerator_command *command, accelerator_strea
 	completion->tag = command->tag;
 }
 
-/* [profiling] Reports the oldest command of an engine, which has ended.  The lock is held. */
+/* [profiling] Reports the oldest command of an engine, which has ended.  The caller holds the lock. */
 static void entry_report(accelerator *device, accelerator_stream stream)
 {
 	struct device_queues *queues = queues_of(device);
@@ -90,8 +90,8 @@ static void entry_report(accelerator *device, accelerator_stream stream)
 		queues->completed(queues->user, &entry->completion);
 }
 
-/* Waits until the first `count` commands of an engine have ended, and reports them.  The lock is held, and released
- * meanwhile. */
+/* Waits until the first `count` commands of an engine have ended, and reports them.  The caller holds the lock, which
+ * is released while waiting. */
 static accelerator_result engine_wait(accelerator *device, accelerator_stream stream, uint64_t count)
 {
 	struct device_engine *engine = &queues_of(device)->engines[stream];
@@ -129,7 +129,7 @@ accelerator_result accelerator_submit(accelerator *device, accelerator_stream st
 
 /* ---- waiting ---- */
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static bool event_valid(const struct device_queues *queues, accelerator_event event)
 {
 	return (unsigned)event.stream < ACCELERATOR_STREAM_COUNT &&

@@ -33,7 +33,7 @@ static sample_ep_synchronise_fn sample_synchronise;
 static atomic_bool stopped;
 static _Atomic(const char *) error;
 
-/* Names are interned once, not per event. */
+/* Names are interned once and not for each event. */
 static void intern_names(void)
 {
 	for (size_t i = 0; i < NODES; i++)
@@ -73,25 +73,25 @@ static void model_run(uint32_t stream, const float *x, float *results)
 		node_run(i, stream, x, y);
 		x = y;
 	}
-	sample_synchronise(); /* for an EP that leaves work running */
+	sample_synchronise(); /* needed if the EP returns before its work is done */
 	epp_arg batch = { .key = batch_key, .type = EPP_ARG_I64, .value.i64 = BATCH };
 	epp_event_end(session, id, &batch, 1);
 }
 
 struct worker {
 	pthread_t thread;
-	uint32_t number;     /* also the stream that it uses */
-	uint64_t started_by; /* the event that started this thread */
+	uint32_t number;     /* also the number of the stream that the thread uses */
+	uint64_t started_by; /* the event from which this thread was started */
 	unsigned right_count;
 };
 
-/* A worker thread: recognises its share of the digits, once in each pass. */
+/* Runs a worker thread, which recognises its share of the digits once in each pass. */
 static void *worker_run(void *worker_pointer)
 {
 	struct worker *worker = worker_pointer;
 	char thread_name[16];
 	snprintf(thread_name, sizeof(thread_name), "worker %u", (unsigned)worker->number);
-	pthread_setname_np(pthread_self(), thread_name); /* the name of its row in the timeline */
+	pthread_setname_np(pthread_self(), thread_name); /* this is the name of the thread's row in the timeline */
 	size_t first = worker->number * DIGITS / WORKERS;
 	uint64_t id = epp_event_begin(session, EPP_SESSION, worker_name);
 	epp_flow_record(session, worker->started_by, id);
@@ -109,7 +109,8 @@ static void *worker_run(void *worker_pointer)
 	return NULL;
 }
 
-/* Recognises all digits `passes_count` times, on two threads.  Returns how many were right in the last pass, or -1. */
+/* Recognises all digits `passes_count` times, on two threads.  Returns how many were recognised correctly in the last
+ * pass, or -1. */
 static int classify(void)
 {
 	struct worker workers[WORKERS];
@@ -145,7 +146,7 @@ static void log_message(void *user, epp_blame blame, const char *text)
 	fprintf(stderr, "digits: %s%s\n", blame == EPP_BLAME_PLUGIN ? "the plugin's fault: " : "", text);
 }
 
-/* Returns true for an error, after it printed and released the status. */
+/* Prints and releases the status of an error and returns true; returns false for NULL. */
 static bool failed(epp_status *status)
 {
 	if (status)
@@ -221,6 +222,6 @@ int main(int argc, char **argv)
 	if (right_count >= 0)
 		printf("%d of %d right, recorded in %s\n", right_count, DIGITS, trace_path);
 	if (stopped)
-		raise(SIGINT); /* the default handler is restored: the signal ends the program */
+		raise(SIGINT); /* the default handler has been restored, so the signal ends the program */
 	return right_count == RIGHT ? 0 : 1;
 }

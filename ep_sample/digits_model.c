@@ -1,5 +1,5 @@
-/* Reads the files of the model.  They are little-endian and have no padding, as the structs in memory on all machines
- * that this program supports; a file of another byte order is recognised by its first numbers. */
+/* Reads the files of the model.  The files have no padding and are little-endian, as are the structs in memory on all
+ * machines that this program supports.  A file with another byte order is recognised by its first numbers. */
 #include "digits_model.h"
 
 #include <errno.h>

@@ -21,10 +21,10 @@ struct accelerator_buffer {
 	size_t bytes;
 };
 
-/* A command that was queued and not reported. */
+/* A command that was queued and is not reported yet. */
 struct entry {
-	cl_event event;   /* whose times count */
-	cl_event reached; /* the last one: the same, or of the function behind it */
+	cl_event event;   /* event whose times are reported */
+	cl_event reached; /* event that is reached last: the same, or that of the host function after it */
 };
 
 struct engine {
@@ -36,7 +36,9 @@ struct accelerator {
 	struct device_queues queues;
 	cl_context context;
 	cl_device_id id;
-	cl_program program; /* NULL until the first kernel: a driver may compile for seconds, and hosts wait for a factory */
+	/* NULL until the first kernel.  It is built then, because a driver may compile for seconds, and hosts wait for
+	 * the factory */
+	cl_program program;
 	cl_kernel kernels[DEVICE_KERNELS_COUNT];
 	struct epp_opencl_clock clock;
 	bool has_truth;
@@ -66,7 +68,7 @@ static const char *const
 	     "	for (uint i = 0; i < n; i++) out[row + i] = exp(a[row + i] - most) / sum;\n"
 	     "}\n";
 
-/* Of the process's device, for buffers. */
+/* Context of the process's device, for buffers. */
 static cl_context the_context;
 
 /* ---- buffers ---- */
@@ -93,7 +95,7 @@ accelerator_result accelerator_buffer_create(size_t bytes, accelerator_buffer **
 	return ACCELERATOR_OK;
 }
 
-/* OpenCL keeps the memory until the commands that use it have ended. */
+/* OpenCL keeps the memory until the commands that use the buffer have ended. */
 void accelerator_buffer_release(accelerator_buffer *buffer)
 {
 	if (buffer)
@@ -108,7 +110,7 @@ size_t device_buffer_bytes(const accelerator_buffer *buffer)
 
 /* ---- commands ---- */
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static cl_int program_build(accelerator *device)
 {
 	cl_int error = CL_SUCCESS;
@@ -176,7 +178,7 @@ bool device_enqueue(accelerator *device, accelerator_stream stream, const accele
 	cl_int error = has_truth ? stamp_enqueue(engine->queue, &completion->true_before_ns, NULL) : CL_SUCCESS;
 	error = error ? error : command_enqueue(device, engine->queue, command, &entry->event);
 	if (error && has_truth)
-		clFinish(engine->queue); /* the function before it writes into the completion */
+		clFinish(engine->queue); /* the host function before the kernel writes into the completion */
 	if (error)
 		return false;
 	entry->reached = entry->event;
@@ -220,7 +222,7 @@ bool device_wait_before_next(accelerator *device, accelerator_stream stream, acc
 
 /* ---- the device ---- */
 
-/* NULL: there is none. */
+/* Returns the device to use; NULL: there is none. */
 static cl_device_id device_choose(void)
 {
 	cl_platform_id platforms[DEVICES_MAX];
@@ -303,7 +305,7 @@ static const char *device_create(const accelerator_options *options, accelerator
 	return NULL;
 }
 
-/* [profiling] The one line for the clock, and what goes with it. */
+/* [profiling] Sets the clock of the device, which takes one line, and options for the tests. */
 static void clock_describe(accelerator *device, epp_ep_options *options)
 {
 	options->read_clocks = epp_opencl_clock_read;

@@ -52,7 +52,7 @@ static OrtStatus *input_read(const OrtApi *ort, const OrtKernelContext *context,
 	return status;
 }
 
-/* y has the dimensions of x, except the last one, which is that of the last gemm. */
+/* Creates the output y.  Its dimensions are those of x, except the last one, which is that of the last gemm. */
 static OrtStatus *output_create(const struct sample_plan *plan, OrtKernelContext *context, const struct tensor *x,
                                 float **values)
 {
@@ -70,7 +70,7 @@ static OrtStatus *output_create(const struct sample_plan *plan, OrtKernelContext
 	return NULL;
 }
 
-/* Copies weights that are not constants to the device, and releases them when the chain is queued. */
+/* Copies weights that are no constants to the device, and releases them when the chain is queued. */
 static OrtStatus *chain_run(const struct sample_plan *plan, const OrtKernelContext *context, accelerator_chain *chain,
                             accelerator_kernel *kernels)
 {
@@ -89,8 +89,8 @@ static OrtStatus *chain_run(const struct sample_plan *plan, const OrtKernelConte
 	}
 	if (!status && !result)
 		result = accelerator_chain_submit(sample_device(), chain, &done);
-	/* The launch ends with the copy out, so it has ended when this returns.  A chain that failed has no copy out,
-	 * so the device is waited for instead. */
+	/* A chain ends with the copy out, so its launch has ended when this returns.  If the chain failed, there is no
+	 * copy out, and the device is waited for. */
 	if (!status && !result)
 		sample_wait(done);
 	else

@@ -11,7 +11,7 @@
 struct sample_device_kind {
 	const char *ep_name;
 	const char *device_name;
-	bool has_softmax; /* in models */
+	bool has_softmax; /* models may use Softmax */
 	/* [profiling] Sets the clock in the options of a profiler. */
 	void (*clock_describe)(accelerator *device, epp_ep_options *options);
 	/* Creates the device.  Returns NULL, or a text that describes the error. */

@@ -1,8 +1,9 @@
 /* Decides which nodes of a graph the EP claims, and compiles them.
  *
- * A node becomes one or two kernels (a Gemm with a bias becomes two).  Kept of it are `x`, the matrix that they read, an
- * operand for each kernel, and the shapes that the graph contains.  A kernel works on rows, so only the last dimensions of x
- * must be known.  GetCapability and Compile use the same code, so that each claimed node can be compiled.
+ * A node becomes one or two kernels (a Gemm with a bias becomes two).  For each node, the following is stored: `x`, the
+ * matrix that the kernels read, an operand for each kernel, and the shapes that the graph contains.  A kernel works on
+ * rows, so only the last dimensions of x must be known.  GetCapability and Compile read nodes with the same code, so
+ * that each claimed node can be compiled.
  *
  * Nodes are fused if they form a path: the x of each node is the result of the previous node, and no other node uses
  * that result.  So only the end of a path has consumers outside, and a fused node never depends on itself. */
@@ -29,8 +30,8 @@ struct kernel_reading {
 	accelerator_op op;
 	uint32_t columns;
 	uint32_t outputs;
-	const OrtValueInfo *operand; /* NULL: it has none */
-	bool transposed;             /* the operand is transposed; then it is a constant */
+	const OrtValueInfo *operand; /* NULL: the kernel has no operand */
+	bool transposed;             /* the operand is transposed; it must then be a constant */
 };
 
 struct node_reading {
@@ -91,7 +92,7 @@ static void kernel_add(struct node_reading *reading, accelerator_op op, int64_t 
 		                                                              operand, false };
 }
 
-/* Accepts x + operand if the operand's dimensions are known and equal to the last ones of x. */
+/* Accepts x + operand if the dimensions of the operand are known and equal to the last dimensions of x. */
 static bool bias_read(struct node_reading *reading, const struct shape *x, const OrtValueInfo *operand,
                       const struct shape *shape)
 {
@@ -137,7 +138,7 @@ static bool matmul_read(struct node_reading *reading, const OrtValueInfo *const 
 	return true;
 }
 
-/* Reads an attribute of a Gemm; it is the default if it is not set. */
+/* Reads an attribute of a Gemm.  An attribute that is not set has its default value. */
 static OrtStatus *attribute_read(const OrtApi *ort, const OrtNode *node, const char *name, OrtOpAttrType type,
                                  void *value, size_t bytes)
 {
@@ -146,8 +147,8 @@ static OrtStatus *attribute_read(const OrtApi *ort, const OrtNode *node, const c
 	return attribute ? ort->ReadOpAttr(attribute, type, value, bytes, &bytes) : NULL;
 }
 
-/* Accepts a Gemm with alpha and beta 1 and a first operand that is not transposed; the second may be transposed if it
- * is constant. */
+/* Accepts a Gemm with alpha and beta 1 whose first operand is not transposed.  The second operand may be transposed if
+ * it is a constant. */
 static OrtStatus *gemm_read(const OrtApi *ort, const OrtNode *node, struct node_reading *reading,
                             const OrtValueInfo *const *inputs, struct shape *shapes)
 {
@@ -194,8 +195,8 @@ static OrtStatus *ends_read(const OrtApi *ort, struct node_reading *reading)
 	return NULL;
 }
 
-/* Accepts a Softmax of rows.  Without an axis, what a row is depends on the version of the operator if there are more than
- * two dimensions. */
+/* Accepts a Softmax of rows.  If there is no axis and there are more than two dimensions, the version of the operator
+ * determines what a row is. */
 static OrtStatus *softmax_read(const OrtApi *ort, const OrtNode *node, struct node_reading *reading,
                                const struct shape *shapes)
 {
@@ -301,7 +302,7 @@ OrtStatus *sample_graph_claim(const struct sample_api *api, const OrtGraph *grap
 
 /* ---- Compile ---- */
 
-/* Finds the index of the input of the fused node that a value is. */
+/* Finds which input of the fused node has this name. */
 static OrtStatus *input_find(const OrtApi *ort, const OrtNode *fused_node, const char *name, size_t *index)
 {
 	size_t count;

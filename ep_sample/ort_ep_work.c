@@ -1,4 +1,4 @@
-/* Gives work to the device without a model (work.h): one launch, which is the tag of all its commands. */
+/* Gives work to the device without a model (work.h): one launch, whose address is the tag of all its commands. */
 #include "ort_ep_launch.h"
 #include "work.h"
 

@@ -19,7 +19,7 @@ struct PLUGIN_Profiler {
 };
 
 struct PLUGIN_Profiler_Error {
-	const char *message; /* static */
+	const char *message; /* a static text */
 };
 
 #define CODE_FAILED_PRECONDITION 9
@@ -98,8 +98,8 @@ static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Stop_Args *args)
 	return error_make(error);
 }
 
-/* The size may be uninitialised.  A buffer of the host has the size that an earlier call returned.  Memory of the plugin
- * stays valid until the profiler is destroyed or started again. */
+/* Returns the profile.  The host need not initialise the size.  If the host passes a buffer, its size is the one that
+ * an earlier call returned.  Memory of the plugin stays valid until the profiler is destroyed or started again. */
 static PLUGIN_Profiler_Error *collect_data(PLUGIN_Profiler_CollectData_Args *args)
 {
 	static uint8_t nothing[1];

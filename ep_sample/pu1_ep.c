@@ -23,19 +23,19 @@
 __extension__ typedef unsigned __int128 uint128;
 
 struct launch {
-	pu1ActivityRecord record; /* complete except for the times */
+	pu1ActivityRecord record; /* has all values except the times */
 };
 
 static struct {
 	pthread_once_t once;
-	accelerator *device; /* NULL: it could not be created */
+	accelerator *device; /* NULL: the device could not be created */
 	uint64_t ticks_per_second;
-	atomic_uint kinds_enabled; /* 1 << kind */
+	atomic_uint kinds_enabled; /* set of bits 1 << kind */
 	atomic_uint_fast64_t launches_count;
-	pthread_mutex_t lock; /* guards all below */
+	pthread_mutex_t lock; /* guards all members below */
 	pu1BufferRequestFn request;
 	pu1BufferCompleteFn complete;
-	uint8_t *buffer; /* NULL: no buffer at present */
+	uint8_t *buffer; /* NULL: the plugin has no buffer now */
 	size_t buffer_bytes;
 	size_t used_bytes;
 	size_t records_left;
@@ -54,7 +54,7 @@ static bool is_enabled(uint32_t kind)
 
 /* ---- records ---- */
 
-/* Called with the lock held, here and below. */
+/* The caller holds the lock, here and below. */
 static void buffer_return(void)
 {
 	uint8_t *buffer = sample.buffer;
@@ -130,8 +130,8 @@ static void device_create(void)
 	accelerator_create(&options, &sample.device);
 }
 
-/* Queues a command.  Whether it gets a record depends on the kinds enabled now, at its launch; the record is written at
- * its end. */
+/* Queues a command.  It gets a record if its kind is enabled now, at its launch.  The record is written when the
+ * command ends. */
 static accelerator_result launch(accelerator_stream stream, uint32_t kind, const char *call,
                                  const accelerator_command *command, accelerator_event *done)
 {

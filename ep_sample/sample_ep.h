@@ -25,13 +25,13 @@ typedef struct sample_ep_node {
 	float *y;             /* [rows][outputs]; may be x */
 	uint32_t rows;
 	uint32_t columns;
-	uint32_t outputs; /* MatMul only; for other ops the result has `columns` columns */
+	uint32_t outputs; /* only for MatMul; for other ops the result has `columns` columns */
 	uint32_t stream;  /* the compute stream to use: 0 or 1 */
 } sample_ep_node;
 
-/* Runs a node: copies in, computes, copies out, and waits for the result (but see SAMPLE_EP_LEAVE_RUNNING).  In each
- * session that profiles this EP, the parent of the device events is the host event that is open on the calling thread.
- * Returns NULL, or a static text that describes the error.
+/* Runs a node: copies in, computes, copies out, and waits for the result, unless SAMPLE_EP_LEAVE_RUNNING is set.  In
+ * each session that profiles this EP, the parent of the device events is the host event that is open on the calling
+ * thread.  Returns NULL, or a static text that describes the error.
  * Thread: [any-thread], while the plugin is loaded.  Ownership: the arrays must live until the work is done. */
 EPP_EXPORT const char *sample_ep_run(const sample_ep_node *node);
 typedef const char *(*sample_ep_run_fn)(const sample_ep_node *node);

@@ -1,9 +1,9 @@
 /* A plugin of TensorFlow's pluggable profiler (epprof/abi/tf.h) around the software accelerator: one library for
- * TensorFlow and for every epprof host.  It is linked against neither: it calls TF_SetStatus if the process has it, and
- * needs it only to report errors.
+ * TensorFlow and for every epprof host.  It links neither of them.  If the process has TF_SetStatus, it is called to
+ * report errors.
  *
- * TensorFlow calls destroy_* twice at registration and never at exit, and a failure in TF_InitProfiler ends the
- * process: so destroy_* do nothing, and TF_InitProfiler never fails. */
+ * TensorFlow calls destroy_* twice at registration and never at exit, so destroy_* do nothing.  A failure in
+ * TF_InitProfiler would end the process, so it never fails. */
 #include "accelerator_profile.h"
 #include "epprof/abi/tf.h"
 #include "work.h"
@@ -34,8 +34,8 @@ static void stop(const TP_Profiler *profiler, TF_Status *status)
 	status_set(status, TF_FAILED_PRECONDITION, accelerator_profile_stop());
 }
 
-/* The first call has no buffer and gets the size (which TensorFlow leaves uninitialised); the second has a buffer of
- * that size. */
+/* Called twice.  The first call has no buffer and returns the size, which TensorFlow does not initialise; the second
+ * has a buffer of this size. */
 static void collect(size_t (*serialise)(uint8_t *, size_t), uint8_t *buffer, size_t *size_in_bytes, TF_Status *status)
 {
 	size_t room = buffer ? *size_in_bytes : 0;

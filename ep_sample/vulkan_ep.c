@@ -1,9 +1,9 @@
-/* The sample EP around a Vulkan device: accelerator.h's streams, buffers and commands as compute shaders and copies, each in
- * a command buffer between two timestamps.  The clock is ep_kit/clocks/vulkan.h; device_queue.c has the queues, and ort_ep.c
- * emits the events.
+/* The sample EP around a Vulkan device: accelerator.h's streams, buffers and commands as compute shaders and copies,
+ * each in a command buffer between two timestamps.  The clock is ep_kit/clocks/vulkan.h; device_queue.c has the queues,
+ * and ort_ep.c emits the events.
  *
- * Each engine has a timeline semaphore, whose value is the number of its commands that have ended: commands wait for
- * others by it, and so does the host.  The device needs Vulkan 1.2 and VK_EXT_calibrated_timestamps.
+ * Each engine has a timeline semaphore, whose value is the number of its commands that have ended.  Other commands and
+ * the host wait for this value.  The device needs Vulkan 1.2 and VK_EXT_calibrated_timestamps.
  *
  * Environment:
  *   VULKAN_EP_DEVICE=N   the N-th device, from 0; else the first GPU, else the first device
@@ -22,21 +22,21 @@
 #define BINDINGS_COUNT 3
 #define GROUP_SIDE 8u
 
-/* Memory that the host sees, for simplicity. */
+/* Its memory is visible to the host, for simplicity. */
 struct accelerator_buffer {
 	VkBuffer buffer;
 	VkDeviceMemory memory;
 	void *mapped;
 	size_t bytes;
-	atomic_uint references; /* the owner's, and that of each queued command */
+	atomic_uint references; /* one for the owner, and one for each queued command */
 };
 
-/* What a command uses until it has ended. */
+/* Objects that a command uses until it has ended. */
 struct entry {
 	VkCommandBuffer commands;
-	VkDescriptorSet set; /* of the compute streams */
+	VkDescriptorSet set; /* only on the compute streams */
 	accelerator_buffer *buffers[BINDINGS_COUNT];
-	void *to_host; /* copy out: from the last buffer */
+	void *to_host; /* target of a copy out, from the last buffer */
 	size_t bytes;
 };
 
@@ -56,7 +56,8 @@ struct accelerator {
 	VkDescriptorSetLayout set_layout;
 	VkPipelineLayout layout;
 	VkShaderModule module;
-	VkPipeline pipelines[DEVICE_KERNELS_COUNT]; /* NULL until the first kernel: a driver may compile for long */
+	/* NULL until the first kernel.  It is created then, because a driver may compile for long */
+	VkPipeline pipelines[DEVICE_KERNELS_COUNT];
 	VkQueryPool queries;
 	uint32_t memory_type;
 	struct epp_vulkan_clock clock;
@@ -64,7 +65,7 @@ struct accelerator {
 	struct engine engines[ACCELERATOR_STREAM_COUNT];
 };
 
-/* The process's device, for buffers. */
+/* Device of the process, for buffers. */
 static accelerator *the_device;
 
 /* ---- buffers ---- */
@@ -139,7 +140,7 @@ static void entry_release(struct entry *entry)
 
 /* ---- commands ---- */
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static VkResult pipeline_build(accelerator *device, accelerator_op op)
 {
 	const VkSpecializationMapEntry constant = { .size = sizeof(uint32_t) };
@@ -169,7 +170,7 @@ static VkResult kernel_record(accelerator *device, struct entry *entry, const ac
 	if (result != VK_SUCCESS)
 		return result;
 	for (uint32_t i = 0; i < BINDINGS_COUNT; i++) {
-		/* A kernel without b does not read it. */
+		/* The slot of b must be bound, also for a kernel without b, which does not read it. */
 		const accelerator_buffer *bound = entry->buffers[i] ? entry->buffers[i] : entry->buffers[0];
 		buffers[i] = (VkDescriptorBufferInfo){ .buffer = bound->buffer, .range = VK_WHOLE_SIZE };
 		writes[i] = (VkWriteDescriptorSet){ .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
@@ -189,7 +190,7 @@ static VkResult kernel_record(accelerator *device, struct entry *entry, const ac
 	return VK_SUCCESS;
 }
 
-/* A copy goes through a buffer of its own, the last of the entry. */
+/* A copy goes through a staging buffer, which is the last buffer of the entry. */
 static VkResult copy_record(struct entry *entry, const accelerator_command *command)
 {
 	const VkBufferCopy region = { .size = command->bytes };
@@ -234,7 +235,8 @@ static VkResult command_record(accelerator *device, struct entry *entry, const a
 	return result ? result : ended;
 }
 
-/* Submits the command behind those of its own engine, and those of others that it must wait for. */
+/* Submits a command.  It begins after the previous commands of its engine, and after the commands of other engines for
+ * which it must wait. */
 static VkResult command_submit(accelerator *device, accelerator_stream stream, const struct entry *entry)
 {
 	const struct device_engine *queued = &device->queues.engines[stream];
@@ -311,7 +313,7 @@ bool device_wait(accelerator *device, accelerator_stream stream, uint64_t count)
 	return result == VK_SUCCESS;
 }
 
-/* command_submit has the semaphores of all engines. */
+/* Nothing is needed here, because command_submit waits for the semaphores of all engines. */
 bool device_wait_before_next(accelerator *device, accelerator_stream stream, accelerator_event event)
 {
 	(void)device, (void)stream, (void)event;
@@ -320,7 +322,7 @@ bool device_wait_before_next(accelerator *device, accelerator_stream stream, acc
 
 /* ---- the device ---- */
 
-/* Returns NULL if there is none. */
+/* Returns the device to use; VK_NULL_HANDLE: there is none. */
 static VkPhysicalDevice device_choose(VkInstance instance)
 {
 	VkPhysicalDevice devices[DEVICES_MAX], chosen = NULL;
@@ -342,7 +344,7 @@ static VkPhysicalDevice device_choose(VkInstance instance)
 	return chosen;
 }
 
-/* Returns the number of queues of the first family that computes and has timestamps; 0: there is none. */
+/* Returns the number of queues of the first queue family that can compute and has timestamps; 0: there is none. */
 static uint32_t family_choose(VkPhysicalDevice physical, uint32_t *family)
 {
 	VkQueueFamilyProperties families[FAMILIES_MAX];
@@ -527,7 +529,7 @@ static const char *device_create(const accelerator_options *options, accelerator
 	return NULL;
 }
 
-/* [profiling] The one line for the clock, and what goes with it. */
+/* [profiling] Sets the clock of the device, which takes one line, and options for the tests. */
 static void clock_describe(accelerator *device, epp_ep_options *options)
 {
 	options->read_clocks = epp_vulkan_clock_read;

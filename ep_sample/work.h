@@ -1,5 +1,5 @@
-/* The function that each sample plugin exports so that a test in any framework can give work to its accelerator and can
- * predict the events. */
+/* The function that each sample plugin exports.  With it, a test in any framework gives work to the plugin's
+ * accelerator and can predict the events. */
 #ifndef EPPROF_EP_SAMPLE_WORK_H
 #define EPPROF_EP_SAMPLE_WORK_H
 
