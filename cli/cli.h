@@ -56,7 +56,7 @@ struct cli_options {
 	int argc;
 	char **argv;
 	/* getopt's short options, without a leading ':'.  If they begin with '+', options end at the first argument; if
-	 * they begin with '-', each argument is returned as an option with the value 1 */
+	 * they begin with '-', each argument is returned as an option with the value 1. */
 	const char *shorts;
 	const struct option *longs; /* --help and --quiet are always accepted and need not be listed */
 	int exit;                   /* exit status if cli_options_next returned CLI_STOP */

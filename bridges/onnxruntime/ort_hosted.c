@@ -25,7 +25,7 @@ struct library {
 	char *place;      /* the environment variable or file that names the library */
 	const char *file; /* last component of the library's path */
 	char *path;
-	/* plugin of another framework; NULL: the library has EPs.  If it is set, the members below are unused */
+	/* plugin of another framework; NULL: the library has EPs.  If it is set, the members below are unused. */
 	epp_plugin *plugin;
 	epp_plugin_thread *thread;
 	bool is_hung;

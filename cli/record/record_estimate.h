@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-struct record_estimate; /* record_estimate.c */
+struct record_estimate; /* defined in record_estimate.c */
 
 /* Creates an estimate for the processes that write into `folder`.  `ring_bytes` is the size of the ring; 0: no ring.
  * NULL: an estimate is not possible.  Ownership: record_estimate_destroy; the folder is copied. */

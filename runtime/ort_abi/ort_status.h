@@ -1,7 +1,8 @@
 /* OrtStatus for ONNX Runtime's function tables: a code and a message.  Profilers return statuses, the recorder reads
  * and releases them.  A plugin may return a status from another library, for example if it is linked against ONNX
  * Runtime itself.  Such a status is recognised, has a message that explains this, and is not freed.
- * || Thread: [any-thread]. */
+ *
+ * Thread: [any-thread]. */
 #ifndef EPPROF_RUNTIME_ORT_ABI_ORT_STATUS_H
 #define EPPROF_RUNTIME_ORT_ABI_ORT_STATUS_H
 

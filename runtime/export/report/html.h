@@ -118,7 +118,7 @@ epp_status *html_requests_put(struct html_requests *requests, const epp_timeline
 /* For each piece of the trace's time: the number of events that begin in it, and the busy time of devices and of
  * threads. */
 struct html_part {
-	int64_t first_ns, piece_ns; /* the length of a piece is doubled when the trace exceeds the last piece */
+	int64_t first_ns, piece_ns; /* the length of a piece is doubled when an event is beyond the last piece */
 	uint32_t events[HTML_PIECES_COUNT];
 	int64_t device_ns[HTML_PIECES_COUNT], thread_ns[HTML_PIECES_COUNT];
 	bool any, any_device;

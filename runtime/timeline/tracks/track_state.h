@@ -42,7 +42,7 @@ struct line {
 	struct causal_clock *causal; /* set by measure_clocks for a device clock with a single sample; else NULL */
 	size_t host_hint;            /* segment of the host clock for the line's last time */
 	uint64_t ticks_per_second;
-	int64_t offset_base_ns; /* LINE_BY_OFFSET: the time of 0 microseconds */
+	int64_t offset_base_ns; /* LINE_BY_OFFSET: host time of 0 microseconds */
 	int64_t offset_error_ns;
 	int64_t run_start_ns;
 	int64_t run_end_ns;     /* end of the run; INT64_MAX: not known */
