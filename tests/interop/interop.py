@@ -92,7 +92,7 @@ VENDORS = Framework("EPs of vendors", "EPPROF_VENDORS_VERSIONS", ("1.8.1",),
 PJRT_VENDORS = Framework("PJRT plugins of vendors", "EPPROF_PJRT_VENDORS_VERSIONS", ("0.12.0.1",),
                          lambda version: [f"jax-cuda12-pjrt=={version}", "libtpu==0.0.52", "--no-deps"])
 ALL = [ONNXRUNTIME, TENSORFLOW, TORCH, JAX]
-FRAMEWORKS = {"check_advice_models.py": [ONNXRUNTIME_NEWEST], "check_models.py": [ONNXRUNTIME_NEWEST, VENDORS], "check_hanging.py": ALL, "check_hta_torch.py": [TORCH], "check_kineto.py": [TORCH], "check_kineto_ops.py": [TORCH], "check_matrix.py": ALL,
+FRAMEWORKS = {"check_advice_models.py": [ONNXRUNTIME_NEWEST], "check_models.py": [ONNXRUNTIME_NEWEST, VENDORS], "check_arm64.py": [ONNXRUNTIME_NEWEST], "check_hanging.py": ALL, "check_hta_torch.py": [TORCH], "check_kineto.py": [TORCH], "check_kineto_ops.py": [TORCH], "check_matrix.py": ALL,
               "check_pjrt.py": [JAX], "check_record_frameworks.py": [TENSORFLOW, JAX, TORCH], "check_torch_import.py": [TORCH],
               "check_probe.py": [VENDORS], "check_conform_vendors.py": [VENDORS, PJRT_VENDORS], "check_tf_bridge.py": [TENSORFLOW],
               "check_tf_plugin.py": [TENSORFLOW], "check_wheel_kineto.py": [TORCH],
