@@ -15,6 +15,7 @@
 #include <bsd/libutil.h>
 #include <bsd/stdlib.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,13 +187,6 @@ void share_fork_child(void)
 
 /* ---- the time range ---- */
 
-static void sleep_until(int64_t ns)
-{
-	const struct timespec at = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
-}
-
 static void begin_range(void)
 {
 	struct session *session;
@@ -223,11 +217,11 @@ static void end_range(void)
 static void *keep_range(void *unused)
 {
 	if (range.from_ns) {
-		sleep_until(range.from_ns);
+		os_thread_sleep_until(range.from_ns);
 		begin_range();
 	}
 	if (range.until_ns) {
-		sleep_until(range.until_ns);
+		os_thread_sleep_until(range.until_ns);
 		end_range();
 	}
 	return unused;

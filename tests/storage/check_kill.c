@@ -6,13 +6,11 @@
  * and all of it is in use; in every fifth it never comes, and the threads, who must lose nothing, write themselves.
  *
  * CHECK_KILLS=3000 build/tests/check_kill: so many kills instead of 300, or 50 where the environment has CI. */
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/helper.h"
+#include "base/os/os.h"
+#include "tests/support/killed.h"
 #include "tests/support/kills.h"
 #include "tests/support/recording.h"
 #include "tests/support/valid_trace.h"
@@ -42,6 +40,9 @@ static struct shared {
 	uint32_t chunks; /* that the window has, where the helper is held up */
 	long kill_us;
 	int ready;
+	/* What the child is to do. */
+	char path[512];
+	bool visitors, held_up, lossless;
 } * shared;
 
 static epp_session *session;
@@ -57,7 +58,7 @@ static void *record(void *argument)
 	struct notes *notes = argument;
 	uint64_t stack[8], events[8], expected = 0, begun = 0, ended = 0;
 	unsigned depth = 0;
-	STORE_RELAXED(&notes->thread_id, (uint32_t)syscall(SYS_gettid));
+	STORE_RELAXED(&notes->thread_id, os_thread_id());
 	STORE_RELEASE(&shared->ready, 1);
 	for (;;) {
 		while (LOAD_RELAXED(&resting))
@@ -121,9 +122,24 @@ static void *hold_helper_up(void *unused)
 	return unused;
 }
 
-static void be_killed(const char *path, bool visitors, bool held_up, bool lossless)
+/* Test and child take the same numbers. */
+static void take_names(void)
 {
-	epp_session_options options = { .struct_size = sizeof(options), .path = path, .overwrite = 1, .lossless = lossless };
+	memset(text, 't', sizeof(text));
+	plain = epp_name_intern("plain");
+	with_args = epp_name_intern("with args");
+	visitor = epp_name_intern("visitor");
+	key_number = epp_name_intern("number");
+	key_text = epp_name_intern("text");
+}
+
+static void be_killed(void)
+{
+	bool held_up = shared->held_up, lossless = shared->lossless;
+	epp_session_options options = {
+		.struct_size = sizeof(options), .path = shared->path, .overwrite = 1, .lossless = lossless
+	};
+	take_names();
 	pthread_t threads[THREADS];
 	if (epp_session_create(&options, &session) || epp_session_start(session))
 		_exit(1);
@@ -140,13 +156,13 @@ static void be_killed(const char *path, bool visitors, bool held_up, bool lossle
 			recording_sleep_ms(1);
 	if (!held_up)
 		kills_limit(shared->kill_us * THREADS_ALL);
-	for (unsigned i = 0; visitors && i < UINT32_MAX; i++) {
+	for (unsigned i = 0; shared->visitors && i < UINT32_MAX; i++) {
 		pthread_t one;
 		if (pthread_create(&one, NULL, visit, (void *)(uintptr_t)(1 + i % 97)) == 0)
 			pthread_join(one, NULL);
 	}
-	pause();
-	_exit(0);
+	for (;;)
+		recording_sleep_ms(1000);
 }
 
 /* ---- what it left ---- */
@@ -392,34 +408,27 @@ START_TEST(killed_at_any_instant)
 {
 	unsigned kills = kills_count(300, 50);
 	char *path = strdup(check_path("killed.epp"));
-	memset(text, 't', sizeof(text));
-	plain = epp_name_intern("plain");
-	with_args = epp_name_intern("with args");
-	visitor = epp_name_intern("visitor");
-	key_number = epp_name_intern("number");
-	key_text = epp_name_intern("text");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	take_names();
+	shared = killed_share(sizeof(*shared));
 	srand((unsigned)recording_now_ns());
 	for (unsigned i = 0; i < kills; i++) {
 		memset(shared, 0, sizeof(*shared));
 		last_id = last_end = 0;
 		/* Often early, while regions are first filled and emptied, at times late. */
 		shared->kill_us = rand() % (i % 4 ? 8000 : 50000);
-		pid_t child = fork();
 		bool held_up = i % 3 == 2, lossless = !held_up && i % 5 == 4;
-		if (child == 0)
-			be_killed(path, i % 2, held_up, lossless);
+		snprintf(shared->path, sizeof(shared->path), "%s", path);
+		shared->visitors = i % 2;
+		shared->held_up = held_up;
+		shared->lossless = lossless;
+		killed_start(be_killed);
 		for (int ms = 0; ms < 20000 && !is_ready(held_up); ms++)
 			recording_sleep_ms(1);
 		nanosleep(&(struct timespec){ .tv_nsec = shared->kill_us * 1000 }, NULL);
-		kill(child, SIGKILL);
-		int status;
-		waitpid(child, &status, 0);
-		ck_assert(WIFSIGNALED(status));
+		ck_assert(killed_end());
 		check_file(path, i, lossless);
 		check_ledger(path);
 	}
-	munmap(shared, sizeof(*shared));
 	free(path);
 }
 END_TEST
@@ -434,4 +443,4 @@ static Suite *kill_suite(void)
 	return suite;
 }
 
-CHECK_MAIN(kill_suite)
+KILLED_MAIN(kill_suite, be_killed, &shared)

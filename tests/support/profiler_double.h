@@ -3,8 +3,7 @@
 #ifndef EPPROF_TESTS_SUPPORT_PROFILER_DOUBLE_H
 #define EPPROF_TESTS_SUPPORT_PROFILER_DOUBLE_H
 
-#include <sys/syscall.h>
-
+#include "base/os/os.h"
 #include "epprof/profiler.h"
 #include "ort_abi/ort_event.h"
 #include "ort_abi/ort_status.h"
@@ -44,7 +43,7 @@ static OrtStatus *double_step(struct profiler_double *self, enum step step, OrtP
 	}
 	pthread_mutex_unlock(&double_lock);
 	__atomic_fetch_add(&self->calls[step], 1, __ATOMIC_RELAXED);
-	STORE_RELAXED(&self->thread[step], (uint32_t)syscall(SYS_gettid));
+	STORE_RELAXED(&self->thread[step], os_thread_id());
 	if (self->does[step])
 		self->does[step](self, container);
 	return self->fails[step] ? ort_status_create(ORT_FAIL, "no \"luck\"") : NULL;

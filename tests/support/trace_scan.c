@@ -4,12 +4,12 @@
 #include "format/format_slot.h"
 
 #include <bsd/string.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "codec/checksum.h"
 #include "tests/support/number_set.h"
 
@@ -436,10 +436,10 @@ struct trace_scan *trace_scan_bytes(uint8_t *bytes, size_t bytes_count, scan_rec
  * missed. */
 struct trace_scan *trace_scan_file_each(const char *path, scan_record_fn tell, void *user)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = os_file_open(path, true);
 	size_t room = EPF_SEGMENTS_OFFSET + (4u << 20), done = 0;
 	uint8_t *bytes = malloc(room);
-	for (ssize_t part; fd >= 0 && (part = pread(fd, bytes + done, room - done, (off_t)done)) > 0;) {
+	for (int64_t part; fd >= 0 && (part = os_file_read_at(fd, bytes + done, room - done, done)) > 0;) {
 		done += (size_t)part;
 		if (done == room)
 			bytes = realloc(bytes, room *= 2);

@@ -197,6 +197,13 @@ void os_thread_pause(uint32_t ns)
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
+void os_thread_sleep_until(int64_t monotonic_ns)
+{
+	const struct timespec at = { .tv_sec = monotonic_ns / NS_PER_SECOND, .tv_nsec = monotonic_ns % NS_PER_SECOND };
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
 static bool barrier_is_registered;
 
 /* membarrier has no wrapper in glibc. */

@@ -57,6 +57,9 @@ bool os_thread_join(pthread_t thread, uint64_t ns);
 /* Waits without being a cancellation point. */
 void os_thread_pause(uint32_t ns);
 
+/* Sleeps until a time of the monotonic clock, also if signals are handled meanwhile. */
+void os_thread_sleep_until(int64_t monotonic_ns);
+
 /* Registers with the system for os_thread_barrier; called once at load, and again in a forked child. */
 void os_thread_barrier_setup(void);
 /* Makes every running thread of the process execute a full barrier. False: the system cannot. */
