@@ -9,6 +9,7 @@
 #   B=...      with bench: only these cases, "'kit emit' timeline", or --quick, --json
 #   HOST=...   with run and bench: digits (the default), onnxruntime or browser; python with bench
 #   ORT=...    with bench HOST=onnxruntime: its version, 1.26.0; the newest if there is none
+#   WIN=1      for Windows, with MinGW and Wine: packaging/windows/build.mk
 #   CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS belong to the caller, as do DESTDIR PREFIX LIBDIR INCLUDEDIR
 #   BINDIR MANDIR CMAKEDIR.
 
@@ -36,6 +37,9 @@ PYTHON := false
 BUILD := build-arm64$(addprefix -,$(subst $(comma),-,$(SAN)))
 EMULATE := tests/emulate
 endif
+ifdef WIN
+include packaging/windows/compiler.mk
+endif
 COMPILER := $(filter-out cc gcc,$(notdir $(firstword $(CC))))
 BUILD ?= build$(addprefix -,$(COMPILER))$(addprefix -,$(subst $(comma),-,$(SAN)))
 O := $(BUILD)/objects
@@ -57,7 +61,7 @@ objects = $(patsubst %.c,$(O)/%.o,$(patsubst %.cc,$(O)/%.o,$(1)))
 parts = $(call sources,$(addprefix runtime/,$(1)))
 
 # Without state: hidden in both shared libraries, and once in the static libepprof.a.
-STATELESS := $(call parts,containers encoding codec base/os)
+STATELESS := $(filter-out runtime/base/os/windows/%,$(call parts,containers encoding codec base/os))
 EPPROF := $(filter-out runtime/base/os/%,$(call parts,base ort_abi storage control record plugins))
 TRACE := $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events))
 # A bridge links what it needs of reading, with a table of formats that has XSpace alone.
@@ -74,11 +78,11 @@ ORT_BRIDGE := $(addprefix bridges/shared/,hosted_plugins.c ort_slots.c) $(call s
 BENCHES := $(call sources,bench)
 # A simulation that bench and tests share.
 TRUTH := $(filter bench/clock_%,$(BENCHES))
-TEST_SOURCES := $(filter-out tests/plugins/% tests/hostile/% tests/fake_ort/% tests/interop/%,$(call sources,tests)) \
+TEST_SOURCES := $(filter-out tests/windows/% tests/plugins/% tests/hostile/% tests/fake_ort/% tests/interop/%,$(call sources,tests)) \
 	$(filter-out tests/interop/%,$(sort $(shell find tests -name 'check_*.cc')))
 TESTS := $(foreach source,$(TEST_SOURCES),$(if $(filter check_%,$(notdir $(source))),$(source)))
 TEST_SHARED := $(filter-out $(TESTS),$(TEST_SOURCES))
-SCRIPTS := $(sort $(shell find tests -name 'check_*' -not -name '*.[ch]' -not -name '*.cc' -not -path 'tests/interop/*'))
+SCRIPTS := $(sort $(shell find tests -name 'check_*' -not -name '*.[ch]' -not -name '*.cc' -not -path 'tests/interop/*' -not -path 'tests/windows/*'))
 TEST_PLUGINS := $(filter-out $(if $(ORT_HEADERS),,tests/plugins/official_%),$(call sources,tests/plugins))
 
 LIBEPPROF := $(BUILD)/libepprof.so
@@ -112,16 +116,21 @@ TEST_LIBRARIES := $(TEST_PLUGINS:tests/plugins/%.c=$(BUILD)/tests/plugins/%.so) 
 	$(patsubst %.c,$(BUILD)/%.so,$(wildcard tests/hostile/*.c)) $(BUILD)/tests/fake_ort.so
 BENCH := $(if $(BENCHES),$(BUILD)/bench/bench)
 
+ifdef WIN
+include packaging/windows/build.mk
+endif
+
 # ---- flags ----
 
 WARNINGS := -Wall -Wextra -Wshadow -Wundef -Wvla -Wpointer-arith -Wwrite-strings $(if $(WERROR),-Werror)
 C_WARNINGS := -Wstrict-prototypes -Wmissing-prototypes
 SANITIZE := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-COMMON := $(WARNINGS) $(SANITIZE) -fPIC -fvisibility=hidden -pthread -MMD -MP
+COMMON := $(WARNINGS) $(SANITIZE) $(if $(WIN),,-fPIC) -fvisibility=hidden -pthread -MMD -MP $(WIN_FLAGS)
 
 # Only the runtime and the tests may see more than api/ (tests/lint checks the includes one by one).
 # The kit is dropped into the trees of others, so it gets no feature macro from here.
 FLAGS_runtime := -D_GNU_SOURCE -Iapi -Iruntime -I.
+FLAGS_packaging := $(FLAGS_runtime)
 FLAGS_cli := -D_GNU_SOURCE -Iapi -I.
 # A call of a library without a detour: of a bridge, which is called with cold caches; of the bench, for what it costs is the
 # library's then.
@@ -161,7 +170,11 @@ DEPS := build/deps
 .DELETE_ON_ERROR:
 .SECONDARY:
 
+ifdef WIN
+all: windows
+else
 all: lib $(BRIDGES) $(PRELOAD) $(CUPTI) $(BRIDGE_PYTHON) $(PYTHON_MODULES) $(PYTHON_FILES) $(PROGRAMS) $(SAMPLE_EPS)
+endif
 
 lib: $(LIBRARIES) $(TF_SHIM) $(KIT_FILES)
 
@@ -423,10 +436,14 @@ dist-needs-scdoc:
 
 # ---- running ----
 
+ifdef WIN
+check: windows-check
+else
 # With T, only what that needs is built.  The scripts come first: one that builds and installs at the end would run alone.
 check: all $(TEST_LIBRARIES) $(if $(T),$(filter $(T:%=$(BUILD)/tests/%),$(TEST_PROGRAMS)),$(TEST_PROGRAMS))
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' CC='$(CC)' CXX='$(CXX)' MAKE='$(MAKE)' ORT_HEADERS='$(ORT_HEADERS)' \
 		$(EMULATE) tests/run $(if $(T),$(T),$(notdir $(SCRIPTS) $(basename $(TESTS))))
+endif
 
 # Tests with many repetitions, of which check runs fewer; it takes hours.
 LONG_TESTS := check_kill check_kill_pushed check_many_sessions
@@ -508,7 +525,7 @@ abi: lib
 	$(Q)ORT_HEADERS='$(ORT_HEADERS)' CC='$(CC)' tests/abi/run $(BUILD)
 
 # What has not changed is not analysed again: a stamp for each file, and the cache of cppcheck.
-ANALYZED := $(filter-out $(if $(OPENCL),,ep_sample/opencl_ep.c) $(if $(VULKAN),,ep_sample/vulkan_ep.c),$(call sources,runtime bridges cli cupti ep_kit ep_sample))
+ANALYZED := $(filter-out runtime/base/os/windows/% $(if $(OPENCL),,ep_sample/opencl_ep.c) $(if $(VULKAN),,ep_sample/vulkan_ep.c),$(call sources,runtime bridges cli cupti ep_kit ep_sample))
 ANALYSIS := $(O)/analysis
 
 analyze: $(ANALYZED:%.c=$(ANALYSIS)/%.ok) $(ANALYSIS)/cppcheck.ok

@@ -1,0 +1,327 @@
+/* The files and the memory of os.h. Paths are UTF-8. A file that is open may be read, renamed and removed by others, as
+ * on Linux, but one that is mapped cannot be made shorter. */
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os/os.h"
+#include "base/os/windows/win32.h"
+
+#define LOCK_AT (UINT64_C(1) << 62) /* behind every byte, because others cannot read bytes that are locked */
+#define PART_BYTES (1u << 30)
+#define ZEROS_BYTES ((size_t)64 << 10)
+#define PAGE_BYTES 4096u
+#define SHARED (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
+
+static HANDLE handle_of(int fd)
+{
+	return (HANDLE)_get_osfhandle(fd);
+}
+
+/* The descriptor of a handle; -1 and errno if it is none. */
+static int descriptor_of(HANDLE file)
+{
+	if (file == INVALID_HANDLE_VALUE) {
+		errno = windows_errno();
+		return -1;
+	}
+	int fd = _open_osfhandle((intptr_t)file, _O_BINARY | _O_NOINHERIT);
+	if (fd < 0)
+		CloseHandle(file);
+	return fd;
+}
+
+static bool is_link(HANDLE file)
+{
+	FILE_ATTRIBUTE_TAG_INFO about;
+	return GetFileInformationByHandleEx(file, FileAttributeTagInfo, &about, sizeof(about)) &&
+	       about.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT && about.ReparseTag == IO_REPARSE_TAG_SYMLINK;
+}
+
+/* Without `follows` a link is an error, ELOOP. */
+static int open_path(const char *path, DWORD access, DWORD how, bool follows)
+{
+	wchar_t *wide = windows_wide(path);
+	if (!wide)
+		return -1;
+	HANDLE file = CreateFileW(wide, access, SHARED, NULL, how,
+	                          follows ? FILE_ATTRIBUTE_NORMAL : FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+	free(wide);
+	if (file != INVALID_HANDLE_VALUE && !follows && is_link(file)) {
+		CloseHandle(file);
+		errno = ELOOP;
+		return -1;
+	}
+	return descriptor_of(file);
+}
+
+int os_file_open(const char *path, bool follows)
+{
+	return open_path(path, GENERIC_READ, OPEN_EXISTING, follows);
+}
+
+int os_file_open_again(int fd)
+{
+	return descriptor_of(ReOpenFile(handle_of(fd), GENERIC_READ, SHARED, 0));
+}
+
+/* Windows keeps the names of folders itself. */
+int os_file_open_folder_of(const char *path)
+{
+	(void)path;
+	errno = ENOTSUP;
+	return -1;
+}
+
+int os_file_create(const char *path)
+{
+	return open_path(path, GENERIC_READ | GENERIC_WRITE, CREATE_NEW, true);
+}
+
+/* The folder decides who may read the file. */
+int os_file_open_output(const char *path, bool overwrite, mode_t mode)
+{
+	(void)mode;
+	return open_path(path, GENERIC_READ | GENERIC_WRITE, overwrite ? OPEN_ALWAYS : CREATE_NEW, false);
+}
+
+bool os_file_is_link(const char *path)
+{
+	wchar_t *wide = windows_wide(path);
+	HANDLE file = wide ? CreateFileW(wide, FILE_READ_ATTRIBUTES, SHARED, NULL, OPEN_EXISTING,
+	                                 FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS, NULL)
+	                   : INVALID_HANDLE_VALUE;
+	free(wide);
+	bool is = file != INVALID_HANDLE_VALUE && is_link(file);
+	if (file != INVALID_HANDLE_VALUE)
+		CloseHandle(file);
+	return is;
+}
+
+static OVERLAPPED position(uint64_t at)
+{
+	return (OVERLAPPED){ .Offset = (DWORD)at, .OffsetHigh = (DWORD)(at >> 32) };
+}
+
+static DWORD part_of(size_t bytes)
+{
+	return bytes < PART_BYTES ? (DWORD)bytes : PART_BYTES;
+}
+
+int os_file_lock(int fd)
+{
+	OVERLAPPED where = position(LOCK_AT);
+	bool locked = LockFileEx(handle_of(fd), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &where);
+	return locked ? 0 : windows_errno();
+}
+
+int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at)
+{
+	size_t done = 0;
+	while (done < bytes) {
+		OVERLAPPED where = position(at + done);
+		DWORD part = 0;
+		if (!ReadFile(handle_of(fd), (uint8_t *)to + done, part_of(bytes - done), &part, &where)) {
+			if (done || GetLastError() == ERROR_HANDLE_EOF)
+				break;
+			errno = windows_errno();
+			return -1;
+		}
+		if (!part)
+			break;
+		done += part;
+	}
+	return (int64_t)done;
+}
+
+int os_file_write_at(int fd, const void *from, size_t bytes, uint64_t at)
+{
+	for (const uint8_t *next = from; bytes;) {
+		OVERLAPPED where = position(at);
+		DWORD part = 0;
+		if (!WriteFile(handle_of(fd), next, part_of(bytes), &part, &where))
+			return windows_errno();
+		if (!part)
+			return ENOSPC;
+		next += part;
+		at += part;
+		bytes -= part;
+	}
+	return 0;
+}
+
+int os_file_write_zeros(int fd, size_t bytes, uint64_t at)
+{
+	static uint8_t zeros[ZEROS_BYTES];
+	int error = 0;
+	while (bytes && !error) {
+		size_t part = bytes < ZEROS_BYTES ? bytes : ZEROS_BYTES;
+		error = os_file_write_at(fd, zeros, part, at);
+		at += part;
+		bytes -= part;
+	}
+	return error;
+}
+
+bool os_file_size(int fd, uint64_t *bytes)
+{
+	LARGE_INTEGER size;
+	if (!GetFileSizeEx(handle_of(fd), &size)) {
+		errno = windows_errno();
+		return false;
+	}
+	*bytes = (uint64_t)size.QuadPart;
+	return true;
+}
+
+static bool describe(int fd, BY_HANDLE_FILE_INFORMATION *about)
+{
+	return GetFileType(handle_of(fd)) == FILE_TYPE_DISK && GetFileInformationByHandle(handle_of(fd), about);
+}
+
+bool os_file_is_regular(int fd)
+{
+	BY_HANDLE_FILE_INFORMATION about;
+	return describe(fd, &about) && !(about.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY);
+}
+
+bool os_file_is_folder(int fd)
+{
+	BY_HANDLE_FILE_INFORMATION about;
+	return describe(fd, &about) && about.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY;
+}
+
+bool os_file_has_second_name(int fd)
+{
+	BY_HANDLE_FILE_INFORMATION about;
+	return describe(fd, &about) && !(about.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) && about.nNumberOfLinks > 1;
+}
+
+int os_file_set_size(int fd, uint64_t bytes)
+{
+	FILE_END_OF_FILE_INFO end = { .EndOfFile.QuadPart = (LONGLONG)bytes };
+	return SetFileInformationByHandle(handle_of(fd), FileEndOfFileInfo, &end, sizeof(end)) ? 0 : windows_errno();
+}
+
+int os_file_sync(int fd)
+{
+	if (FlushFileBuffers(handle_of(fd)))
+		return 0;
+	errno = windows_errno();
+	return -1;
+}
+
+int os_file_remove(const char *path)
+{
+	wchar_t *wide = windows_wide(path);
+	int error = !wide ? errno : DeleteFileW(wide) ? 0 : windows_errno();
+	free(wide);
+	return error;
+}
+
+/* A file that is not sparse has disk space for all of its bytes. */
+int os_file_reserve(int fd, uint64_t at, uint64_t bytes)
+{
+	uint64_t size;
+	if (!os_file_size(fd, &size))
+		return errno;
+	return size < at + bytes ? os_file_set_size(fd, at + bytes) : 0;
+}
+
+int os_file_reserve_behind(int fd, uint64_t at, uint64_t bytes)
+{
+	(void)fd, (void)at, (void)bytes;
+	return EOPNOTSUPP;
+}
+
+/* A hole would make the file sparse, and then a store into its mapping could fail. */
+void os_file_punch(int fd, uint64_t at, uint64_t bytes)
+{
+	(void)fd, (void)at, (void)bytes;
+}
+
+void os_file_write_back(int fd, uint64_t at, uint64_t bytes)
+{
+	(void)fd, (void)at, (void)bytes;
+}
+
+int os_file_room(int fd, uint64_t *bytes)
+{
+	wchar_t path[MAX_PATH + 1];
+	ULARGE_INTEGER room;
+	*bytes = UINT64_MAX;
+	DWORD count = GetFinalPathNameByHandleW(handle_of(fd), path, MAX_PATH, FILE_NAME_NORMALIZED);
+	wchar_t *folder_end = count && count < MAX_PATH ? wcsrchr(path, L'\\') : NULL;
+	if (!folder_end)
+		return 0; /* no figure */
+	folder_end[1] = L'\0';
+	if (GetDiskFreeSpaceExW(path, &room, NULL, NULL))
+		*bytes = room.QuadPart;
+	return 0;
+}
+
+bool os_file_is_on_disk(int fd)
+{
+	(void)fd;
+	return true;
+}
+
+bool os_file_maps_badly(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+bool os_path_is_absolute(const char *path)
+{
+	bool has_drive = path[0] && path[1] == ':' && (path[2] == '\\' || path[2] == '/');
+	return has_drive || (path[0] == '\\' && path[1] == '\\');
+}
+
+const char *os_folder_in_memory(void)
+{
+	return NULL;
+}
+
+/* ---- memory ---- */
+
+void *os_memory_map(size_t bytes)
+{
+	return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+
+void *os_memory_map_file(int fd, size_t bytes)
+{
+	HANDLE mapping = CreateFileMappingW(handle_of(fd), NULL, PAGE_READWRITE, (DWORD)((uint64_t)bytes >> 32),
+	                                    (DWORD)bytes, NULL);
+	void *at = mapping ? MapViewOfFile(mapping, FILE_MAP_READ | FILE_MAP_WRITE, 0, 0, bytes) : NULL;
+	if (!at)
+		errno = windows_errno();
+	if (mapping)
+		CloseHandle(mapping); /* the view keeps it */
+	return at;
+}
+
+void os_memory_unmap(void *at, size_t bytes)
+{
+	(void)bytes;
+	if (!UnmapViewOfFile(at))
+		VirtualFree(at, 0, MEM_RELEASE);
+}
+
+/* Pages that are committed again are zero. */
+void os_memory_release(void *at, size_t bytes)
+{
+	if (!VirtualFree(at, bytes, MEM_DECOMMIT) || !VirtualAlloc(at, bytes, MEM_COMMIT, PAGE_READWRITE))
+		memset(at, 0, bytes);
+}
+
+/* Other threads may store meanwhile. */
+int os_memory_populate(void *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += PAGE_BYTES)
+		__atomic_fetch_or((uint8_t *)at + i, 0, __ATOMIC_RELAXED);
+	return 0;
+}

@@ -1,0 +1,10 @@
+/* What epprof uses of POSIX' fnmatch, for Windows; fnmatch.c has it. */
+#ifndef EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_FNMATCH_H
+#define EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_FNMATCH_H
+
+#define FNM_NOMATCH 1
+
+/* `flags` must be 0. */
+int fnmatch(const char *pattern, const char *text, int flags);
+
+#endif

@@ -1,0 +1,133 @@
+/* The process and the machine of os.h. */
+#define _CRT_RAND_S /* rand_s */
+#include <cpuid.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os/os.h"
+#include "base/os/windows/win32.h"
+
+bool os_random(uint8_t number[16])
+{
+	unsigned part;
+	for (unsigned i = 0; i < 16; i += sizeof(part)) {
+		if (rand_s(&part))
+			return false;
+		memcpy(number + i, &part, sizeof(part));
+	}
+	return true;
+}
+
+bool os_host_name(char *name, size_t bytes)
+{
+	wchar_t wide[256];
+	DWORD count = sizeof(wide) / sizeof(*wide);
+	return GetComputerNameExW(ComputerNameDnsHostname, wide, &count) && windows_narrow(wide, name, bytes);
+}
+
+/* Windows has no such number, so that no process can be recognised by it and its start. */
+void os_boot_id(uint8_t id[16])
+{
+	(void)id;
+}
+
+bool os_process_start(uint32_t pid, uint64_t *unix_ns)
+{
+	(void)pid, (void)unix_ns;
+	return false;
+}
+
+static char program[256];
+
+static void find_program(void)
+{
+	wchar_t path[MAX_PATH];
+	if (!GetModuleFileNameW(NULL, path, MAX_PATH))
+		return;
+	path[MAX_PATH - 1] = L'\0';
+	wchar_t *slash = wcsrchr(path, L'\\'), *file = slash ? slash + 1 : path;
+	wchar_t *ending = wcsrchr(file, L'.');
+	if (ending && !_wcsicmp(ending, L".exe"))
+		*ending = L'\0';
+	if (!windows_narrow(file, program, sizeof(program)))
+		program[0] = '\0';
+}
+
+const char *os_program(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, find_program);
+	return program;
+}
+
+/* ---- the environment, which Windows has in UTF-16 ---- */
+
+/* A value in UTF-8. It stays if the variable changes, because others may still use it. */
+struct value {
+	struct value *next;
+	const char *name; /* in text */
+	const char *value;
+	char text[];
+};
+
+static pthread_mutex_t values_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct value *values;
+
+static struct value *make_value(const char *name, const wchar_t *wide)
+{
+	int bytes = WideCharToMultiByte(CP_UTF8, 0, wide, -1, NULL, 0, NULL, NULL);
+	size_t name_bytes = strlen(name) + 1;
+	struct value *made = bytes > 0 ? malloc(sizeof(*made) + name_bytes + (size_t)bytes) : NULL;
+	if (!made)
+		return NULL;
+	memcpy(made->text, name, name_bytes);
+	made->name = made->text;
+	made->value = made->text + name_bytes;
+	WideCharToMultiByte(CP_UTF8, 0, wide, -1, made->text + name_bytes, bytes, NULL, NULL);
+	return made;
+}
+
+/* The value that was made before, or this new one. */
+static const char *keep_value(struct value *made)
+{
+	pthread_mutex_lock(&values_lock);
+	struct value *known = values;
+	while (known && (strcmp(known->name, made->name) != 0 || strcmp(known->value, made->value) != 0))
+		known = known->next;
+	if (!known) {
+		made->next = values;
+		values = made;
+	}
+	pthread_mutex_unlock(&values_lock);
+	if (!known)
+		return made->value;
+	free(made);
+	return known->value;
+}
+
+/* Windows has no programs with more rights than their user whose environment the user sets. */
+const char *os_variable(const char *name)
+{
+	wchar_t *wide_name = windows_wide(name);
+	DWORD room = wide_name ? GetEnvironmentVariableW(wide_name, NULL, 0) : 0; /* with the NUL */
+	wchar_t *wide = room ? calloc(room, sizeof(*wide)) : NULL;
+	struct value *made = NULL;
+	/* Another thread may have made it longer. */
+	if (wide && GetEnvironmentVariableW(wide_name, wide, room) < room)
+		made = make_value(name, wide);
+	free(wide);
+	free(wide_name);
+	return made ? keep_value(made) : NULL;
+}
+
+bool os_counter_is_sound(void)
+{
+	unsigned a, b, c, d;
+	return __get_cpuid(0x80000007u, &a, &b, &c, &d) && d & 1u << 8;
+}
+
+void os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+	(void)prepare, (void)parent, (void)child;
+}

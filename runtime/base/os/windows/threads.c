@@ -1,0 +1,173 @@
+/* The threads of os.h. Windows has neither signals nor a limit of files' sizes. */
+#include <string.h>
+
+#include "base/os/os.h"
+#include "base/os/windows/win32.h"
+
+#define NS_PER_MS 1000000
+
+uint32_t os_thread_id(void)
+{
+	return GetCurrentThreadId();
+}
+
+/* Windows 10 has it from version 1607 on, and MinGW's headers do not declare it everywhere. */
+static HRESULT(WINAPI *get_description)(HANDLE thread, wchar_t **name);
+
+static void find_get_description(void)
+{
+	HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
+	FARPROC found = kernel ? GetProcAddress(kernel, "GetThreadDescription") : NULL;
+	memcpy(&get_description, &found, sizeof(found));
+}
+
+/* The name that SetThreadDescription gave, shortened at a character's beginning. */
+static void name_of(HANDLE thread, char name[OS_THREAD_NAME_BYTES])
+{
+	char whole[256];
+	wchar_t *wide = NULL;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, find_get_description);
+	name[0] = '\0';
+	if (!get_description || FAILED(get_description(thread, &wide)))
+		return;
+	if (windows_narrow(wide, whole, sizeof(whole))) {
+		size_t bytes = strnlen(whole, OS_THREAD_NAME_BYTES - 1);
+		while (bytes && (whole[bytes] & 0xc0) == 0x80)
+			bytes--;
+		memcpy(name, whole, bytes);
+		name[bytes] = '\0';
+	}
+	LocalFree(wide);
+}
+
+/* Not by pthread_getname_np: winpthreads holds a lock of its own while it calls the destructors of a thread's keys, and that
+ * function takes it. */
+void os_thread_name(char name[OS_THREAD_NAME_BYTES])
+{
+	name_of(GetCurrentThread(), name);
+}
+
+bool os_thread_name_of(uint32_t thread_id, char name[OS_THREAD_NAME_BYTES])
+{
+	HANDLE thread = OpenThread(THREAD_QUERY_LIMITED_INFORMATION, FALSE, thread_id);
+	name[0] = '\0';
+	if (!thread)
+		return false;
+	/* A thread that has ended keeps its number while someone has it open. */
+	DWORD status;
+	bool is_there = GetProcessIdOfThread(thread) == GetCurrentProcessId() && GetExitCodeThread(thread, &status) &&
+	                status == STILL_ACTIVE;
+	if (is_there)
+		name_of(thread, name);
+	CloseHandle(thread);
+	return is_there;
+}
+
+/* The process's name says nothing about threads here, so that each name is one that a thread was given. */
+bool os_thread_name_of_main(char name[OS_THREAD_NAME_BYTES])
+{
+	name[0] = '\0';
+	return true;
+}
+
+bool os_thread_faults(uint64_t *faults)
+{
+	(void)faults;
+	return false;
+}
+
+bool os_thread_faults_of(uint32_t thread_id, uint64_t *faults)
+{
+	(void)thread_id, (void)faults;
+	return false;
+}
+
+void os_thread_park(uint32_t *word, int64_t ns)
+{
+	uint32_t asleep = 0;
+	int64_t ms = ns / NS_PER_MS + (ns % NS_PER_MS != 0);
+	WaitOnAddress(word, &asleep, sizeof(*word), ns < 0 || ms >= INFINITE ? INFINITE : (DWORD)ms);
+}
+
+void os_thread_unpark(uint32_t *word)
+{
+	WakeByAddressSingle(word);
+}
+
+uint32_t os_thread_processor(void)
+{
+	return GetCurrentProcessorNumber();
+}
+
+void os_thread_avoid(uint32_t processor)
+{
+	(void)processor;
+}
+
+void os_thread_avoid_none(void)
+{
+}
+
+void os_thread_be_prompt(void)
+{
+	SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_ABOVE_NORMAL);
+}
+
+/* Conditions of winpthreads wait by the time of day, so that a wait is longer or shorter if that is set meanwhile. */
+clockid_t os_wait_clock(void)
+{
+	return CLOCK_REALTIME;
+}
+
+bool os_thread_join(pthread_t thread, uint64_t ns)
+{
+	uint64_t ms = ns / NS_PER_MS + 1;
+	HANDLE handle = (HANDLE)pthread_gethandle(thread);
+	return WaitForSingleObject(handle, ms < INFINITE ? (DWORD)ms : INFINITE) == WAIT_OBJECT_0 &&
+	       pthread_join(thread, NULL) == 0;
+}
+
+void os_thread_pause(uint32_t ns)
+{
+	Sleep(ns / NS_PER_MS + (ns % NS_PER_MS != 0));
+}
+
+void os_thread_sleep_until(int64_t monotonic_ns)
+{
+	struct timespec now;
+	int64_t rest;
+	while (clock_gettime(CLOCK_MONOTONIC, &now) == 0 &&
+	       (rest = monotonic_ns - (int64_t)now.tv_sec * 1000 * NS_PER_MS - now.tv_nsec) > 0)
+		Sleep(rest / NS_PER_MS < 1000 ? (DWORD)(rest / NS_PER_MS) + 1 : 1000);
+}
+
+void os_thread_barrier_setup(void)
+{
+}
+
+bool os_thread_barrier(void)
+{
+	FlushProcessWriteBuffers();
+	return true;
+}
+
+void os_signals_block(struct os_signals *before)
+{
+	(void)before;
+}
+
+void os_signals_restore(const struct os_signals *before)
+{
+	(void)before;
+}
+
+void os_size_limit_hold(struct os_signals *before)
+{
+	(void)before;
+}
+
+void os_size_limit_let_go(const struct os_signals *before, int error)
+{
+	(void)before, (void)error;
+}
