@@ -130,7 +130,8 @@ uint64_t clock_ticks_per_second(void)
 	uint64_t rate = atomic_load_explicit(&measured_per_second, memory_order_relaxed);
 	if (rate)
 		return rate;
-	/* Two threads may measure at the same time. The first result stays, so that the whole process uses one rate. */
+	/* Two threads may measure at the same time. The first result is kept, so that the whole process uses one
+	 * rate. */
 	uint64_t mine = measure();
 	if (atomic_compare_exchange_strong(&measured_per_second, &rate, mine))
 		return mine;

@@ -15,7 +15,7 @@
 
 #include "format/format.h"
 
-/* enum epf_clock, or CLOCK_INJECTED. */
+/* The chosen clock: a value of enum epf_clock, or CLOCK_INJECTED. */
 extern uint32_t clock_kind;
 #define CLOCK_INJECTED 100u
 /* On arm64 the counter may advance by this many ticks at once, so that its value is too small by up to that; samples
@@ -24,7 +24,7 @@ extern uint64_t clock_step_ticks;
 
 uint64_t clock_ticks_slow(void);
 
-/* Reads the processor's counter. Only valid if clock_is_fast. */
+/* Reads the processor's counter. Valid only if clock_is_fast. */
 static inline uint64_t clock_ticks_fast(void)
 {
 #if defined(__x86_64__)
@@ -48,7 +48,7 @@ static inline uint64_t clock_ticks(void)
 	return __builtin_expect(clock_is_fast(), 1) ? clock_ticks_fast() : clock_ticks_slow();
 }
 
-/* Chooses the clock; called once before anything is recorded. */
+/* Chooses the clock. Called once, before anything is recorded. */
 void clock_setup(void);
 
 /* Whether a counter of that many ticks per second advanced between two samples as MONOTONIC did. Allows 10 % and the
@@ -58,10 +58,11 @@ bool clock_keeps_time(const struct epf_host_pair *first, const struct epf_host_p
 /* Nominal ticks per second; measured once, at the first call, which may take some ms. */
 uint64_t clock_ticks_per_second(void);
 
-/* Converts ticks to ns with the nominal rate; correct for spans of up to centuries. */
+/* Converts ticks to ns with the nominal rate. The result is correct for time spans of up to centuries. */
 uint64_t clock_ticks_to_ns(uint64_t ticks);
 
-/* Reads ticks, MONOTONIC and REALTIME together: the narrowest of several tries. */
+/* Reads ticks, MONOTONIC and REALTIME together. Reads them several times and returns the sample with the smallest
+ * half-width. */
 void clock_pair_read(struct epf_host_pair *pair);
 
 /* Makes a sample from five consecutive readings: ticks, MONOTONIC, REALTIME, MONOTONIC, ticks. If the thread moved to a
@@ -69,8 +70,8 @@ void clock_pair_read(struct epf_host_pair *pair);
 struct epf_host_pair clock_pair_of(uint64_t before, int64_t first_ns, int64_t realtime_ns, int64_t second_ns,
                                    uint64_t after);
 
-/* For tests: all later readings come from `ticks` (per_second ticks a second). MONOTONIC and REALTIME are derived from
- * it unless `pair` is given. NULL: back to the real clock. */
+/* For tests: replaces the clock by `ticks`, which has per_second ticks a second. MONOTONIC and REALTIME are derived
+ * from `ticks` unless `pair` is given. If `ticks` is NULL, the real clock is restored. */
 void clock_inject(uint64_t (*ticks)(void), uint64_t per_second, void (*pair)(struct epf_host_pair *pair));
 
 #endif

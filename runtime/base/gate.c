@@ -1,4 +1,4 @@
-/* Implements gate.h with the barrier of the system. */
+/* Implements gate.h with the process-wide barrier of the operating system. */
 #include "base/gate.h"
 
 #include "base/os/os.h"

@@ -7,21 +7,23 @@
 #include "base/os/os.h"
 #include "base/thread.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and `running` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list of clients and `running` */
 static LIST_HEAD(, helper_client) clients = LIST_HEAD_INITIALIZER(clients);
 static bool running;
-static pthread_t thread; /* valid if `running` */
+static pthread_t thread; /* valid if `running` is set */
 static struct helper_client *visiting;
 static pthread_cond_t visited = PTHREAD_COND_INITIALIZER;
 
-static uint32_t awake = 1;  /* 0: asleep, a wake-up needs a system call */
-static uint32_t wanted;     /* set before `awake` is read, read after `awake` is cleared, so that no wake-up is lost */
-static uint32_t woken_from; /* the processor plus 1; 0: unknown */
+static uint32_t awake = 1;  /* 0: the helper sleeps, and a wake-up needs a system call */
+static uint32_t wanted;     /* a visit is requested. Set before `awake` is read, and read after `awake` is cleared, so
+                               that no wake-up is lost */
+static uint32_t woken_from; /* the number of the processor that woke the helper last, plus 1; 0: unknown */
 static uint64_t visits, wakes;
 
-/* Schedulers tend to run a woken thread on the processor of the thread that woke it, on virtual machines even if
- * another processor is idle. The recorder would then wait for a whole visit. While it sleeps, the helper therefore
- * excludes the processor from which it was woken last; a migration after the wake-up would take milliseconds. */
+/* Schedulers often run a woken thread on the processor of the thread that woke it, on virtual machines even if another
+ * processor is idle. The recorder would then wait for a whole visit. The helper therefore excludes the processor from
+ * which it was woken last. It does so while it sleeps, because a migration after the wake-up would take
+ * milliseconds. */
 static void sleep_until_woken(int64_t ns)
 {
 	uint32_t from = LOAD_RELAXED(&woken_from);
@@ -58,7 +60,8 @@ static int64_t visit_all(void)
 			sleep_ns = ns;
 		pthread_mutex_lock(&lock);
 		visiting = NULL;
-		/* It may have been removed meanwhile (helper_remove waits), or have removed itself. */
+		/* During the visit another thread may have removed the client (helper_remove waits until now), or the
+		 * client may have removed itself. */
 		next = client->added ? LIST_NEXT(client, link) : LIST_FIRST(&clients);
 		pthread_cond_broadcast(&visited);
 	}
@@ -68,8 +71,8 @@ static int64_t visit_all(void)
 
 static void *loop(void *unused)
 {
-	/* If more threads are runnable than there are processors, the window fills up while the helper waits for others'
-	 * time slices. The helper needs far less than its share of time, but with a short delay. */
+	/* If there are more runnable threads than processors, the window fills up while the helper waits for other
+	 * threads' time slices. The helper needs little processor time, but it must be scheduled soon. */
 	os_thread_be_prompt();
 	for (;;) {
 		__atomic_store_n(&wanted, 0, __ATOMIC_SEQ_CST);
@@ -114,7 +117,8 @@ void helper_remove(struct helper_client *client)
 		LIST_REMOVE(client, link);
 		client->added = false;
 	}
-	/* The helper itself may be the caller, when a session frees itself. */
+	/* A session that frees itself calls this function on the helper's own thread, which must not wait for
+	 * itself. */
 	while (visiting == client && !pthread_equal(thread, pthread_self()))
 		pthread_cond_wait(&visited, &lock);
 	pthread_mutex_unlock(&lock);

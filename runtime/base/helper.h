@@ -1,9 +1,9 @@
-/* The helper: one thread per process, which calls its clients, the sessions, at intervals that they choose.
+/* The helper: one thread per process, which calls its clients, the sessions, at intervals that the clients choose.
  *
- * While events are recorded a session is visited every 2 ms; after a quiet period, about ten times a second; if no
- * session records or drains, not at all. A recorder that takes chunks quickly while the helper sleeps wakes it once per
- * burst. That is the only system call of recording (tests/record/check_warm.c). The helper requests a short scheduling
- * delay (be_prompt). */
+ * While events are recorded, the helper visits a session every 2 ms; after a quiet period, about ten times a second; if
+ * no session records or drains, not at all. A recorder that takes chunks quickly while the helper sleeps wakes the
+ * helper once per burst. This wake-up is the only system call of recording (tests/record/check_warm.c). The helper
+ * requests a short scheduling delay (os_thread_be_prompt). */
 #ifndef EPPROF_RUNTIME_BASE_HELPER_H
 #define EPPROF_RUNTIME_BASE_HELPER_H
 
@@ -13,29 +13,31 @@
 
 #include "base/status.h"
 
-/* Embedded in what is visited. Its memory stays valid after helper_remove. */
+/* A client of the helper, embedded in the object that the helper visits. Its memory must stay valid after
+ * helper_remove. */
 struct helper_client {
-	/* Called on the helper's thread without its lock. Returns the time in ns until the next visit: 0 at once,
-	 * negative when no visit is needed before helper_wake. It may call helper_remove. */
+	/* Called on the helper's thread without the helper's lock. Returns the time in ns until the next visit. 0
+	 * requests a visit at once; a negative value means that no visit is needed before helper_wake. May call
+	 * helper_remove. */
 	int64_t (*visit)(struct helper_client *client);
-	LIST_ENTRY(helper_client) link; /* under the helper's lock, as is `added` */
+	LIST_ENTRY(helper_client) link; /* `link` and `added` are protected by the helper's lock */
 	bool added;
 };
 
-/* Starts the thread if it does not run, and makes it visit the client until helper_remove. */
+/* Starts the helper's thread if it does not run, and makes the helper visit the client until helper_remove. */
 epp_status *helper_add(struct helper_client *client);
-/* Returns when the helper no longer uses the client. The helper itself may call it. Must not be called with locks that
- * a visit takes. */
+/* Removes the client and waits until the helper no longer uses it. May be called on the helper's own thread. Must not
+ * be called with a lock held that a visit takes. */
 void helper_remove(struct helper_client *client);
 
-/* Makes the helper visit now; does nothing if it is awake. Any thread. */
+/* Makes the helper visit its clients now. Does nothing if the helper is awake. Any thread. */
 void helper_wake(void);
 
-/* Runs `run` on a new thread, for foreign code that may take long or never return. Runs it on the caller's thread if
- * none can be created. */
+/* Calls `run` on a new thread, for foreign code that may take long or never return. If no thread can be created, calls
+ * it on the caller's thread. */
 void helper_apart(void *(*run)(void *argument), void *argument);
 
-/* Number of visits and of wake-ups, for tests and the bench. */
+/* Return the number of visits and of wake-ups, for tests and the bench. */
 uint64_t helper_visits(void);
 uint64_t helper_wakes(void);
 

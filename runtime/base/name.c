@@ -1,8 +1,8 @@
-/* The process's names. Texts are in blocks of 4,096 entries, found through a fixed directory. A hash table (open
- * addressing) maps a text to its number. A known text is found without the lock: a number is stored into the table,
- * with release, after its text is complete, and a table that was replaced by a larger one is kept for threads that
- * still read it. Begin and end use numbers and never look up texts; submitted events that contain texts do, each
- * time. */
+/* The process's names. Texts are in blocks of 4,096 entries; a fixed directory has the addresses of the blocks. A hash
+ * table (open addressing) maps a text to its number. A lookup of a known text takes no lock: a number is stored into
+ * the table, with release, after its text is complete, and a table that was replaced by a larger one is kept for
+ * threads that still read it. Begin and end of events use numbers only. Submitted events that contain texts look up
+ * each text. */
 #include "base/name.h"
 
 #include <pthread.h>
@@ -21,28 +21,29 @@
 static struct name_text *blocks[BLOCK_COUNT];
 static atomic_uint names_end;
 
-#define TEXT_BYTES_MAX (256u << 20) /* of all names */
+#define TEXT_BYTES_MAX (256u << 20) /* of all names together */
 #define SLAB_BYTES (64u << 10)
 #define WAIT_NS 100000
 #define WAITS_MAX 2000u
 
 struct table {
 	struct table *outgrown; /* the previous table, kept for threads that still read it */
-	uint32_t size;          /* a power of two, at least twice the names */
+	uint32_t size;          /* a power of two, at least twice the number of names */
 	uint32_t names[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table *_Atomic table;
 static size_t text_bytes;
-static char *slab; /* position of the next text, if it fits */
+static char *slab; /* the position of the next text, if the slab has room for it */
 static size_t slab_left;
 static LIST_HEAD(, name_listener) listeners = LIST_HEAD_INITIALIZER(listeners);
 
 static const char *const reserved[EPF_NAME_FIRST_FREE] = EPF_NAME_TEXTS;
 
-/* A reserved number means more than its text (an arg with key EPF_NAME_PARENT is a parent). A host's name "parent" is
- * therefore a separate name, and only "" is found by its text. */
+/* Returns whether a name can be found by its text. A reserved number has a meaning beyond its text: an arg with the key
+ * EPF_NAME_PARENT is a parent. If the host interns "parent", the text must get another number. Of the reserved names
+ * only "" can be found by its text. */
 static bool has_place(epp_name name)
 {
 	return name == EPF_NAME_NONE || name >= EPF_NAME_FIRST_FREE;
@@ -84,12 +85,12 @@ const char *epp_name_text(epp_name name)
 epp_name name_end(void)
 {
 	epp_name end = atomic_load_explicit(&names_end, memory_order_acquire);
-	/* No name was interned yet. */
+	/* 1 if no name was interned yet. */
 	return end ? end : 1;
 }
 
-/* Returns the text's name, or 0. `*place` is its table entry, or the free entry where it would go. Without the lock,
- * another name may have been stored there since. */
+/* Returns the text's name, or 0. `*place` is the table entry of the name, or the free entry for a new name. If the lock
+ * is not held, another thread may have stored a name in this entry since. */
 static epp_name table_find(struct table *in, struct name_text sought, uint32_t **place)
 {
 	for (uint32_t at = (uint32_t)name_hash(sought.text, sought.bytes);; at++) {
@@ -104,7 +105,7 @@ static epp_name table_find(struct table *in, struct name_text sought, uint32_t *
 	}
 }
 
-/* The lock is held. */
+/* Stores a name in the table. The lock is held. */
 static void table_put(struct table *in, epp_name name)
 {
 	uint32_t *place;
@@ -112,8 +113,8 @@ static void table_put(struct table *in, epp_name name)
 		__atomic_store_n(place, name, __ATOMIC_RELEASE);
 }
 
-/* Creates the first table or one of twice the size; the lock is held. Old tables are kept on purpose: all of them
- * together are no larger than the last. */
+/* Creates the first table, or replaces the table by one of twice the size. The lock is held. Old tables are not freed,
+ * because threads may still read them; together they are no larger than the newest. */
 static bool table_grow(void)
 {
 	struct table *old = table;
@@ -130,12 +131,12 @@ static bool table_grow(void)
 	return true;
 }
 
-/* Args are read in place as structs. */
+/* Texts that are args are read in place as structs, which need this alignment. */
 #define SLAB_ALIGNMENT 8u
 
 /* Allocates room for a text, which is never freed. Consecutive texts are stored next to each other, because they are
- * likely to be read in the same order: with a separate allocation for each, a bridge that compares names
- * (ort_event_record.c) would have a cache miss per text. The lock is held. */
+ * likely to be read in the same order. With a separate allocation for each text, a bridge that compares names
+ * (ort_event_record.c) would have one cache miss per text. The lock is held. */
 static char *text_room(size_t bytes, bool is_args)
 {
 	size_t unaligned = is_args ? slab_left % SLAB_ALIGNMENT : 0;
@@ -176,7 +177,7 @@ static epp_name append(struct name_text of)
 	return name;
 }
 
-/* Creates the reserved names first; the lock is held. */
+/* Creates the reserved names if there are none. The lock is held. */
 static bool set_up(void)
 {
 	if (names_end)
@@ -195,7 +196,7 @@ static bool set_up(void)
 	return true;
 }
 
-/* The lock is held. */
+/* Returns whether a listener has no room for a name of this size. The lock is held. */
 static bool any_waits(size_t bytes)
 {
 	struct name_listener *listener;
@@ -205,7 +206,7 @@ static bool any_waits(size_t bytes)
 	return waits;
 }
 
-/* Releases the lock while it waits. */
+/* Waits a short time, without the lock. */
 static void wait_a_little(void)
 {
 	pthread_mutex_unlock(&lock);
@@ -213,7 +214,8 @@ static void wait_a_little(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* Finds the text's name, or 0 and its table entry. Returns false if out of memory. The lock is held. */
+/* Sets `*name` to the text's name, or to 0 if it has none; `*place` is as for table_find. Returns false if out of
+ * memory. The lock is held. */
 static bool look_up(struct name_text text, epp_name *name, uint32_t **place)
 {
 	if (!set_up() || (names_end * 2 >= table->size && !table_grow()))
@@ -233,7 +235,8 @@ static epp_name add(struct name_text text)
 		ready = look_up(text, &name, &place);
 	}
 	if (ready && !name && (name = append(text))) {
-		/* Log it first: a thread that finds it in the table may use it at once, and a kill may follow. */
+		/* Log the name before it is in the table: a thread that finds it there may use it at once, and the
+		 * process may then be killed. */
 		struct name_listener *listener;
 		LIST_FOREACH(listener, &listeners, link)
 			listener->added(listener, name, *entry(name));
@@ -309,7 +312,7 @@ void name_fork_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The listeners are sessions of the parent. */
+/* The listeners belong to sessions of the parent. */
 void name_fork_child(void)
 {
 	LIST_INIT(&listeners);

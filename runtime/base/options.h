@@ -1,5 +1,5 @@
-/* The growth rule of public structs that begin with their size, so that callers and libraries of different versions
- * work together. */
+/* The rule for public structs that begin with their size and may grow, so that callers and libraries of different
+ * versions work together. */
 #ifndef EPPROF_RUNTIME_BASE_OPTIONS_H
 #define EPPROF_RUNTIME_BASE_OPTIONS_H
 
@@ -9,9 +9,9 @@
 
 #include "base/status.h"
 
-/* Copies the caller's struct over the defaults in `known`. A smaller struct is an older caller's: the members that it
- * does not have keep their defaults. A larger one is a newer caller's: an error, if a byte that this version does not
- * know is not 0. `given` may be NULL. */
+/* Copies the caller's struct over the defaults in `known`. An older caller has a smaller struct: the missing members
+ * keep their defaults. A newer caller has a larger struct: it is an error if one of the bytes beyond this version's
+ * struct is not 0. `given` may be NULL. */
 static inline epp_status *options_take_over(void *known, size_t known_bytes, const void *given, const char *name)
 {
 	size_t given_bytes;
@@ -38,8 +38,8 @@ static inline epp_status *options_take(void *known, size_t known_bytes, const vo
 	return options_take_over(known, known_bytes, given, name);
 }
 
-/* Fills the caller's struct from `made` as far as the caller's size. Members that only a newer caller has become 0, and
- * the size itself is kept. Returns false if the caller has not set the size. */
+/* Copies `made` into the caller's struct, as far as the caller's size. If the caller's struct is larger, its further
+ * members become 0. The size member is not changed. Returns false if the caller has not set the size. */
 static inline bool options_fill(void *given, const void *made, size_t made_bytes)
 {
 	size_t given_bytes;

@@ -1,8 +1,8 @@
-/* Opens output files.  An output never goes through a link, only its user may read it, and it replaces no file unless
- * that was requested.
+/* Opens output files.  A path that is a link is refused, only the user may read the file, and an existing file is
+ * replaced only on request.
  *
- * The links of the folders in a path are followed: the last component alone may not be a link.  Inline, because both
- * libraries use it. */
+ * Links among the folders of the path are followed: only the last component must not be a link.  The functions are
+ * inline, because both libraries use them. */
 #ifndef EPPROF_RUNTIME_BASE_OUTPUT_FILE_H
 #define EPPROF_RUNTIME_BASE_OUTPUT_FILE_H
 
@@ -15,7 +15,7 @@
 #include "base/os/os.h"
 #include "base/status.h"
 
-/* Sets the mode of new outputs: 0600, or EPPROF_FILE_MODE, from which open removes the bits of the umask.
+/* Gets the mode of new outputs: EPPROF_FILE_MODE, from which open() removes the bits of the umask, or else 0600.
  * Errors: EPP_INVALID_ARGUMENT. */
 static inline epp_status *output_file_mode(mode_t *mode)
 {

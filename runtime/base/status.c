@@ -1,5 +1,5 @@
-/* Statuses: a code and a message in one allocation. If memory is exhausted, one static status is used, which release
- * ignores, so that creating an error never fails and needs no check. */
+/* Statuses: a code and a message in one allocation. If there is no memory, a static status is used, which
+ * epp_status_destroy ignores. Creating an error therefore never fails and needs no check. */
 #include "base/status.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ void epp_status_destroy(epp_status *status)
 		free(status);
 }
 
-/* Formats the text, then appends ": " and `after` if that is not NULL. */
+/* Formats the text. If `after` is not NULL, appends ": " and `after`. */
 static epp_status *make(epp_code code, const char *after, const char *format, va_list arguments)
 {
 	va_list again;

@@ -11,7 +11,8 @@ static int start(const char *name, void *(*run)(void *argument), void *argument,
 {
 	struct os_signals before;
 	pthread_attr_t attributes;
-	/* This thread must not handle the process's signals, and the signal of a file-size limit must stay blocked. */
+	/* The new thread must not handle the process's signals.  In particular the signal of a file-size limit must
+	 * stay blocked. */
 	os_signals_block(&before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, detach_state);

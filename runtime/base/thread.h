@@ -6,20 +6,20 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Starts a detached thread in which every signal is blocked.  `name` is NULL for a thread that may end at once.
- * Returns an errno. */
+/* Starts a detached thread in which every signal is blocked.  `name` must be NULL if the thread may end before it can
+ * be named.  Returns 0 or an errno. */
 int thread_start(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started);
-/* The same for a thread that is joined or detached later. */
+/* As thread_start, for a thread that is joined or detached later. */
 int thread_start_joinable(const char *name, void *(*run)(void *argument), void *argument, pthread_t *started);
 
-/* Initializes a condition variable whose timed waits use CLOCK_MONOTONIC, and returns the time `ns` from now on that
- * clock. */
+/* thread_cond_init initializes a condition variable whose timed waits use CLOCK_MONOTONIC.  thread_deadline returns the
+ * time of that clock `ns` from now. */
 void thread_cond_init(pthread_cond_t *condition);
 struct timespec thread_deadline(uint64_t ns);
 
-/* Now, in ns of CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC in ns. */
 int64_t thread_now_ns(void);
-/* The CPU time of the calling thread. */
+/* Returns the CPU time of the calling thread in ns. */
 int64_t thread_cpu_ns(void);
 
 #endif

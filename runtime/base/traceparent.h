@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define TRACEPARENT_BYTES 55u /* without the fields of later versions */
+#define TRACEPARENT_BYTES 55u /* the size of a version 00 header; later versions may have further fields */
 #define TRACEPARENT_TRACE_ID 3u
 #define TRACEPARENT_TRACE_ID_BYTES 32u
 #define TRACEPARENT_PARENT_ID 36u
@@ -31,7 +31,7 @@ static inline bool traceparent_is_zero(const char *text, size_t bytes)
 	return !bytes;
 }
 
-/* Returns what is wrong with a traceparent; NULL: it is valid. */
+/* Returns a description of the first error in a traceparent, or NULL if it is valid. */
 static inline const char *traceparent_fault(const char *text, size_t bytes)
 {
 	if (bytes < TRACEPARENT_BYTES)
@@ -55,17 +55,17 @@ static inline const char *traceparent_fault(const char *text, size_t bytes)
 	return NULL;
 }
 
-/* The names under which libepprof records requests, and by which the reader finds them: instants with these args.
- * REQUEST_SET: an event belongs to requests: args event, then any number of contexts and traceparents; or args event
- * and of.
- * REQUEST_BEGIN: defines a request: args context, traceparent, and perhaps tracestate. */
+/* libepprof records requests as instants with these names and args, and the reader finds the requests by them.
+ * REQUEST_SET assigns requests to an event.  Its args are `event`, then any number of contexts and traceparents; or
+ * `event` and `of`.
+ * REQUEST_BEGIN defines a request.  Its args are `context`, `traceparent`, and perhaps `tracestate`. */
 #define REQUEST_SET "epprof.context"
 #define REQUEST_BEGIN "epprof.request"
 #define REQUEST_EVENT "request"       /* the name of a request's asynchronous event */
-#define REQUEST_KEY_EVENT "event"     /* u64: the id of the event; without it, the instant's parent */
-#define REQUEST_KEY_OF "of"           /* u64: the id of the event whose requests it has */
+#define REQUEST_KEY_EVENT "event"     /* u64: the id of the event; without it, the event is the instant's parent */
+#define REQUEST_KEY_OF "of"           /* u64: the id of the event from which the requests are inherited */
 #define REQUEST_KEY_CONTEXT "context" /* u64: the id of a request's asynchronous event */
 #define REQUEST_KEY_PARENT "traceparent"
-#define REQUEST_KEY_STATE "tracestate" /* of the traceparent before it */
+#define REQUEST_KEY_STATE "tracestate" /* text: the tracestate of the traceparent before it */
 
 #endif

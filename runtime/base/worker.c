@@ -2,7 +2,7 @@
  * few instructions.
  *
  * A worker's thread starts with its first call. It ends, and frees the worker, when the worker has no holders and its
- * queue is empty. A hung thread keeps its worker for ever. */
+ * queue is empty. The worker of a hung thread is never freed. */
 #include "base/worker.h"
 
 #include <pthread.h>
@@ -16,12 +16,12 @@
 
 struct worker {
 	LIST_ENTRY(worker) link;
-	const void *key; /* NULL: none */
+	const void *key; /* the key of worker_for; NULL: none */
 	unsigned holders;
 	pthread_t thread;
 	bool has_thread;
-	bool is_joined;  /* worker_end waits for the thread's end; otherwise the thread detaches itself */
-	bool is_running; /* the thread is in a call, which was removed from the queue */
+	bool is_joined;  /* worker_end joins the thread; otherwise the thread detaches itself */
+	bool is_running; /* the thread is in a call, which is no longer in the queue */
 	bool is_hung;    /* a caller has timed out waiting for that call */
 	STAILQ_HEAD(, worker_call) queue;
 	pthread_cond_t changed;
@@ -49,14 +49,15 @@ static void fork_child(void)
 	struct worker *worker;
 	pthread_mutex_init(&lock, NULL);
 	LIST_FOREACH(worker, &workers, link) {
-		/* Queued calls belong to the parent. */
+		/* In a forked child: the queued calls belong to the parent. */
 		STAILQ_INIT(&worker->queue);
 		worker->is_hung = worker->has_thread = worker->is_running;
 		thread_cond_init(&worker->changed);
 	}
 }
 
-/* Returns a variable's number of ms, at most a day; `otherwise` for 0 and for what is no number. */
+/* Returns the number of ms in a variable, at most a day. Returns `otherwise` if the number is 0 or the variable has no
+ * number. */
 static uint64_t read_ms(const char *variable, uint64_t otherwise)
 {
 	const char *text = os_variable(variable);
@@ -119,7 +120,7 @@ struct worker *worker_hold(struct worker *worker)
 	return worker;
 }
 
-/* The lock is held. */
+/* Frees a worker. The lock is held. */
 static void destroy(struct worker *worker)
 {
 	LIST_REMOVE(worker, link);
@@ -182,7 +183,8 @@ static void *work(void *argument)
 		bool is_abandoned = call->is_abandoned;
 		pthread_cond_broadcast(&worker->changed);
 		if (is_abandoned) {
-			/* `discard` may call the plugin again, so the worker stays hung until that has returned. */
+			/* `discard` may call the plugin again, so the worker counts as hung until `discard` has
+			 * returned. */
 			pthread_mutex_unlock(&lock);
 			call->discard(call, true);
 			pthread_mutex_lock(&lock);
@@ -244,7 +246,7 @@ enum worker_result worker_await(struct worker_call *call, const struct timespec 
 void worker_abandon(struct worker_call *call)
 {
 	pthread_mutex_lock(&lock);
-	/* The worker no longer uses the call. */
+	/* In these states the worker no longer uses the call. */
 	bool is_over = call->state == WORKER_RETURNED || call->state == WORKER_FAILED;
 	bool ran = call->state == WORKER_RETURNED;
 	call->is_abandoned = true;

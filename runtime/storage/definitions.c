@@ -1,6 +1,6 @@
-/* The definitions of a trace. New tracks wait in the form in which they go into blocks: a definition header, a struct
+/* The definitions of a trace. A new track is kept as the bytes that a block needs: a definition header, a struct
  * epf_track, the texts. The track of a recording thread is freed once it is in a block, because the number of threads
- * has no limit. Other tracks stay, in a hash. */
+ * has no limit. Other tracks stay in a hash table. */
 #include "storage/definitions.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static const struct epf_track *description(const struct track *track)
 	return (const struct epf_track *)(const void *)(&track->definition + 1);
 }
 
-/* Returns the hash entry of a track, or the free entry where it would go. */
+/* Returns the hash entry of a track, or the free entry for a new track. */
 static struct track **hash_find(struct track **tracks, uint32_t number)
 {
 	for (uint32_t at = number;; at++) {
@@ -140,7 +140,7 @@ void definitions_deinit(struct definitions *definitions)
 
 /* ---- blocks of definitions ---- */
 
-/* A block under construction in the scratch memory. */
+/* A block that is being built in the scratch memory. */
 struct definition_block {
 	struct storage *storage;
 	struct epf_block *block;
@@ -176,7 +176,7 @@ static void add(struct definition_block *building, uint32_t type, const void *bo
 	building->bytes += bytes;
 }
 
-/* Takes the list of tracks that are in no block yet. */
+/* Removes and returns the list of tracks that are in no block yet. */
 static struct track *take_new(struct storage *storage)
 {
 	pthread_mutex_lock(&storage->lock);
@@ -186,7 +186,7 @@ static struct track *take_new(struct storage *storage)
 	return first;
 }
 
-/* Frees tracks that were written to blocks or, if not `written`, puts them back at the start of the list. */
+/* If `written` is set, frees tracks that are in blocks now; else puts them back at the start of the list. */
 static void settle(struct storage *storage, struct track *first, bool written)
 {
 	STAILQ_HEAD(, track) waiting = STAILQ_HEAD_INITIALIZER(waiting);
@@ -213,8 +213,7 @@ static void settle(struct storage *storage, struct track *first, bool written)
 
 int definitions_drain(struct storage *storage)
 {
-	/* All definitions that exist now are in blocks after this. The log may only drop definitions up to this
-	 * mark. */
+	/* All definitions that exist at this mark will be in blocks. The log must not drop later ones. */
 	struct log_mark mark = log_mark(&storage->definitions.log);
 	struct track *first = take_new(storage);
 	epp_name names_end = name_end();

@@ -1,11 +1,14 @@
 /* Turns full regions into blocks.  In a lossless session a recording thread that finds no free chunk drains one itself
- * (drain_take_chunk); how a thread changes its region: record/recorder.c.  Blocks are written in an order that leaves
- * the file readable after a kill at any instant: the block is written completely, then the region's records are zeroed,
- * then its sequence advances, then it is free. A thread's ledger entry is in a block before its slot is cleared.
+ * (drain_take_chunk).  record/recorder.c changes the region of a thread.
  *
- * After a failed write the region is kept for the next visit while enough chunks are free, because a full disk may be
- * emptied. After that its events are counted as lost and the recorder continues. At the end of a run, a file keeps in
- * its window what could not be written, and the file is then never marked as finished. */
+ * The order of the steps leaves the file readable after a kill at any instant: first the block is written completely,
+ * then the region's records are zeroed, then the region's sequence advances, then the region is free. A thread's ledger
+ * entry is in a block before its slot is cleared.
+ *
+ * After a failed write the region is kept for the next visit as long as enough chunks are free, because room may become
+ * free on a full disk. If few chunks are free, the region's events are counted as lost, and the recorder continues. At
+ * the end of a run, regions that could not be written stay in the window of the file, and the file is never marked as
+ * finished. */
 #include "storage/drain.h"
 
 #include <errno.h>
@@ -25,11 +28,11 @@
 #define SPARE_PART 4u
 
 #define BUSY_SLEEP_NS 2000000
-#define IDLE_SLEEP_NS 110000000      /* fewer than 10 wake-ups per second */
-#define QUIET_VISITS_BEFORE_IDLE 50u /* of BUSY_SLEEP_NS */
+#define IDLE_SLEEP_NS 110000000      /* fewer than 10 visits per second */
+#define QUIET_VISITS_BEFORE_IDLE 50u /* number of visits at intervals of BUSY_SLEEP_NS */
 #define POPULATE_PER_SECOND 1000u    /* parts of the window per second */
 
-/* One write call costs as much as writing some 20 KiB. */
+/* Several blocks are written with one call, because the call itself costs as much as writing some 20 KiB. */
 #define BATCH_BYTES ((size_t)256 << 10)
 #define BATCH_MAX 32u
 
@@ -41,8 +44,8 @@ static struct epf_block *scratch_block(struct storage *storage)
 	return (struct epf_block *)(void *)storage->scratch;
 }
 
-/* Reports a write error. EPP_BLAME_SYSTEM for errors such as a full disk; a configured limit (ENOBUFS) is not an
- * error. */
+/* Reports a write error. The blame is EPP_BLAME_SYSTEM for errors such as a full disk. A configured limit (ENOBUFS) is
+ * not an error. */
 static int report(struct storage *storage, int error)
 {
 	if (error && error != ENOBUFS)
@@ -71,8 +74,8 @@ static int append_plain(struct storage *storage, enum epf_block_type type, size_
 
 /* ---- one region ---- */
 
-/* Clears the open events of a slot. Their records, or their loss, were stored before. A kill in between leaves them in
- * both places, which readers handle. */
+/* Clears the open events of a slot. Their records, or their loss, were stored before. After a kill in between the
+ * events are in both places; readers handle this. */
 static void close_open(struct epf_slot *slot)
 {
 	for (struct epf_open *open = slot->open; open < slot->open + EPF_OPEN_MAX; open++)
@@ -82,11 +85,11 @@ static void close_open(struct epf_slot *slot)
 
 static void count_producer_written(struct storage *storage, uint32_t producer)
 {
-	/* A producer's ledger continues across runs, so its run is 0. */
+	/* The ledger of a producer continues across runs, so the count has run 0. */
 	block_writer_count(&storage->writer, EPF_OVERWRITTEN_PRODUCER | producer, 0, 1);
 }
 
-/* Ring only: counts the owners of the events, which are needed when the segment is overwritten. */
+/* Rings only: counts the events of each owner in the block. The counts are needed when the segment is overwritten. */
 static void count_written(struct storage *storage, const struct epf_block *block, uint64_t events,
                           const struct epf_region *region, const uint8_t *end)
 {
@@ -95,10 +98,10 @@ static void count_written(struct storage *storage, const struct epf_block *block
 		drop_region_each_submitted(storage, region, end, count_producer_written);
 }
 
-/* What happens to a region that cannot be written. */
+/* The treatment of a region that cannot be written. */
 enum failed {
-	FAILED_WAITS, /* kept for another visit while enough chunks are free, otherwise lost */
-	FAILED_STAYS, /* kept in the window */
+	FAILED_WAITS, /* kept for the next visit if enough chunks are free, otherwise lost */
+	FAILED_STAYS, /* kept in the window until the end */
 	FAILED_IS_LOST,
 };
 
@@ -107,7 +110,7 @@ static enum failed at_end(const struct storage *storage)
 	return window_is_shared(&storage->window) ? FAILED_STAYS : FAILED_IS_LOST;
 }
 
-/* True while more than a quarter of the first chunks is free. */
+/* Returns true if more than a quarter of the first chunks is free. */
 static bool has_chunks_to_spare(const struct storage *storage)
 {
 	uint32_t count = window_chunks_count(&storage->window);
@@ -116,7 +119,7 @@ static bool has_chunks_to_spare(const struct storage *storage)
 }
 
 /* Completes a region whose block was written (`error` is 0) or failed: counts its events and frees it. Returns false if
- * the region stays in the window: neither written nor lost. */
+ * the region stays in the window, neither written nor lost. */
 static bool settle(struct storage *storage, const struct region_block *of, int error, struct epf_slot *ending,
                    enum failed failed)
 {
@@ -151,7 +154,8 @@ static bool drain_region(struct storage *storage, struct epf_region *region, siz
 }
 
 /* Drains the full regions inside slots. A thread's first region is in its slot and is filled before any of the thread's
- * chunks. The caller collects the full chunks first, so that a slot's region is always drained before them. */
+ * chunks. The caller collects the full chunks before it calls this function, so that a slot's region is always drained
+ * before the chunks of the same thread. */
 static unsigned drain_slots(struct storage *storage, enum failed failed, bool *stuck)
 {
 	unsigned emptied = 0;
@@ -168,9 +172,9 @@ static unsigned drain_slots(struct storage *storage, enum failed failed, bool *s
 	return emptied;
 }
 
-/* Encodes as many of these chunks as fit into one write, at least one. Returns how many; `*bytes` is the size of the
- * blocks. Stops where the segment has no room for another block of the last one's size, because a block that does not
- * fit is encoded again for the next write. */
+/* Encodes as many of these chunks as fit into one write, at least one. Returns their number; `*bytes` is the size of
+ * the blocks. Stops when the segment has no room for another block as large as the last one, because a block that does
+ * not fit must be encoded again for the next write. */
 static size_t encode_chunks(struct storage *storage, const struct full_chunk *full, size_t count,
                             struct region_block *encoded, size_t *bytes)
 {
@@ -188,7 +192,7 @@ static size_t encode_chunks(struct storage *storage, const struct full_chunk *fu
 	return done;
 }
 
-/* Drains chunks with one write or, if that fails, one by one. Returns how many were emptied. */
+/* Drains chunks with one write or, if that fails, one by one. Returns the number of chunks that were emptied. */
 static size_t drain_chunks(struct storage *storage, const struct full_chunk *full, size_t count, enum failed failed,
                            bool *stuck)
 {
@@ -228,16 +232,16 @@ bool drain_oldest(struct storage *storage)
 	return !stuck && found && drain_chunks(storage, &oldest, 1, FAILED_WAITS, &stuck);
 }
 
-/* ---- a chunk for a recording thread ---- */
+/* ---- getting a chunk for a recording thread ---- */
 
-/* The lock's holder frees about one chunk every 20 us. */
+/* The thread that holds the lock frees about one chunk every 20 us. */
 #define WAIT_NS 50000
 
-/* Makes a chunk free. The drain lock is held. Returns false if that is impossible. */
+/* Tries to make a chunk free. The drain lock is held. Returns false on failure. */
 static bool make_free(struct storage *storage)
 {
 	struct chunk_pool *chunks = &storage->chunks;
-	/* A chunk may have been put back since. */
+	/* `free` is checked again, because another thread may have put back a chunk since. */
 	return LOAD_RELAXED(&chunks->free) || drain_oldest(storage) || LOAD_RELAXED(&chunks->free) || chunks_grow(chunks);
 }
 
@@ -246,10 +250,11 @@ static uint32_t take_or_drain(struct storage *storage)
 	uint32_t chunk;
 	bool hopeless = false;
 	int before;
-	/* A thread cancelled while it writes would leave the lock held. */
+	/* If the thread were cancelled during the write, the lock would never be released. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	while ((chunk = chunks_take(&storage->chunks)) == CHUNK_NONE && !hopeless) {
-		/* The holder frees chunk after chunk, so polling for a chunk is better than waiting for the lock. */
+		/* The thread that holds the lock frees one chunk after the other, so this thread tries to take a chunk
+		 * instead of waiting for the lock. */
 		if (pthread_mutex_trylock(&storage->drain_lock) == 0) {
 			hopeless = !make_free(storage);
 			pthread_mutex_unlock(&storage->drain_lock);
@@ -266,7 +271,7 @@ uint32_t drain_take_chunk(struct storage *storage)
 	return storage->is_lossless ? take_or_drain(storage) : chunks_take(&storage->chunks);
 }
 
-/* ---- slots of threads that have left, or all slots ---- */
+/* ---- closing slots ---- */
 
 static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *slot)
 {
@@ -281,7 +286,7 @@ static void fill_account(struct epf_ledger_entry *entry, const struct epf_slot *
 	entry->lost[EPP_LOSS_POLICY] += epf_slot_lost_policy(slot);
 }
 
-/* Writes a slot's last region as a block and makes its ledger final, or leaves both in the window. */
+/* Writes a slot's last region as a block and makes its ledger entry final, or leaves both in the window. */
 static void close_slot(struct storage *storage, uint32_t index, uint64_t end_ticks, enum failed failed)
 {
 	struct slot_use *use = &storage->slots.uses[index];
@@ -302,7 +307,7 @@ static void close_slot(struct storage *storage, uint32_t index, uint64_t end_tic
 
 struct gone {
 	uint32_t slot;
-	uint64_t end_ticks; /* end time for the events that it left open */
+	uint64_t end_ticks; /* the end time of the events that the thread left open */
 };
 
 static size_t collect_gone(struct storage *storage, bool final, struct gone *gone)
@@ -321,8 +326,8 @@ static size_t collect_gone(struct storage *storage, bool final, struct gone *gon
 	return count;
 }
 
-/* Writes the ledger entries of threads that have left, and frees their slots. Until then a slot keeps its entry for
- * readers of the file; a failed write is repeated on each visit. */
+/* Writes the ledger entries of threads that have left, and frees their slots. Until then a slot keeps its entry, for
+ * readers of the file. A failed write is repeated on each visit. */
 static void drain_accounts(struct storage *storage)
 {
 	struct epf_ledger_entry entries[GONE_MAX];
@@ -349,8 +354,8 @@ static void drain_accounts(struct storage *storage)
 	}
 }
 
-/* Closes the slots of threads that have left or, with `final`, all. The lock is not held meanwhile, because threads
- * that start or end must not wait for a disk. */
+/* Closes the slots of threads that have left or, if `final` is set, all slots. The storage's lock is not held during
+ * writes, because threads that start or end must not wait for the disk. */
 static void close_slots(struct storage *storage, bool final, bool *stuck)
 {
 	struct gone gone[GONE_MAX];
@@ -375,7 +380,7 @@ static void close_slots(struct storage *storage, bool final, bool *stuck)
 static void drain_host_pair(struct storage *storage, bool final)
 {
 	uint64_t now = clock_ticks(), interval = clock_ticks_per_second() / PAIR_INTERVAL_PER_SECOND;
-	/* A due time more than one interval ahead means that the counter was reset. */
+	/* If the due time is more than one interval ahead, the counter was reset. */
 	if (!final && storage->drain.pair_due_ticks - now - 1 < interval)
 		return;
 	storage->drain.pair_due_ticks = now + interval;
@@ -388,8 +393,9 @@ static void drain_host_pair(struct storage *storage, bool final)
 	append_plain(storage, EPF_BLOCK_HOST_PAIRS, sizeof(pair));
 }
 
-/* Writes the blocks of ended runs that could not be written before. Until then the live page has them: what a run left in
- * the file and in the window is read with it. Returns true if another run may fail. */
+/* Writes the run blocks of ended runs whose write failed before. Until a run block is written, the live page has the
+ * run, so that readers can interpret the run's blocks and its rest in the window. Returns true if there is room for
+ * another run whose write fails. */
 static bool write_runs(struct storage *storage)
 {
 	bool has_room = false;
@@ -432,7 +438,7 @@ void drain_begin_run(struct storage *storage, const struct epf_host_pair *start,
 	live->run_first_id = first_id;
 	STORE_RELEASE(&live->run, live->run + 1);
 	__atomic_fetch_or(&live->flags, EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
-	/* The log is not emptied while nothing is recorded, so it may be full. */
+	/* While nothing is recorded, the log is not emptied, so it may be full now. */
 	if (LOAD_RELAXED(&live->flags) & EPF_LIVE_LOG_FULL)
 		report(storage, definitions_drain(storage));
 }
@@ -467,7 +473,8 @@ void drain_rest(struct storage *storage)
 	write_runs(storage);
 	if (storage->window.fd < 0 || storage->window.live->run)
 		return;
-	/* An empty run, if the session was never started, so that a reader does not report the file as cut. */
+	/* If the session was never started, writes an empty run. Without a run a reader would report that the file is
+	 * cut off. */
 	memset(scratch_block(storage) + 1, 0, sizeof(struct epf_run));
 	storage->drain.ledger_due |= append_plain(storage, EPF_BLOCK_RUN, sizeof(struct epf_run)) != 0;
 }
@@ -489,7 +496,7 @@ unsigned drain_visit(struct storage *storage)
 	return visit(storage, false);
 }
 
-/* Counts the CPU time that the calling thread has used since `from_ns`. */
+/* Adds the CPU time that the calling thread has used since `from_ns` to the run. */
 static void count_cpu(struct storage *storage, int64_t from_ns)
 {
 	struct epf_live *live = storage->window.live;
@@ -500,7 +507,8 @@ static void write_producers(struct storage *storage, uint32_t producers_count)
 {
 	size_t bytes = producers_count * sizeof(struct epf_producer);
 	uint64_t *payload = (uint64_t *)(void *)(scratch_block(storage) + 1);
-	/* Pushes that arrive after the end of the run still count in these words. */
+	/* Read word by word with atomic loads, because events that profilers push after the end of the run still change
+	 * these words. */
 	const uint64_t *words = (const uint64_t *)(const void *)storage->window.producers;
 	if (!producers_count)
 		return;
@@ -522,7 +530,7 @@ static void finish_run(struct storage *storage, uint32_t producers_count)
 	memcpy(scratch_block(storage) + 1, &run, sizeof(run));
 	int error = append_plain(storage, EPF_BLOCK_RUN, sizeof(run));
 	storage->drain.ledger_due |= error != 0;
-	/* At a configured limit nothing more will be written, and later runs need not wait for it. */
+	/* At a configured limit (ENOBUFS) nothing more will be written, so the run is not kept for a later write. */
 	if (error && error != ENOBUFS)
 		keep_unwritten(live, run);
 	__atomic_fetch_and(&live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);

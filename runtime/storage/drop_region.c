@@ -1,6 +1,6 @@
-/* Counts the events of a region that could not be written as lost. A single store moves them from the window to the
- * loss counters of the thread and of each profiler that submitted some. After a kill they are in exactly one place,
- * with the reason for the loss. */
+/* If a region could not be written, its events are counted as lost. A single store moves them from the window to the
+ * loss counters of the thread and of each profiler that submitted some of them. After a kill the events are therefore
+ * in exactly one place, with the reason for the loss. */
 #include "storage/drop_region.h"
 
 #include <errno.h>
@@ -29,7 +29,8 @@ static void count_lost(struct storage *storage, uint32_t producer)
 	STORE_RELAXED(lost, *lost + 1);
 }
 
-/* Only the drain counts losses for these two reasons, so the current values can be stored as a base. */
+/* Only the drain counts losses for these two reasons, so no other thread changes the values that are stored here as a
+ * base. */
 static void drop_of_producers(struct storage *storage, epp_loss reason, const struct epf_region *region, const uint8_t *end)
 {
 	struct epf_live *live = storage->window.live;

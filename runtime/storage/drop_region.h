@@ -8,11 +8,13 @@
 void drop_region_each_submitted(struct storage *storage, const struct epf_region *region, const uint8_t *end,
                                 void (*count)(struct storage *storage, uint32_t producer));
 
-/* Marks as lost the region's events (the region may be NULL) and, with `ending`, the events that its thread left open.
- * Called before they are removed from the window. `events` is their number, `error` the reason. */
+/* Marks events as lost: those of the region (which may be NULL) and, if `ending` is set, those that its thread left
+ * open. Called before the events are removed from the window. `events` is their number; `error` is the errno of the
+ * failed write. */
 void drop_region_begin(struct storage *storage, struct epf_slot *of, int error, uint64_t events,
                        const struct epf_region *region, const uint8_t *end, bool ending);
-/* Completes drop_region_begin after the events are removed from the window. Does nothing if none were dropped. */
+/* Completes drop_region_begin, after the events were removed from the window. Does nothing if no events were
+ * dropped. */
 void drop_region_end(struct storage *storage, struct epf_slot *of);
 
 #endif

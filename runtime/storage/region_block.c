@@ -5,13 +5,13 @@
 #include "codec/codec.h"
 #include "format/format_slot.h"
 
-/* Record kinds that take an id of their own. */
+/* The kinds of records that have an id of their own. */
 #define OWN_ID_KINDS \
 	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_COMPLETE | 1u << EPF_FLOW | \
 	 1u << EPF_ASYNC_BEGIN)
 
-/* Appends events that are still open when their thread has left or the run has ended. They end there, innermost
- * first. */
+/* Appends the events that are still open when their thread has left or the run has ended. They get `end_ticks` as their
+ * end, the innermost first. */
 static void append_unended(struct codec_writer *writer, const struct epf_slot *slot, uint64_t end_ticks)
 {
 	for (const struct epf_open *open = slot->open + EPF_OPEN_MAX; open-- > slot->open;) {
@@ -28,7 +28,7 @@ static void append_unended(struct codec_writer *writer, const struct epf_slot *s
 	}
 }
 
-/* For codec_writer.defined. Interned args are never freed. */
+/* The callback codec_writer.defined. The returned args stay valid, because interned args are never freed. */
 static const struct epf_arg *defined_args(const void *user, uint32_t number, uint32_t *slots)
 {
 	struct name_text of = name_get(number);

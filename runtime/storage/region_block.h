@@ -10,15 +10,16 @@
 struct region_block {
 	struct epf_block *block;
 	struct epf_region *region; /* may be NULL */
-	const uint8_t *end;        /* end of its records */
+	const uint8_t *end;        /* the end of the region's records */
 	uint64_t events;
-	uint32_t records; /* 0: there is nothing to write */
+	uint32_t records; /* 0: the block is empty and need not be written */
 	uint32_t slot;
 };
 
-/* Encodes a region into `block`, which has room for CODEC_BOUND_DEFINED of the region behind its header. `ending` is
- * NULL, or the slot of a thread that has ended: the events that it left open are encoded too, up to `end_ticks`.
- * `region` may be NULL then (the pool had no chunk for the thread). `slot` is the number of the region's slot. */
+/* Encodes a region into `block`, which must have room for CODEC_BOUND_DEFINED of the region behind its header.  If
+ * `ending` is not NULL, it is the slot of a thread that has ended: the events that the thread left open are encoded,
+ * too, with `end_ticks` as their end.  `region` may then be NULL, because the pool had no chunk for the thread.  `slot`
+ * is the number of the region's slot. */
 struct region_block region_block_encode(struct epf_block *block, struct epf_region *region, size_t region_bytes,
                                         uint32_t slot, const struct epf_slot *ending, uint64_t end_ticks);
 

@@ -54,7 +54,7 @@ void run_error_warn(struct run_error *error, const char *text)
 	pthread_mutex_unlock(&error->lock);
 }
 
-/* Copies what the log does not have yet; false: nothing. The lock is held. */
+/* Copies a text that was not passed to the log yet. Returns false if there is none. The lock is held. */
 static bool next_text(struct run_error *error, char *text, size_t bytes, epp_blame *blame)
 {
 	if (!error->log)

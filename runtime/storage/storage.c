@@ -49,7 +49,7 @@ static epp_status *start_parts(struct storage *storage, const epp_session_option
 	return NULL;
 }
 
-/* Opens the window, and starts what needs it and may fail: then the new file is removed. */
+/* Opens the window and starts the parts that need it. If one of these fails, the new file is removed. */
 static epp_status *open_parts(struct storage *storage, const epp_session_options *options, const struct epf_header *header)
 {
 	if (!storage->scratch && !(storage->scratch = malloc(STORAGE_SCRATCH_BYTES)))
@@ -84,7 +84,7 @@ epp_status *storage_open(struct storage *storage, const epp_session_options *opt
 	return NULL;
 }
 
-/* Marks the file as finished if it contains everything. The drain lock is held. */
+/* If the file contains all events, marks it as finished. The drain lock is held. */
 static void finish(struct storage *storage)
 {
 	drain_rest(storage);
@@ -122,7 +122,7 @@ static void close_window(struct storage *storage)
 	pthread_mutex_lock(&storage->error.lock);
 	if (storage->unsafe_to_unmap) {
 		window_abandon(&storage->window);
-		storage->chunks.full = NULL; /* a recorder may still use this memory */
+		storage->chunks.full = NULL; /* not freed: a recorder may still use this memory */
 		storage->chunks.room = 0;
 	} else {
 		window_close(&storage->window, storage->slots.used, storage->chunks.used);
@@ -137,8 +137,8 @@ void storage_close(struct storage *storage)
 	if (!storage->is_finished)
 		finish(storage);
 	close_window(storage);
-	/* From here on the handler of a fork must not find `sync`: in the child it would close descriptors of a freed
-	 * struct. */
+	/* Clear `sync` first: from here on the handler of a fork must not find it, because in the child it would close
+	 * descriptors of a freed struct. */
 	struct sync *sync = storage->sync;
 	storage->sync = NULL;
 	sync_end(sync);
@@ -153,22 +153,22 @@ void storage_close(struct storage *storage)
 
 void storage_fork_child(struct storage *storage, bool is_open)
 {
-	/* The threads that held these locks exist only in the parent. */
+	/* The threads that held these locks exist only in the parent, so the locks are initialized again. */
 	init_locks(storage);
 	if (!is_open)
 		return;
 	sync_fork_child(storage->sync);
 	writeback_fork_child(storage->writer.writeback);
-	/* The file belongs to the parent. It is closed and unmapped here, so that the child cannot change it. Heap
-	 * memory is not freed, because another thread may have been changing it at the fork. */
+	/* The file belongs to the parent. The child closes and unmaps it, so that it cannot change it. Heap memory is
+	 * not freed, because another thread may have been changing the memory at the time of the fork. */
 	window_drop(&storage->window);
 	storage->writer.fd = -1;
 }
 
 /* ---- reading back ---- */
 
-/* Copies bytes that recorders may be writing at the same time; a reader of the format handles torn values.  A call of
- * memcpy would be checked for races by ThreadSanitizer, and byte after byte takes too long for a window. */
+/* Copies bytes that recorders may be writing at the same time; a reader of the format handles torn values.
+ * ThreadSanitizer would report a race in a call of memcpy, and copying single bytes takes too long for a window. */
 #if defined(__SANITIZE_THREAD__)
 __attribute__((no_sanitize("thread"), optimize("no-tree-loop-distribute-patterns")))
 #endif
@@ -204,7 +204,8 @@ static size_t read_memory(struct storage *storage, uint64_t offset, uint8_t *to,
 	return done;
 }
 
-/* From the file or, if the window is not in the file or there is no file, from the window and the segments. */
+/* Reads from the file. If there is no file, or if the window is not in the file, reads from the window and the segments
+ * in memory. */
 size_t storage_read(struct storage *storage, uint64_t offset, void *buffer, size_t bytes)
 {
 	if (storage->window.fd >= 0 && storage->window.mapped_fd == storage->window.fd)

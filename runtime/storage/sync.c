@@ -1,4 +1,4 @@
-/* Syncs a trace to the disk periodically (see sync.h). This includes what was stored through a mapping, and the file's
+/* Syncs a trace to the disk periodically (see sync.h). The sync includes data stored through a mapping, and the file's
  * size. The name of a new file is part of its directory, which is synced once. */
 #include "storage/sync.h"
 
@@ -12,14 +12,15 @@
 #include "base/os/os.h"
 #include "base/thread.h"
 
-#define SYNC_FILES 3u /* the directory, the trace, an external window file */
+#define SYNC_FILES 3u /* the files: the directory, the trace, an external window file */
 
 struct sync {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fds[SYNC_FILES]; /* -1: none; used by the thread only */
+	int fds[SYNC_FILES]; /* -1: none; used only by the sync thread */
 	uint32_t interval_ms;
-	unsigned users; /* session and thread; the last one frees the struct.  Under lock, as the members below */
+	unsigned users; /* the session and the thread; the last user frees the struct. This and the members below are
+	                   protected by the lock */
 	bool ended;
 	int error;
 };
@@ -47,7 +48,7 @@ static void destroy(struct sync *sync)
 	free(sync);
 }
 
-/* Drops one user and unlocks. */
+/* Removes one user, and unlocks. */
 static void leave(struct sync *sync)
 {
 	bool last = --sync->users == 0;
@@ -103,7 +104,8 @@ epp_status *sync_begin(const char *path, const char *external_path, uint32_t int
 	made->interval_ms = interval_ms;
 	made->users = 2;
 	made->fds[0] = os_file_open_folder_of(path);
-	/* Opened again: a duplicate of the writer's descriptor would hold its lock until the last pass ends. */
+	/* The trace is opened again, because a duplicate of the writer's descriptor would hold the file's lock until
+	 * the last sync ends. */
 	made->fds[1] = os_file_open(path, true);
 	made->fds[2] = external_path ? os_file_open(external_path, true) : -1;
 	bool opened = made->fds[0] >= 0 && made->fds[1] >= 0 && (made->fds[2] >= 0 || !external_path);
@@ -142,7 +144,7 @@ void sync_fork_child(struct sync *sync)
 {
 	if (!sync)
 		return;
-	/* The lock may be held by a thread that does not exist in the child, so the struct is not freed. */
+	/* In the child the struct is not freed: its lock may be held by a thread that exists only in the parent. */
 	for (unsigned i = 0; i < SYNC_FILES; i++)
 		if (sync->fds[i] >= 0)
 			close(sync->fds[i]);

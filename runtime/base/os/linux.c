@@ -39,7 +39,7 @@
 #define ZEROS_BYTES ((size_t)64 << 10)
 #define ZEROS_PARTS 16
 
-/* Reads the beginning of a file of /proc or /sys as text. False: it cannot be opened. */
+/* Reads the beginning of a file of /proc or /sys as text. Returns false if the file cannot be opened. */
 static bool read_text(const char *path, char *text, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -65,7 +65,7 @@ void os_thread_name(char name[OS_THREAD_NAME_BYTES])
 
 static bool read_name(const char *path, char name[OS_THREAD_NAME_BYTES])
 {
-	char line[OS_THREAD_NAME_BYTES + 1] = ""; /* with its line end */
+	char line[OS_THREAD_NAME_BYTES + 1] = ""; /* the name and its line end */
 	if (!read_text(path, line, sizeof(line)))
 		return false;
 	line[strcspn(line, "\n")] = '\0';
@@ -94,7 +94,8 @@ bool os_thread_faults(uint64_t *faults)
 	return true;
 }
 
-/* Reads fields 10 and 12 of stat. Field 2, a name in parentheses, may contain any characters. */
+/* Reads fields 10 and 12 of /proc/.../stat, the thread's faults. Field 2 is a name in parentheses and may contain any
+ * characters, so the fields are counted from the last ')'. */
 bool os_thread_faults_of(uint32_t thread_id, uint64_t *faults)
 {
 	char path[64], text[512];
@@ -141,26 +142,28 @@ void os_thread_avoid(uint32_t processor)
 void os_thread_avoid_none(void)
 {
 	cpu_set_t now;
-	/* Restores the affinity, unless it was changed by other code meanwhile. */
+	/* Restores the affinity, unless other code has changed it meanwhile. */
 	if (avoids && sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &other_processors))
 		sched_setaffinity(0, sizeof(all_processors), &all_processors);
 	avoids = false;
 }
 
-/* The argument of the kernel's sched_setattr. The kernel's header conflicts with the C library's sched_param. */
+/* The argument of the kernel's sched_setattr. It is declared here because the kernel's header conflicts with the C
+ * library's sched_param. */
 struct scheduling {
 	uint32_t size;
 	uint32_t policy;
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t slice_ns; /* "runtime": the time slice of SCHED_OTHER threads since Linux 6.12; older ones ignore it */
+	uint64_t slice_ns; /* in the kernel "runtime": the time slice of SCHED_OTHER threads since Linux 6.12; older
+	                      kernels ignore it */
 	uint64_t deadline_ns, period_ns;
 };
-#define RESET_ON_FORK 1 /* threads created by this one have the default policy */
+#define RESET_ON_FORK 1 /* threads that this thread creates have the default policy */
 
-/* Requests short slices, which are scheduled earlier, and a higher priority if permitted, unless the process has
- * another nice value already. */
+/* Requests short time slices, because the kernel schedules threads with short slices earlier. Also requests a higher
+ * priority, unless the process already has a nice value other than 0; the kernel may refuse it. */
 void os_thread_be_prompt(void)
 {
 	struct scheduling how = { .size = 0 };
@@ -193,7 +196,7 @@ bool os_thread_join(pthread_t thread, uint64_t ns)
 
 void os_thread_pause(uint32_t ns)
 {
-	/* The C library's wrapper is a cancellation point. */
+	/* A direct system call, because the C library's wrapper is a cancellation point. */
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
@@ -206,7 +209,7 @@ void os_thread_sleep_until(int64_t monotonic_ns)
 
 static bool barrier_is_registered;
 
-/* membarrier has no wrapper in glibc. */
+/* A direct system call, because glibc has no wrapper for membarrier. */
 static bool membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
@@ -403,7 +406,8 @@ int os_file_remove(const char *path)
 
 int os_file_reserve(int fd, uint64_t at, uint64_t bytes)
 {
-	/* Where the file system does not support it, glibc's posix_fallocate would slowly fill the file with writes. */
+	/* Calls fallocate itself: on a file system that does not support it, glibc's posix_fallocate would fill the
+	 * file with writes, which is slow. */
 	int error;
 	do
 		error = syscall(SYS_fallocate, fd, 0, (off_t)at, (off_t)bytes) ? errno : 0;
@@ -423,7 +427,7 @@ void os_file_punch(int fd, uint64_t at, uint64_t bytes)
 
 void os_file_write_back(int fd, uint64_t at, uint64_t bytes)
 {
-	/* Only pages that have reached the disk can be dropped. */
+	/* Wait for the write first, because the kernel drops only pages that are on the disk. */
 	sync_file_range(fd, (off_t)at, (off_t)bytes, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
 	posix_fadvise(fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
 }
@@ -433,7 +437,7 @@ int os_file_room(int fd, uint64_t *bytes)
 	struct statvfs disk;
 	if (fstatvfs(fd, &disk))
 		return errno;
-	/* A file system that reports no size of its blocks has no figure. */
+	/* If a file system reports no block size, its free space is unknown. */
 	*bytes = disk.f_frsize ? disk.f_bavail * (uint64_t)disk.f_frsize : UINT64_MAX;
 	return 0;
 }
@@ -444,10 +448,10 @@ bool os_file_is_on_disk(int fd)
 	return fstatfs(fd, &system) == 0 && system.f_type != TMPFS_MAGIC;
 }
 
-/* Copy-on-write file systems move a page that is stored into, allocate room at that time, and raise SIGBUS if the disk
- * or a quota is full: earlier fallocate calls do not help. An overlay reports its own type but the figures of the file
- * system that it writes to; only btrfs reports no inodes. With FUSE the file system is unknown, and a store waits for a
- * program. */
+/* A copy-on-write file system moves a page when it is written, and allocates room at that time. If the disk or a quota
+ * is then full, the store raises SIGBUS, in spite of earlier fallocate calls. An overlay reports its own type, but the
+ * inode count of the file system that it writes to; only btrfs reports 0 inodes. With FUSE the file system is unknown,
+ * and a store waits for a program. */
 bool os_file_maps_badly(int fd)
 {
 	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
@@ -488,7 +492,8 @@ void *os_memory_map_file(int fd, size_t bytes)
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return NULL;
-	/* Otherwise touching a page reads ahead, which may take longer than the window lasts. */
+	/* Without this advice, a fault of one page reads further pages ahead, which may take longer than the window is
+	 * in use. */
 	madvise(base, bytes, MADV_RANDOM);
 	return base;
 }
@@ -517,7 +522,7 @@ int os_memory_populate(void *at, size_t bytes)
 	size_t before = (uintptr_t)at % os_page_bytes();
 	if (madvise((char *)at - before, before + bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
-	return errno == EINVAL ? 0 : errno; /* an older kernel: the first touch causes the fault */
+	return errno == EINVAL ? 0 : errno; /* an older kernel, in which the first store into a page causes the fault */
 }
 
 /* ---- the process ---- */
@@ -555,7 +560,7 @@ bool os_random(uint8_t number[16])
 
 bool os_host_name(char *name, size_t bytes)
 {
-	/* One that does not fit is an error, and is there nevertheless. */
+	/* A name that does not fit is reported as an error, but its beginning is in the buffer. */
 	if (gethostname(name, bytes) && errno != ENAMETOOLONG)
 		return false;
 	name[bytes - 1] = '\0';
@@ -567,7 +572,7 @@ void os_boot_id(uint8_t id[16])
 	char text[64];
 	if (!read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)))
 		return;
-	/* "8-4-4-4-12" hexadecimal digits. */
+	/* The text has the form "8-4-4-4-12" hexadecimal digits. */
 	for (unsigned digits = 0, i = 0; text[i] && digits < 32; i++) {
 		const char *at = strchr("0123456789abcdef", text[i]);
 		if (at)
@@ -616,10 +621,10 @@ bool os_counter_is_sound(void)
 {
 #if defined(__x86_64__)
 	unsigned a, b, c, d;
-	/* "Nonstop", which implies "constant". */
+	/* The bit "nonstop" (invariant TSC) includes "constant". */
 	if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || !(d & 1u << 8))
 		return false;
-	/* The kernel checks the counter against other clocks. */
+	/* If the TSC is the kernel's clock source, the kernel has checked it against other clocks. */
 	char source[32];
 	if (!read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source)))
 		return false;

@@ -1,10 +1,9 @@
-/* The operating system, as the recorder needs it: everything that differs between systems has its function here, and
- * linux.c implements them. Both libraries have a hidden copy.
+/* The functions of the operating system that the recorder needs. Everything that differs between systems is behind
+ * these functions; linux.c implements them. Both libraries have a hidden copy.
  *
  * Functions that return int return 0 or an errno, unless described otherwise. Files are descriptors of the C library.
  *
- * Thread: [any-thread], unless described otherwise.
- */
+ * Thread: [any-thread], unless described otherwise. */
 #ifndef EPPROF_RUNTIME_BASE_OS_OS_H
 #define EPPROF_RUNTIME_BASE_OS_OS_H
 
@@ -17,36 +16,38 @@
 
 /* ---- threads ---- */
 
-/* The bytes of a thread's name with its NUL. */
+/* The maximum size of a thread's name with its NUL. */
 #define OS_THREAD_NAME_BYTES 16u
 
-/* The system's number of the calling thread. */
+/* Returns the system's id of the calling thread. */
 uint32_t os_thread_id(void);
 
-/* Reads the name of the calling thread, of another one of this process, and of the process's main thread. False: there
- * is no such thread. */
+/* Read the name of the calling thread, of another thread of this process, and of the process's main thread.
+ * os_thread_name_of returns false if there is no such thread. */
 void os_thread_name(char name[OS_THREAD_NAME_BYTES]);
 bool os_thread_name_of(uint32_t thread_id, char name[OS_THREAD_NAME_BYTES]);
 bool os_thread_name_of_main(char name[OS_THREAD_NAME_BYTES]);
 
-/* The number of page faults of the calling thread, and of another one of this process. False: unknown. */
+/* Read the number of page faults of the calling thread, and of another thread of this process. Return false if it is
+ * unknown. */
 bool os_thread_faults(uint64_t *faults);
 bool os_thread_faults_of(uint32_t thread_id, uint64_t *faults);
 
-/* Waits while `*word` is 0, at most `ns`, without a limit if that is negative. It may return earlier. */
+/* Waits while `*word` is 0, at most `ns`; a negative `ns` means no limit. May return earlier. */
 void os_thread_park(uint32_t *word, int64_t ns);
 /* Wakes one thread that is parked at `word`. */
 void os_thread_unpark(uint32_t *word);
 
-/* The processor that the calling thread runs on. */
+/* Returns the processor on which the calling thread runs. */
 uint32_t os_thread_processor(void);
-/* Keeps the calling thread away from a processor, if it may run on others, until os_thread_avoid_none. Nothing happens
- * in between if the process changes the thread's processors meanwhile. One thread of the process may call these. */
+/* Excludes a processor for the calling thread until os_thread_avoid_none, if the thread may run on other processors. If
+ * the program changes the thread's affinity meanwhile, os_thread_avoid_none leaves that change as it is. Only one
+ * thread of the process may call these functions. */
 void os_thread_avoid(uint32_t processor);
 void os_thread_avoid_none(void);
 
-/* Requests that the calling thread is scheduled soon after it was woken, as far as the process may. Threads that it
- * creates are not affected. */
+/* Requests that the calling thread is scheduled soon after a wake-up, as far as the process has the permission. Threads
+ * that the calling thread creates are not affected. */
 void os_thread_be_prompt(void);
 
 /* The clock of timed waits on a condition. */
@@ -62,15 +63,15 @@ void os_thread_sleep_until(int64_t monotonic_ns);
 
 /* Registers with the system for os_thread_barrier; called once at load, and again in a forked child. */
 void os_thread_barrier_setup(void);
-/* Makes every running thread of the process execute a full barrier. False: the system cannot. */
+/* Makes every running thread of the process execute a full barrier. Returns false if the system does not support it. */
 bool os_thread_barrier(void);
 
-/* The signals that a thread blocks. */
+/* A set of signals that a thread blocks. */
 struct os_signals {
 	uint64_t words[16];
 };
 
-/* Blocks all signals in the calling thread, so that a thread which it creates has them blocked. */
+/* Blocks all signals in the calling thread. A thread that it creates inherits this. */
 void os_signals_block(struct os_signals *before);
 void os_signals_restore(const struct os_signals *before);
 
@@ -82,7 +83,7 @@ void os_signals_restore(const struct os_signals *before);
  *   int error = pwrite(...) < 0 ? errno : 0;
  *   os_size_limit_let_go(&before, error); */
 void os_size_limit_hold(struct os_signals *before);
-/* `error`: 0 or errno of the write. */
+/* Restores the signals. `error`: 0, or the errno of the write. */
 void os_size_limit_let_go(const struct os_signals *before, int error);
 
 /* ---- files ---- */
@@ -106,11 +107,11 @@ bool os_file_is_link(const char *path);
 int os_file_lock(int fd);
 /* Reads a part of a file. Returns the number of bytes, fewer at the end of the file, or -1 and sets errno. */
 int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at);
-/* Writes all bytes; ENOSPC also if the file takes only a part of them. */
+/* Writes all bytes. Returns ENOSPC also if the system writes only a part of them. */
 int os_file_write_at(int fd, const void *from, size_t bytes, uint64_t at);
-/* Writes zeros. */
+/* Writes `bytes` zeros. */
 int os_file_write_zeros(int fd, size_t bytes, uint64_t at);
-/* The size of a file; false: unknown. */
+/* Gets the size of a file. Returns false if it is unknown. */
 bool os_file_size(int fd, uint64_t *bytes);
 /* False for devices, pipes and folders. */
 bool os_file_is_regular(int fd);
@@ -122,20 +123,23 @@ int os_file_set_size(int fd, uint64_t bytes);
 int os_file_sync(int fd);
 int os_file_remove(const char *path);
 
-/* Allocates disk space for a part of a file, which may be longer afterwards. EOPNOTSUPP: the file system cannot. */
+/* Allocates disk space for a part of a file. The file may become longer. Returns EOPNOTSUPP if the file system does not
+ * support it. */
 int os_file_reserve(int fd, uint64_t at, uint64_t bytes);
-/* Allocates disk space behind the end of a file, whose size stays. */
+/* Allocates disk space behind the end of a file. The size of the file does not change. */
 int os_file_reserve_behind(int fd, uint64_t at, uint64_t bytes);
-/* Frees the disk space of a part of a file, which reads as zeros afterwards. A file system that cannot keeps it. */
+/* Frees the disk space of a part of a file, which then reads as zeros. If the file system does not support it, the file
+ * is not changed. */
 void os_file_punch(int fd, uint64_t at, uint64_t bytes);
 /* Writes a part of a file to the disk, and drops its pages from the page cache. */
 void os_file_write_back(int fd, uint64_t at, uint64_t bytes);
 
-/* The free space of the file's disk. */
+/* Gets the free space of the file's disk. */
 int os_file_room(int fd, uint64_t *bytes);
-/* False for a file system in memory, where allocating costs as much as writing. */
+/* Returns false for a file system in memory, where allocating costs as much as writing. */
 bool os_file_is_on_disk(int fd);
-/* True for file systems on which a store into a mapping is not safe: it may wait, or end the process. */
+/* Returns true for a file system on which a store into a mapping is not safe: the store may wait, or end the
+ * process. */
 bool os_file_maps_badly(int fd);
 
 /* True if a path does not depend on the working folder. */
@@ -149,13 +153,14 @@ const char *os_folder_in_memory(void);
 size_t os_page_bytes(void);
 /* Maps memory that is zero, of which pages take room when they are used. NULL: there is none. */
 void *os_memory_map(size_t bytes);
-/* Maps the first bytes of a file: the system keeps each store if the process dies. NULL on failure, with errno. */
+/* Maps the first bytes of a file. If the process is killed, the system keeps all stores. Returns NULL and sets errno on
+ * failure. */
 void *os_memory_map_file(int fd, size_t bytes);
-/* Unmaps either. */
+/* Unmaps memory of either function. */
 void os_memory_unmap(void *at, size_t bytes);
 /* Gives the whole pages in memory of os_memory_map back to the system. All of the memory is zero afterwards. */
 void os_memory_release(void *at, size_t bytes);
-/* Makes the pages of memory present and writable, without changing them. */
+/* Makes pages of memory present and writable, without changing their contents. */
 int os_memory_populate(void *at, size_t bytes);
 
 /* ---- the process ---- */
@@ -169,19 +174,21 @@ size_t os_number_print(char *text, size_t bytes, double value);
 
 /* A random number of 16 bytes; false: the system has none yet. */
 bool os_random(uint8_t number[16]);
-/* The name of the machine, shortened if necessary. False: unknown. */
+/* Gets the name of the machine, shortened if necessary. Returns false if it is unknown. */
 bool os_host_name(char *name, size_t bytes);
-/* A number that differs between the starts of the machine; unchanged if unknown. */
+/* Gets a number that differs for each boot of the machine. Leaves `id` unchanged if the number is unknown. */
 void os_boot_id(uint8_t id[16]);
 /* The time since 1970 at which a process was started. False: it does not run, or its start is unknown. */
 bool os_process_start(uint32_t pid, uint64_t *unix_ns);
 /* The name of the process's program, without its folder. */
 const char *os_program(void);
-/* A variable of the environment; NULL: not set, or the program has more rights than its user. */
+/* Returns a variable of the environment. Returns NULL if the variable is not set, or if the program has more rights
+ * than its user (setuid). */
 const char *os_variable(const char *name);
-/* True if the processor's counter (TSC) never stops or changes its rate, and the system uses it as its clock. */
+/* Returns true if the processor's counter (TSC) never stops or changes its rate, and the system uses it as its
+ * clock. */
 bool os_counter_is_sound(void);
-/* As pthread_atfork. */
+/* Registers fork handlers, as pthread_atfork does. */
 void os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 #endif

@@ -17,14 +17,15 @@ void allocate_ahead(struct allocate_ahead *ahead, int fd, uint64_t at)
 	uint64_t bytes = at + ALLOCATE_AHEAD_BYTES - ahead->end;
 	int error = os_file_reserve_behind(fd, ahead->end, bytes);
 	os_size_limit_let_go(&before, error);
-	/* A call that failed may have allocated a part. It is not tried again before half of that would be used. */
+	/* A call that failed may still have allocated a part. The next attempt is made only when half of that part
+	 * would be used. */
 	ahead->end += bytes;
 }
 
 void allocate_ahead_end(struct allocate_ahead *ahead, int fd)
 {
 	uint64_t bytes;
-	/* Truncation to the size that a file has frees the blocks behind it. */
+	/* Setting a file to the size that it already has frees the disk blocks behind its end. */
 	if (ahead->end && ahead->end != UINT64_MAX && os_file_size(fd, &bytes) && bytes < ahead->end &&
 	    os_file_set_size(fd, bytes))
 		return;

@@ -1,14 +1,15 @@
 /* Allocates the segments of a ring (policy ring) and reuses the places of old ones.
  *
  * A ring has two kinds of segments. Overwritable segments hold records and host clock pairs; the oldest one is reused
- * first. Retained segments hold what explains records: definitions, ledgers, runs. Any place can hold either kind. One
- * eighth of the places, at least one, is reserved for retained segments. If these need more, which takes very many
- * threads or names, a retained segment takes the place of the oldest overwritable segment. While there are more
- * retained segments than their share, the oldest is compacted into the newest (storage/blocks/retained_definitions.h)
- * and its place becomes overwritable again.
+ * first. Retained segments hold the blocks that readers need to interpret records: definitions, ledgers, runs. A place
+ * (a position for one segment in the file) can hold either kind. One eighth of the places, at least one, is reserved
+ * for retained segments. If retained segments need more places, because there are very many threads or names, a
+ * retained segment takes the place of the oldest overwritable segment. While there are more retained segments than
+ * their share, the oldest one is compacted into the newest (storage/blocks/retained_definitions.h), and its place
+ * becomes overwritable again.
  *
- * A segment is discarded only after the block that records its removal is written. Each kind of segment therefore
- * reserves room for that block. */
+ * A segment is discarded only after a block that records its removal was written. Each segment therefore reserves room
+ * for the block that records the next removal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +18,17 @@
 #include "codec/checksum.h"
 #include "storage/blocks/block_writer_private.h"
 
-/* Minimum of overwritable segments: the current one and the one before it. */
+/* The minimum number of overwritable segments: the current one and the one before it. */
 #define ROUND_MIN 2u
-/* If the ledger has more rows of threads that have ended, the rows are summed up. */
+/* If the ledger has more rows of ended threads than this, the rows are replaced by their sum. */
 #define ROWS_MANY (RING_ROWS_MAX / 4)
 /* Bytes kept free in a retained segment for the block that records the removal of another segment. */
 #define RETAINED_RESERVE ((ROWS_MANY + 2 * RING_OWNERS_MAX) * sizeof(struct epf_overwritten_row))
-/* Free room that a compaction must leave in the current retained segment. With less than ROOM_AFTER a compaction does
- * not pay; with no other choice ROOM_MUST is enough. */
+/* The room that a compaction must leave free in the current retained segment. If it leaves less than ROOM_AFTER, the
+ * compaction is not worth its cost. If the compaction cannot be avoided, ROOM_MUST is enough. */
 #define ROOM_AFTER (SEGMENT / 4)
 #define ROOM_MUST (SEGMENT / 8)
-/* After a failed write, compaction is tried again when this many more bytes were appended. */
+/* After a failed write, compaction is tried again when this many further bytes were appended. */
 #define CLEAN_AGAIN (64u << 10)
 
 bool block_writer_init_ring(struct block_writer *writer, int fd, uint64_t limit_bytes)
@@ -69,7 +70,7 @@ static uint32_t retained_max_segments(const struct block_ring *ring)
 	return ring->places_max - ROUND_MIN;
 }
 
-/* Maximum of overwritable segments. */
+/* Returns the maximum number of overwritable segments. */
 static uint32_t round_most(const struct block_ring *ring)
 {
 	uint32_t share = retained_share(ring), retained = ring->retained.segments_count;
@@ -84,7 +85,7 @@ static bool free_place(const struct block_writer *writer, uint64_t *index)
 	return *index < ring->places_max;
 }
 
-/* Overwrites a place with zeros, so that a reader finds no old blocks behind the new ones. */
+/* Fills a place with zeros, so that a reader finds no old blocks behind the new ones. */
 static int clear(struct block_writer *writer, uint64_t index)
 {
 	static const uint8_t zeros[1 << 14];
@@ -105,8 +106,9 @@ static size_t room_of(const struct block_segment *segment)
 	return segment->number ? segment->end - segment->at : 0;
 }
 
-/* Writes an EPF_BLOCK_OVERWRITTEN, which includes the victim's events if `victim` is set. It goes into the current
- * overwritable segment if there is a victim and the block fits, otherwise into the current retained one. */
+/* Writes an EPF_BLOCK_OVERWRITTEN. If `victim` is set, the block includes the events of the victim, the segment that is
+ * overwritten next. The block is written to the current overwritable segment if there is a victim and the block fits,
+ * otherwise to the current retained segment. */
 static int write_overwritten(struct block_writer *writer, bool victim)
 {
 	struct block_ring *ring = writer->ring;
@@ -131,7 +133,7 @@ static int write_overwritten(struct block_writer *writer, bool victim)
 	return error;
 }
 
-/* Discards the oldest overwritable segment and frees its place. */
+/* Discards the oldest overwritable segment, so that its place is free. */
 static int drop_oldest(struct block_writer *writer)
 {
 	struct block_ring *ring = writer->ring;
@@ -155,7 +157,7 @@ static int read_segment(const struct block_writer *writer, uint64_t index, uint8
 {
 	if (writer->fd < 0)
 		return block_writer_read(writer, index * SEGMENT, segment, SEGMENT) == SEGMENT ? 0 : EIO;
-	/* The file's last segment may be shorter. */
+	/* Zeros first, because the file's last segment may be shorter than the buffer. */
 	memset(segment, 0, SEGMENT);
 	return os_file_read_at(writer->fd, segment, SEGMENT, writer->segments_offset + index * SEGMENT) < 0 ? errno : 0;
 }
@@ -168,7 +170,7 @@ static void take_back(struct block_writer *writer, uint64_t from)
 	for (uint64_t at = from, bytes; at < writer->retained.at && !error; at += bytes) {
 		bytes = writer->retained.at - at < sizeof(zeros) ? writer->retained.at - at : sizeof(zeros);
 		error = block_writer_write(writer, at, zeros, bytes);
-		/* The copies, or parts of them, may stay visible to a reader. */
+		/* After this error a reader may still see the copies, or parts of them. */
 		if (error)
 			writer->ring->retained.spoiled = true;
 		if (error && at == from)
@@ -191,8 +193,8 @@ static int write_cleaned(struct block_writer *writer, const struct compaction *c
 	return error ? error : block_writer_block(writer, &writer->retained, compaction->retained);
 }
 
-/* Compacts the oldest retained segment into the current one if the copies leave `room_after` bytes. With `must`,
- * overwritable segments are discarded until they do. */
+/* Compacts the oldest retained segment into the current one, if that leaves `room_after` bytes free. If `must` is set,
+ * overwritable segments are discarded until there is enough room. */
 static int clean(struct block_writer *writer, size_t room_after, bool must)
 {
 	struct block_ring *ring = writer->ring;
@@ -222,7 +224,8 @@ static int clean(struct block_writer *writer, size_t room_after, bool must)
 		ring->overwritten_at = number;
 	} else {
 		uint64_t index = retained_remove_oldest(&ring->retained, &ring->ring, &compaction);
-		/* Its number is void already through EPF_BLOCK_RETAINED, so an error is ignored. */
+		/* An error is ignored, because the EPF_BLOCK_RETAINED has already made the segment with this number
+		 * void. */
 		block_writer_header(writer, index, &none, false);
 		ring->free[ring->free_count++] = index;
 	}
@@ -241,7 +244,7 @@ static void clean_what_pays(struct block_writer *writer)
 	ring->clean_at = error && error != ENOBUFS ? writer->retained.at + CLEAN_AGAIN : UINT64_MAX;
 }
 
-/* Compacts all retained segments once, because threads that have ended fill the ledger of overwritten events. */
+/* Compacts all retained segments once. Called when ended threads fill the ledger of overwritten events. */
 static void add_accounts_up(struct block_writer *writer)
 {
 	struct block_ring *ring = writer->ring;

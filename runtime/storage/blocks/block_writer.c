@@ -1,6 +1,6 @@
 /* Appends blocks to the segments of a trace, in a file or in memory.
  *
- * A segment is created when the first block needs it. */
+ * A segment is created when its first block is appended. */
 #include "storage/blocks/block_writer.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ void block_writer_end(struct block_writer *writer)
 
 void block_writer_deinit(struct block_writer *writer)
 {
-	/* In a trace that is not a ring, the last segment is dirty only up to the append position. */
+	/* In a trace without a ring, the last segment has data only up to the append position. */
 	for (size_t i = 0; i < writer->segments_capacity; i++)
 		if (writer->segments[i])
 			segment_free(writer->segments[i], !writer->ring && i == writer->current.at / SEGMENT
@@ -66,7 +66,7 @@ void block_writer_deinit(struct block_writer *writer)
 	free(writer->segments);
 	if (writer->ring)
 		block_ring_destroy(writer->ring);
-	/* A fork from here on must not use a struct that is gone. */
+	/* Clear the writer first: the handler of a fork that happens from here on must not use the freed struct. */
 	struct writeback *writeback = writer->writeback;
 	*writer = (struct block_writer){ .fd = -1 };
 	writeback_end(writeback);
@@ -91,7 +91,7 @@ int block_writer_write(struct block_writer *writer, uint64_t at, const void *dat
 		return 0;
 	}
 	struct os_signals before;
-	/* The helper thread blocks all signals, but a release writes on the caller's thread. */
+	/* A release writes on the caller's thread, which does not block SIGXFSZ as the helper thread does. */
 	os_size_limit_hold(&before);
 	int error = os_file_write_at(writer->fd, data, bytes, writer->segments_offset + at);
 	os_size_limit_let_go(&before, error);
@@ -111,8 +111,8 @@ int block_writer_header(struct block_writer *writer, uint64_t index, const struc
 	return block_writer_write(writer, index * SEGMENT, &header, sizeof(header));
 }
 
-/* Passes full segments to the thread that writes them back and drops them from the page cache, WRITEBACK_BYTES at a
- * time. A ring or a smaller file has no such thread: its pages are few. */
+/* Passes full segments to the thread that writes them to the disk and drops them from the page cache, WRITEBACK_BYTES
+ * at a time. A ring and a smaller file have no such thread, because they have few pages. */
 static void write_back(struct block_writer *writer, uint64_t full_count)
 {
 	if (writer->ring || writer->fd < 0 || full_count * SEGMENT % WRITEBACK_BYTES)
@@ -124,7 +124,7 @@ static void write_back(struct block_writer *writer, uint64_t full_count)
 		writeback_advance(writer->writeback, writer->segments_offset + full_count * SEGMENT);
 }
 
-/* The size of a block with its padding to a multiple of 8. */
+/* Returns the size of a block, padded to a multiple of 8. */
 static size_t padded(const struct epf_block *block)
 {
 	return (sizeof(*block) + block->payload_bytes + 7) & ~(size_t)7;
@@ -146,7 +146,7 @@ int block_writer_block(struct block_writer *writer, struct block_segment *segmen
 	return error;
 }
 
-/* Starts the next segment of this kind. */
+/* Starts the next segment of the kind of `segment`. */
 int block_writer_next(struct block_writer *writer, struct block_segment *segment)
 {
 	struct block_segment next = { .number = writer->numbers + 1, .flags = segment->flags, .first_ticks = UINT64_MAX };
@@ -173,8 +173,8 @@ int block_writer_next(struct block_writer *writer, struct block_segment *segment
 
 /* ---- blocks ---- */
 
-/* Truncates the file after a partial write, because the next block may be shorter and would leave the rest of this one
- * behind it. The file is never extended here: that would raise SIGXFSZ beyond a file-size limit. */
+/* Truncates the file after a partial write, because the next block may be shorter, and the rest of the partial block
+ * would stay behind it. The file is never extended here, because that would raise SIGXFSZ beyond a file-size limit. */
 static void cut_off(const struct block_writer *writer, const struct block_segment *segment)
 {
 	uint64_t size, end = writer->segments_offset + segment->at;
@@ -183,7 +183,8 @@ static void cut_off(const struct block_writer *writer, const struct block_segmen
 		return;
 }
 
-/* True for blocks that readers need to interpret records: names, tracks, ledgers. A limit reserves room for them. */
+/* Returns true for blocks that readers need to interpret records: names, tracks, ledgers. The size limit reserves room
+ * for these blocks. */
 static bool explains(const struct epf_block *block)
 {
 	return block->type != EPF_BLOCK_RECORDS && block->type != EPF_BLOCK_HOST_PAIRS;
@@ -273,7 +274,7 @@ int block_writer_append(struct block_writer *writer, struct epf_block *block)
 
 void block_writer_count(struct block_writer *writer, uint32_t of, uint32_t run, uint64_t events)
 {
-	/* Zero events count too: a block without events still belongs to a thread. */
+	/* Also called for 0 events, because a block without events still belongs to a thread. */
 	if (writer->ring)
 		ring_count(&writer->ring->ring, of, run, events);
 }

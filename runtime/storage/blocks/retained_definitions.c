@@ -1,7 +1,7 @@
 /* Compacts the oldest retained segment of a ring and keeps the sums of threads whose events are all overwritten.
  *
- * A copied block may be smaller than the original, and small blocks of one type are joined, so blocks are processed
- * type by type. A damaged block stops the compaction, and the segment stays as it is. */
+ * The copy of a block may be smaller than the original. Small blocks of one type are joined, so the blocks are
+ * processed type by type. If a block is damaged, there is no compaction, and the segment is not changed. */
 #include "storage/blocks/retained_definitions.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "containers/array.h"
 #include "epprof/session.h"
 
-/* A block is joined with the next one of its type up to this size. Splitting at this size may add a few headers. */
+/* Blocks of one type are joined up to this payload size. Splitting larger ones may add some headers. */
 #define PAYLOAD_MAX (128u << 10)
 #define HEADERS_MORE (32 * sizeof(struct epf_block))
 
@@ -61,7 +61,7 @@ static const struct epf_definition *next_definition(const uint8_t *payload, size
 	return head;
 }
 
-/* Returns the thread track that is defined, or 0. */
+/* Returns the track if the definition is that of a thread's track, else 0. */
 static uint32_t thread_of(const struct epf_definition *head)
 {
 	const struct epf_track *track = (const struct epf_track *)(const void *)(head + 1);
@@ -83,7 +83,7 @@ static void note_thread(struct retained *retained, uint32_t track)
 {
 	size_t at = retained->threads_count;
 
-	/* Tracks arrive in order, except those whose write was repeated. */
+	/* Tracks arrive in ascending order, except tracks whose write was repeated. */
 	while (at && retained->threads[at - 1] >= track)
 		if (retained->threads[--at] == track)
 			return;
@@ -108,17 +108,17 @@ void retained_note(struct retained *retained, const struct epf_block *block)
 		retained->last_run = ((const struct epf_run *)(const void *)payload)->run;
 }
 
-/* ---- what is copied ---- */
+/* ---- selecting the parts to copy ---- */
 
 /* State of the scan of one segment. */
 struct look {
 	const struct retained *retained;
 	const struct ring *ring;
 	struct compaction *compaction;
-	uint32_t *owners; /* sorted: whose events overwritable segments still hold */
+	uint32_t *owners; /* sorted: the owners of events in overwritable segments */
 	size_t owners_count;
 	uint32_t first_run;
-	struct epf_block *filling; /* the last copied block; NULL: none of this type */
+	struct epf_block *filling; /* the last copied block; NULL: there is none of this type */
 };
 
 /* Appends one piece of a block to the copies. The total never exceeds the size of the original. */
@@ -169,8 +169,8 @@ static void keep_largest(struct epf_ledger_entry *session, const struct epf_ledg
 			session->lost[reason] = entry->lost[reason];
 }
 
-/* Adds a thread's ledger entry to the sum of ended threads. Its overwritten events become losses by policy in that
- * sum. */
+/* Adds a thread's ledger entry to the sum of ended threads. The thread's overwritten events become losses by policy in
+ * the sum. */
 static void fold(struct look *look, const struct epf_ledger_entry *entry)
 {
 	struct compaction *compaction = look->compaction;
@@ -186,7 +186,8 @@ static void look_at_accounts(struct look *look, const struct epf_block *block)
 
 	for (size_t i = 0; i < block->payload_bytes / sizeof(*entry); i++, entry++) {
 		bool known = find(look->retained->threads, look->retained->threads_count, entry->track);
-		/* With `spoiled`, a copy of the entry may still be visible and would count in addition to the sum. */
+		/* If `spoiled` is set, a copy of the entry may still be visible, and would be counted in addition to
+		 * the sum. */
 		bool stays = !known || look->retained->spoiled || find(look->owners, look->owners_count, entry->track);
 		if (!entry->track)
 			keep_largest(&look->compaction->session, entry);
@@ -214,7 +215,7 @@ static void look_at_other(struct look *look, const struct epf_block *block)
 		copy(look, block, block + 1, block->payload_bytes);
 }
 
-/* Returns the block at `at`, or NULL if it is damaged. */
+/* Returns the block at the offset `at`, or NULL if it is damaged. */
 static const struct epf_block *block_at(const uint8_t *segment, size_t at, size_t used)
 {
 	const struct epf_block *block = (const struct epf_block *)(const void *)(segment + at);
@@ -230,7 +231,7 @@ static const struct epf_block *block_at(const uint8_t *segment, size_t at, size_
 	           : NULL;
 }
 
-/* Processes definitions, then ledgers, then the rest, so that blocks of a type can be joined. */
+/* Processes definitions first, then ledgers, then the other types, so that blocks of one type can be joined. */
 static int look_at_blocks(struct look *look, const uint8_t *segment, size_t used)
 {
 	for (int pass = 0; pass < 3; pass++) {

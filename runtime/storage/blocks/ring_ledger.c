@@ -1,5 +1,6 @@
-/* The ledger of a ring's overwritable segments. Overwritten counts are kept sorted. A victim's counts are joined with
- * them in two steps: first into a block, whose write may fail; then permanently, once the block is written. */
+/* The ledger of a ring's overwritable segments. The counts of overwritten events are kept sorted. The counts of a
+ * victim (the segment that is overwritten next) are added to them in two steps: first in a block, whose write may fail;
+ * then, once the block is written, in memory. */
 #include "storage/blocks/ring_ledger.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "containers/array.h"
 
-/* Rows that one block may add: its thread, and each producer. */
+/* The maximum number of rows that one block may add: its thread, and each producer. */
 #define ROWS_PER_BLOCK (1u + EPF_PRODUCER_COUNT)
 
 bool ring_init(struct ring *ring, uint32_t segments_max)
@@ -53,7 +54,7 @@ static int by_owner(const void *a, const void *b)
 	return of ? of : (x->run > y->run) - (x->run < y->run);
 }
 
-/* Merges two sorted lists into `to`, which has room for all rows. Returns the number of rows. */
+/* Merges two sorted lists into `to`, which has room for all rows of both. Returns the number of rows. */
 static size_t join(struct epf_overwritten_row *to, const struct ring_rows *a, const struct ring_rows *b)
 {
 	size_t count = 0;
@@ -73,7 +74,7 @@ size_t ring_drop_oldest(struct ring *ring, void *payload)
 	struct epf_overwritten head = { .through = victim->number };
 	uint8_t *rows = (uint8_t *)payload + sizeof(head);
 
-	/* For ring_forget, which must not fail. */
+	/* Allocates now for ring_forget, which must not fail. */
 	if (!room(&ring->gone, victim->holds.count))
 		return 0;
 	if (victim->holds.count)
@@ -102,7 +103,7 @@ uint64_t ring_forget(struct ring *ring)
 {
 	struct ring_segment *victim = &ring->segments[ring->oldest];
 	struct ring_rows *gone = &ring->gone;
-	/* Moves the rows up, so that the merge can write from the start of the same array. */
+	/* Moves the rows up in the array, so that the merge can write from the start of the same array. */
 	struct ring_rows moved = { gone->rows + victim->holds.count, gone->count, gone->count };
 
 	for (size_t i = 0; i < victim->holds.count; i++)
@@ -148,7 +149,7 @@ void ring_count(struct ring *ring, uint32_t of, uint32_t run, uint64_t events)
 {
 	struct ring_rows *holds = newest(ring);
 
-	/* Recent rows are the most likely matches. */
+	/* The search begins with the most recent rows, which are the most likely matches. */
 	for (size_t i = holds->count; i-- > 0;) {
 		if (holds->rows[i].of == of && holds->rows[i].run == run) {
 			holds->rows[i].events += events;

@@ -12,10 +12,11 @@
 struct writeback {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fd;         /* used by the thread only */
-	uint64_t begin; /* what is before it was dropped.  Under lock, as the members below */
-	uint64_t end;   /* what is before it is full */
-	unsigned users; /* block writer and thread; the last one frees the struct */
+	int fd;         /* used only by the writeback thread */
+	uint64_t begin; /* everything before this offset was dropped.  This and the members below are protected by the
+	                   lock */
+	uint64_t end;   /* everything before this offset belongs to full segments */
+	unsigned users; /* the block writer and the thread; the last user frees the struct */
 	bool ended;
 };
 
@@ -35,7 +36,7 @@ static void destroy(struct writeback *writeback)
 	free(writeback);
 }
 
-/* Drops one user and unlocks. */
+/* Removes one user, and unlocks. */
 static void leave(struct writeback *writeback)
 {
 	bool last = --writeback->users == 0;
@@ -75,7 +76,8 @@ struct writeback *writeback_begin(int fd, uint64_t begin)
 	pthread_cond_init(&made->changed, NULL);
 	made->begin = made->end = begin;
 	made->users = 2;
-	/* A duplicate of the descriptor would hold its lock until the thread's last call ends. */
+	/* The file is opened again, because a duplicate of the descriptor would hold the file's lock until the thread
+	 * has ended. */
 	made->fd = os_file_open_again(fd);
 	if (made->fd >= 0 && thread_start("epprof disk", loop, made, &thread) == 0)
 		return made;
@@ -105,7 +107,7 @@ void writeback_end(struct writeback *writeback)
 
 void writeback_fork_child(struct writeback *writeback)
 {
-	/* The lock may be held by a thread that does not exist in the child, so the struct is not freed. */
+	/* In the child the struct is not freed: its lock may be held by a thread that exists only in the parent. */
 	if (writeback)
 		close(writeback->fd);
 }

@@ -1,5 +1,5 @@
-/* The pool of free chunks; storage/drain.c waits for one. The head of the free list has a tag that each change
- * increments. */
+/* The pool of free chunks. It never waits for a free chunk; storage/drain.c does. Each change of the free list
+ * increments a tag in its head. */
 #include "storage/window/chunk_pool.h"
 
 #include <pthread.h>
@@ -10,14 +10,15 @@
 #include "base/clock.h"
 #include "base/helper.h"
 
-/* Chunks taken since the last visit after which a sleeping helper is woken. */
+/* If this many chunks were taken since the last visit, a sleeping helper is woken. */
 #define CHUNKS_BEFORE_WAKE 8u
-/* More than this part of all chunks full: the helper is late. Without delays it finds fewer, at any recording speed. */
+/* The helper is late if more than 1/LATE_PART of all chunks are full. If nothing delays the helper, it finds fewer full
+ * chunks, at any recording speed. */
 #define LATE_PART 8u
-/* Fewer than this part of all chunks free: there are too many threads, each of which holds one chunk. */
+/* If fewer than 1/FEW_PART of all chunks are free, there are too many threads, each of which holds one chunk. */
 #define FEW_PART 4u
 
-/* The arrays with the largest elements are first, so that all are aligned. */
+/* The arrays with the largest elements are first in the memory, so that all arrays are aligned. */
 static bool make_arrays(struct chunk_pool *pool, uint32_t room)
 {
 	size_t bytes = sizeof(*pool->full) + sizeof(*pool->full_ticks) + sizeof(*pool->next) + sizeof(*pool->state);
@@ -57,7 +58,7 @@ struct epf_region *chunk_region(const struct chunk_pool *pool, uint32_t chunk)
 	return (struct epf_region *)(void *)(pool->window->chunks + (size_t)chunk * EPF_CHUNK_BYTES);
 }
 
-/* After a failed attempt to make chunks usable, the next one is a second later. */
+/* Returns false for one second after a failed attempt to make chunks usable. */
 static bool is_growth_due(const struct chunk_pool *pool)
 {
 	return clock_ticks() >= LOAD_RELAXED(&pool->grow_due_ticks);
@@ -68,15 +69,15 @@ static void delay_growth(struct chunk_pool *pool)
 	STORE_RELAXED(&pool->grow_due_ticks, clock_ticks() + clock_ticks_per_second());
 }
 
-/* In the first milliseconds of a session in a file, a thread may need more chunks than the helper has prepared: it
- * prepares the next one itself, which takes some 10 us, instead of losing events. */
+/* In the first milliseconds of a session in a file, a thread may need more chunks than the helper has prepared. The
+ * thread then prepares the next chunk itself, which takes some 10 us, instead of losing events. */
 static uint32_t prepare_one(struct chunk_pool *pool)
 {
 	struct chunk_range added;
 	int cancel_state;
 	if (window_chunks_count(pool->window) >= pool->window->chunks_first || !is_growth_due(pool))
 		return CHUNK_NONE;
-	/* A write is a cancellation point. */
+	/* Cancellation is disabled, because the write in window_prepare is a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	int error = window_prepare(pool->window, 1, &added);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -96,8 +97,8 @@ uint32_t chunks_take(struct chunk_pool *pool)
 		uint32_t index = (uint32_t)head;
 		if (!index)
 			return prepare_one(pool);
-		/* The tag makes the exchange fail if the chunk was taken and put back since: a stale `next` is never
-		 * used. */
+		/* If the chunk was taken and put back since, the tag makes the exchange fail, so that a stale `next` is
+		 * never used. */
 		uint64_t next = ((head >> 32) + 1) << 32 | LOAD_RELAXED(&pool->next[index - 1]);
 		if (__atomic_compare_exchange_n(&pool->head, &head, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 			STORE_RELAXED(&pool->state[index - 1], REGION_TAKEN);
@@ -136,8 +137,8 @@ void chunks_put_back(struct chunk_pool *pool, uint32_t chunk)
 
 /* ---- full chunks ----
  *
- * A scan may miss a chunk and yet find one that the same thread filled later. The next scan finds both, so the scan is
- * repeated until it finds no more chunks than the previous one. */
+ * A scan may miss a chunk, but find one that the same thread filled later. The next scan finds both. The scan is
+ * therefore repeated until it finds no more chunks than the previous one. */
 
 static int by_ticks(const void *a, const void *b)
 {
@@ -145,7 +146,7 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* Scans once. `full` may be NULL. */
+/* Scans the chunks once. `full` may be NULL. */
 static size_t look(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
 {
 	size_t count = 0;
@@ -187,7 +188,7 @@ bool chunks_oldest_full(const struct chunk_pool *pool, struct full_chunk *oldest
 
 /* ---- more chunks ---- */
 
-/* Growing by one step takes 0.2 ms, or some milliseconds if it has to wait for the disk. */
+/* Growing by one step takes 0.2 ms, or some milliseconds if the disk is busy. */
 #define STEPS_PER_SECOND 200u
 
 static uint32_t count_full(const struct chunk_pool *pool)
@@ -207,7 +208,7 @@ bool chunks_grow(struct chunk_pool *pool)
 		delay_growth(pool);
 		return false;
 	}
-	/* In reverse order, so that the lowest chunk is taken first. */
+	/* Adds the chunks in reverse order, so that the lowest one is taken first. */
 	for (uint32_t i = added.count; i-- > 0;)
 		add_free(pool, added.first + i);
 	return true;
@@ -215,21 +216,23 @@ bool chunks_grow(struct chunk_pool *pool)
 
 bool chunks_grow_if_short(struct chunk_pool *pool, bool writing_fails)
 {
-	/* The first chunks have room on the disk already: a step takes less time than draining as many chunks. */
+	/* The first chunks already have disk space, so a step takes less time than draining as many chunks. */
 	if (!window_is_whole(pool->window))
 		return chunks_grow(pool);
 	uint32_t count = window_chunks_count(pool->window), full = count_full(pool), left = LOAD_RELAXED(&pool->free);
 	uint64_t now = clock_ticks(), since = now - pool->looked_ticks;
 	bool is_late = full > count / LATE_PART;
-	/* True if, at the rate of the chunks filled since the last visit, the free ones last longer than one step. */
+	/* True if the free chunks last longer than one step takes, at the rate at which chunks were filled since the
+	 * last visit. */
 	bool is_calm = left * since >= full * (clock_ticks_per_second() / STEPS_PER_SECOND);
 	pool->looked_ticks = now;
-	/* If blocks cannot be written, more chunks would fill up too. */
+	/* If blocks cannot be written, further chunks would fill up, too. */
 	if (writing_fails)
 		return false;
 	if ((is_late || left < count / FEW_PART) && pool->wanted == count && count < pool->window->chunks_limit)
 		pool->wanted = count + CHUNKS_MORE;
-	/* A step takes longer than filling its chunks. When late, drain first and grow on a later visit. */
+	/* A step takes longer than threads need to fill its chunks. If the helper is late, it drains first and grows on
+	 * a later visit. */
 	if (count >= pool->wanted || is_late || !is_calm)
 		return false;
 	return chunks_grow(pool);

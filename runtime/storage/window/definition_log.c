@@ -2,8 +2,9 @@
  * names, so the log has its own lock, which is always taken last.
  *
  * The log consists of pieces. The drain writes the definitions of a piece into a block and then empties the piece, but
- * only if nothing was appended meanwhile. At full speed something always is; so a piece that is more than a quarter full
- * takes no more until the drain's next visit, and another piece is filled instead. */
+ * only if nothing was appended to it meanwhile. If definitions arrive at full speed, this would never be so. A piece
+ * that is more than a quarter full at a visit therefore gets no further definitions until the drain's next visit, and
+ * another piece is filled instead. */
 #include "storage/window/definition_log.h"
 
 #include <string.h>
@@ -14,7 +15,8 @@
 #include "epprof/session.h"
 
 #define LOG_MANY (EPF_LOG_BYTES / 4)
-/* How long names wait for a drain that a disk may delay: 1/10 s. They wait once, until the drain has run. */
+/* A new name waits at most 1/10 s for the drain, which the disk may delay. Names wait only once until the drain has
+ * run. */
 #define WAITS_PER_SECOND 10u
 
 void log_init(struct definition_log *log, struct window *window)
@@ -47,7 +49,7 @@ static bool go_to_empty_piece(struct definition_log *log)
 			return true;
 		}
 	if (log->stays || window_grow_log(window)) {
-		/* Do not ask the disk for room again for each name. */
+		/* Do not request room on the disk again for each further name. */
 		log->stays = true;
 		return false;
 	}
@@ -55,7 +57,7 @@ static bool go_to_empty_piece(struct definition_log *log)
 	return true;
 }
 
-/* The log's lock is held. */
+/* Selects a piece with room for `bytes`, and adds a piece if necessary. The log's lock is held. */
 static bool make_room(struct definition_log *log, size_t bytes)
 {
 	return EPF_LOG_USED(*word_of(log, log->piece)) + bytes <= EPF_LOG_BYTES || go_to_empty_piece(log);
@@ -81,7 +83,7 @@ void log_append(struct definition_log *log, const struct epf_definition *head, c
 		__atomic_fetch_or(&live->flags, EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&log->lock);
-	/* Long before the piece is full. */
+	/* Wakes the helper long before the piece is full. */
 	if (before < LOG_MANY && before + bytes >= LOG_MANY)
 		helper_wake();
 }

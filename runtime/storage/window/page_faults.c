@@ -1,4 +1,4 @@
-/* Counts the page faults of recording threads with the figures of the system. */
+/* Counts the page faults of recording threads, as the kernel reports them for each thread. */
 #include "storage/window/page_faults.h"
 
 #include "base/atomics.h"

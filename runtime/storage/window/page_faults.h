@@ -1,5 +1,5 @@
 /* Counts the page faults of recording threads.  After the kernel has written a page of the window to the disk, the next
- * store into the page faults, which delays the thread.
+ * store into that page causes a page fault, which delays the thread.
  *
  * The kernel counts faults per thread. A thread reads its own count when it takes its first chunk (earlier faults are
  * warm-up) and when it leaves. In between the helper reads the counts in /proc, so that recording makes no system
@@ -12,10 +12,10 @@
 /* Called by the owner of the slot at its first chunk. */
 void faults_begin(struct slots *slots, uint32_t index);
 
-/* Called by the owner when it leaves; the lock is held. */
+/* Called by the owner of the slot when its thread exits. The lock is held. */
 void faults_end(struct slots *slots, uint32_t index);
 
-/* Adds the faults since the last call to the run's count; the lock is held. */
+/* Adds the page faults of all recording threads since the last call to the run's count. The lock is held. */
 void faults_look(struct slots *slots);
 
 #endif

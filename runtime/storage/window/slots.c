@@ -1,4 +1,4 @@
-/* Takes, leaves and clears slots. */
+/* Takes, leaves, clears and frees slots. */
 #include "storage/window/slots.h"
 
 #include <string.h>
@@ -72,7 +72,8 @@ void slots_fill_region(struct slots *slots, struct chunk_pool *chunks, uint32_t 
 		STORE_RELEASE(&use->region_state, REGION_FULL);
 }
 
-/* As epf_slot_ids_taken, while the thread records: its three fields may be of two blocks of ids. */
+/* As epf_slot_ids_taken, but while the thread records: the three fields may then belong to two different blocks of
+ * ids. */
 static uint64_t ids_taken(const struct epf_slot *slot)
 {
 	uint64_t settled = LOAD_ACQUIRE(&slot->ids_settled);

@@ -1,5 +1,5 @@
-/* Maps and unmaps windows. Only this file and window_room.c change a file's size. They block the
- * signal of a file-size limit (SIGXFSZ). */
+/* Maps and unmaps windows. Only this file and window_room.c change a file's size. They block the signal of a file-size
+ * limit (SIGXFSZ) meanwhile. */
 #include "storage/window/window.h"
 
 #include <bsd/string.h>
@@ -24,13 +24,13 @@ static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *pool[POOL_MAX];
 static unsigned pool_count;
 
-/* The end of the first `count` chunks. */
+/* Returns the end of the first `count` chunks. */
 static size_t chunks_end(uint32_t count)
 {
 	return EPF_CHUNKS_OFFSET + (size_t)count * EPF_CHUNK_BYTES;
 }
 
-/* An unmapped window with `chunks` chunks from the start; 0: the default pool. */
+/* Returns a window that is not mapped yet. It has `chunks` chunks from the start; 0: the default pool, which grows. */
 static struct window sized_window(uint32_t chunks)
 {
 	struct window window = none;
@@ -90,7 +90,7 @@ static bool read_header(int fd, struct epf_header *header)
 	       memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)) == 0;
 }
 
-/* Removes the external window file of a trace that is overwritten: its only reference was the old header. */
+/* Removes the external window file of a trace that is being overwritten. Only the old header refers to that file. */
 static void remove_window_of(const struct epf_header *old)
 {
 	struct epf_header theirs;
@@ -146,8 +146,8 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 	return NULL;
 }
 
-/* Maps the beginning of `fd`, with the first chunks allocated and the first of those touched. Returns NULL on failure;
- * with *error 0 the file system does not support it. */
+/* Maps the beginning of `fd`. The first chunks are allocated, and the first of these are touched. Returns NULL on
+ * failure; if `*error` is 0, the file system does not support the mapping. */
 static uint8_t *map_shared(const struct window *window, int fd, int *error)
 {
 	*error = make_room(window, fd);
@@ -158,7 +158,7 @@ static uint8_t *map_shared(const struct window *window, int fd, int *error)
 	uint8_t *base = *error ? NULL : os_memory_map_file(fd, window->bytes);
 	if (!base)
 		return NULL;
-	/* A pool that never grows has no later steps, which would touch the other slots. */
+	/* If the pool never grows, all slots are touched now, because no later step touches them. */
 	size_t slots_end = window->chunks_ready < window->chunks_limit ? READY_SLOTS_END : EPF_LOG_OFFSET;
 	if (!window_touch(fd, base, 0, slots_end) &&
 	    !window_touch(fd, base, EPF_LOG_OFFSET, chunks_end(window->chunks_ready) - EPF_LOG_OFFSET))
@@ -182,7 +182,7 @@ static epp_status *map_external(const char *directory, const struct epf_header *
 	}
 	if (strlen(window->external_path) >= sizeof(header->window_path))
 		return epp_status_create(EPP_INVALID_ARGUMENT, "EPPROF_WINDOW_DIR: the path is too long");
-	/* Mode 0600, because users who cannot access the trace's directory may access this one. */
+	/* Mode 0600, because users who cannot access the trace's directory may have access to this one. */
 	int fd = os_file_create(window->external_path);
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", window->external_path);
@@ -203,13 +203,14 @@ static epp_status *map_external(const char *directory, const struct epf_header *
 	return epp_status_errno(error ? error : ENODEV, "%s: mapping the window", window->external_path);
 }
 
-/* Without EPPROF_WINDOW_DIR: maps the window where it survives a kill, otherwise as anonymous memory. */
+/* Used without EPPROF_WINDOW_DIR: maps the window in a file that survives a kill or, if that is not possible, as
+ * anonymous memory. */
 static epp_status *map_somewhere(const struct epf_header *header, struct window *window)
 {
 	int error = 0;
 	if (!os_file_maps_badly(window->fd))
 		window->base = map_shared(window, window->fd, &error);
-	/* ENOSPC concerns the part that is allocated at first; EFBIG concerns the length of the whole file. */
+	/* ENOSPC refers to the part that is allocated at first; EFBIG refers to the length of the whole file. */
 	if (error)
 		return epp_status_errno(error, "making room for %zu MiB",
 		                        (error == EFBIG ? window->bytes : chunks_end(window->chunks_first)) >> 20);
@@ -225,7 +226,7 @@ static epp_status *map_somewhere(const struct epf_header *header, struct window 
 	return window->base ? NULL : epp_status_no_memory();
 }
 
-/* Writes the header page to the trace if the trace is not the mapped file. */
+/* If the window is not in the trace file, writes the header page to the trace file. */
 static int write_header(const struct window *window)
 {
 	if (window->mapped_fd == window->fd)
@@ -312,7 +313,7 @@ int window_finish(struct window *window)
 {
 	uint64_t file_bytes;
 
-	/* Before the state, because a finished file must contain its end. */
+	/* The end is written before the state, because a finished file must contain its end. */
 	if (window->fd >= 0 && os_file_size(window->fd, &file_bytes)) {
 		struct epf_end end = header_end(file_bytes);
 		memcpy(window->base + EPF_END_OFFSET, &end, sizeof(end));
@@ -328,19 +329,19 @@ int window_finish(struct window *window)
 		return error;
 	if (window->external_path)
 		os_file_remove(window->external_path);
-	/* Readers do not use the window of a finished file. */
+	/* Readers do not use the window of a finished file, so its disk space can be freed. */
 	window->room_due = window->fd >= 0;
 	return 0;
 }
 
-/* Frees the disk space of the window, unless it was freed with the file. */
+/* Frees the disk space of the window, unless the whole file was removed. */
 static void give_room_back(const struct window *window)
 {
 	if (window->room_due)
 		os_file_punch(window->fd, EPF_LIVE_OFFSET, window->bytes - EPF_LIVE_OFFSET);
 }
 
-/* Cleans an anonymous window. Memory beyond the warm part goes back to the system. */
+/* Cleans an anonymous window for the pool. Memory beyond the part that stays present is returned to the system. */
 static void clean(const struct window *window, uint32_t used_slots, uint32_t used_chunks)
 {
 	memset(window->base, 0, EPF_SLOTS_OFFSET);
@@ -356,7 +357,7 @@ static void clean(const struct window *window, uint32_t used_slots, uint32_t use
 	}
 	if (window->log_pieces > 1)
 		os_memory_release(window->extents, EPF_LOG_EXTENTS * EPF_LOG_BYTES);
-	/* The records were zeroed when they became blocks. */
+	/* Only the region's header is cleared, because the records were zeroed when they became blocks. */
 	for (uint32_t i = 0; i < used_chunks; i++)
 		memset(window->chunks + i * EPF_CHUNK_BYTES, 0, sizeof(struct epf_region));
 }
@@ -398,7 +399,7 @@ void window_fork_child(void)
 {
 	pthread_mutex_init(&pool_lock, NULL);
 	for (unsigned i = 0; i < POOL_MAX; i++) {
-		/* The fork may have happened between the change of the count and of its entry. */
+		/* A fork may happen between the change of the count and the change of its entry. */
 		if (i < pool_count && pool[i])
 			os_memory_unmap(pool[i], WINDOW_BYTES);
 		pool[i] = NULL;

@@ -11,7 +11,7 @@
 #include "storage/window/window.h"
 
 #define POPULATE_BYTES ((size_t)1 << 20)
-/* The window does not grow if the disk has less free space. */
+/* If the disk has less free space than this, the window does not grow. */
 #define ROOM_TO_SPARE (256ull << 20)
 
 int window_reserve(const struct window *window, int fd, uint64_t offset, uint64_t bytes)
@@ -75,13 +75,13 @@ static int make_usable(const struct window *window, size_t at, size_t bytes)
 	int error = shared ? reserve_step(window, at, bytes) : 0;
 	if (!error)
 		error = make_present(window, at, bytes);
-	/* A part of it may be allocated. */
+	/* A failed call may have allocated a part. */
 	if (error && shared)
 		os_file_punch(window->mapped_fd, at, bytes);
 	return error;
 }
 
-/* Makes some more slots present. Does not write zeros, because a slot may be in use. */
+/* Makes some more slots present. Writes no zeros, because a slot may be in use already. */
 static void prepare_slots(struct window *window)
 {
 	uint32_t room = EPF_SLOT_COUNT - window->slots_count;
@@ -97,7 +97,7 @@ int window_prepare(struct window *window, uint32_t most, struct chunk_range *add
 {
 	uint32_t first = window_chunks_count(window), count;
 
-	/* A thread that has added the chunks to the number is the only one to prepare them. */
+	/* The thread that adds these chunks to chunks_count is the only one that prepares them. */
 	do {
 		uint32_t room = first < window->chunks_first ? window->chunks_first - first : 0;
 		count = room < most ? room : most;
@@ -106,7 +106,8 @@ int window_prepare(struct window *window, uint32_t most, struct chunk_range *add
 	*added = (struct chunk_range){ first, count };
 	size_t at = EPF_CHUNKS_OFFSET + (size_t)first * EPF_CHUNK_BYTES;
 	int error = count ? make_present(window, at, (size_t)count * EPF_CHUNK_BYTES) : 0;
-	/* They are tried again later, unless another thread has added more. */
+	/* After an error the chunks are removed from the count and tried again later, unless another thread has added
+	 * more. */
 	uint32_t end = first + count;
 	if (error)
 		__atomic_compare_exchange_n(&window->chunks_count, &end, first, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -124,7 +125,7 @@ int window_grow(struct window *window, struct chunk_range *added)
 	}
 	int error = make_usable(window, bytes_in_use(window), WINDOW_STEP_BYTES);
 	*added = (struct chunk_range){ count, error ? 0 : WINDOW_STEP_CHUNKS };
-	/* All that window_prepare can add is there, so this thread is the only one that changes the number. */
+	/* window_prepare has no chunks left to add, so this thread is the only one that changes chunks_count. */
 	__atomic_store_n(&window->chunks_count, count + added->count, __ATOMIC_RELAXED);
 	return error;
 }

@@ -12,8 +12,8 @@ struct window;
 /* Allocates a part of a window's file, up to the end of a page: a store needs room for the whole page. */
 int window_reserve(const struct window *window, int fd, uint64_t offset, uint64_t bytes);
 
-/* As os_memory_populate, for a part of a file mapped at `base` that is allocated, reads as zeros and is not in use
- * yet. */
+/* As os_memory_populate, for a part of a file that is mapped at `base`. The part must be allocated, contain only zeros
+ * and not be in use yet. */
 int window_touch(int fd, uint8_t *base, size_t at, size_t bytes);
 
 #endif

@@ -1,10 +1,10 @@
-/* Rewrites a small finished trace without the window's hole. By default the window is a hole of 60 MiB in a finished
- * trace, in front of the segments. The hole takes no space on this disk, but it does when the file is copied,
- * compressed or sent.
+/* Rewrites a small finished trace without the window's hole. In a finished trace with the default window, a hole of 60
+ * MiB is in front of the segments. The hole takes no disk space, but a copy or an archive of the file may contain
+ * it.
  *
- * The trace is not changed in place, because a reader may be using it and a kill may come at any store. The complete
- * copy is renamed to the trace's name in one step; a process that has the old file open keeps reading it. Any
- * unexpected condition leaves the trace as it is, which is valid too. */
+ * The trace is not changed in place, because a reader may be using it, and the process may be killed at any store.
+ * Instead a complete copy is renamed to the trace's name in one step; a process that has the old file open keeps
+ * reading it. On any unexpected condition the trace is not changed; it is valid with the hole, too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,8 @@
 #include "codec/file_header.h"
 #include "storage/window/window.h"
 
-/* Copied in a few milliseconds. In a larger trace the hole is the smaller part. */
+/* The largest size of the contents; copying them takes a few milliseconds. In a larger trace the hole is the smaller
+ * part. */
 #define SHRINK_BYTES_MAX ((off_t)16 << 20)
 
 /* Finds the trace's current name, if it has exactly one. The name at creation may be relative to an old working
@@ -56,7 +57,7 @@ static bool copy_segments(const struct window *window, int to, off_t bytes)
 {
 	off_t at = (off_t)window->bytes;
 
-	/* Without any event the file ends where its segments would begin. */
+	/* If the trace has no event, the file ends at the offset at which its segments would begin. */
 	if (ftruncate(to, EPF_BARE_SEGMENTS_OFFSET) < 0 || lseek(to, EPF_BARE_SEGMENTS_OFFSET, SEEK_SET) < 0)
 		return false;
 	while (bytes > 0) {
@@ -99,6 +100,7 @@ void window_shrink(struct window *window, bool durable)
 	if (!done || rename(temporary, name) < 0)
 		unlink(temporary);
 	else
-		window->room_due = false; /* the old file has no name any more */
+		window->room_due = false; /* the old file has no name any more, so its disk space is freed when it is
+		                             closed */
 	close(to);
 }
