@@ -1,5 +1,6 @@
-/* Stores args behind a record. They are measured first, so that the record can be reserved in one piece, and then
- * stored. Args beyond the limits of format/format.h are cut, which is marked in the record and counted. */
+/* Stores args behind a record. The args are measured first, so that room for the record and its args can be reserved in
+ * one piece; then they are stored. Args beyond the limits of format/format.h are cut; the cut is marked in the record
+ * and counted. */
 #ifndef EPPROF_RUNTIME_RECORD_ARGS_H
 #define EPPROF_RUNTIME_RECORD_ARGS_H
 
@@ -8,8 +9,8 @@
 #include "record/recorder.h"
 
 struct args_size {
-	uint32_t slots; /* of 16 bytes, text included */
-	uint32_t count; /* args that are stored */
+	uint32_t slots; /* the number of slots of 16 bytes, including those of texts */
+	uint32_t count; /* the number of args that are stored */
 	bool cut;
 };
 
@@ -20,7 +21,7 @@ static inline size_t args_text_bytes(const epp_arg *arg, size_t text_left)
 	return arg->text_bytes < text_left ? arg->text_bytes : text_left;
 }
 
-/* Keeps at most `most` args: EPF_ARG_SLOTS_MAX minus the slots used for other data of the record. */
+/* Measures args. At most `most` slots are used: EPF_ARG_SLOTS_MAX minus the slots of other data of the record. */
 static inline struct args_size args_measure(const epp_arg *args, size_t args_count, uint32_t most)
 {
 	struct args_size size = { .count = args_count < most ? (uint32_t)args_count : most };
@@ -43,7 +44,7 @@ static inline uint32_t args_key(const epp_arg *arg)
 	return arg->key ? arg->key : EPF_NAME_NONE;
 }
 
-/* Most texts are short: two overlapping copies are faster than a call of memcpy. */
+/* Copies a text. Most texts are short, and two overlapping copies are faster than a call of memcpy. */
 static inline void args_copy_text(char *to, const char *text, size_t bytes)
 {
 	if (bytes > 16) {
@@ -65,7 +66,8 @@ static inline void args_copy_text(char *to, const char *text, size_t bytes)
 static inline void args_fill(struct epf_arg *slot, const epp_arg *args, const struct args_size *size)
 {
 	size_t text_left = EPF_ARG_TEXT_MAX;
-	/* Without args, `args` may be NULL, to which C adds not even 0. */
+	/* `args` is indexed only if there are args: it may be NULL otherwise, and in C even adding 0 to NULL is
+	 * undefined. */
 	for (uint32_t i = 0; i < size->count; i++, slot++) {
 		const epp_arg *arg = &args[i];
 		slot->key = args_key(arg);
@@ -82,14 +84,14 @@ static inline void args_fill(struct epf_arg *slot, const epp_arg *args, const st
 	}
 }
 
-/* The number of slots of a record with these args and a parent (0: none). */
+/* Returns the number of slots of a record with these args and a parent (0: none). */
 static inline uint32_t args_slots(const struct args_size *size, uint64_t parent)
 {
 	return size->slots + (parent != 0);
 }
 
-/* Stores a parent (0: none) and args behind a reserved record whose times and id are already stored, and publishes
- * it. */
+/* Stores a parent (0: none) and args behind a reserved record, and publishes the record. The times and the id of the
+ * record must be stored already. */
 static inline void args_publish(struct recorder *recorder, struct epf_record *record, uint32_t name, uint16_t bits,
                                 uint64_t parent, const epp_arg *args, const struct args_size *size)
 {

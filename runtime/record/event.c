@@ -1,11 +1,11 @@
-/* Records and publishes events of host threads: begin, end, and events that need one call.  An entry of the stack of
- * open events, and a record, is published by the store of its last 8 bytes, `tail`.
+/* Records and publishes events of host threads: begin, end, and events that need one call. The store of the last 8
+ * bytes, `tail`, publishes a record or an entry of the stack of open events.
  *
- * A pair of epp_event_begin and epp_event_end costs, in addition to two clock readings: a mark, a thread-local compare,
- * an id, a 24-byte push onto the stack of open events, a 32-byte record, a pop. It takes no lock, allocates nothing and
- * makes no system call. Both have a fast path for the common case, which uses only the thread's own memory and needs no
- * stack frame, because all its calls are tail calls. Any uncommon condition (another session, a full stack, a run that
- * has ended, args) falls back to the slow path. */
+ * A pair of epp_event_begin and epp_event_end costs two clock readings, and a mark, a thread-local compare, an id, a
+ * 24-byte push onto the stack of open events, a 32-byte record, a pop. It takes no lock, allocates nothing and makes no
+ * system call. Both have a fast path for the common case, which uses only the thread's own memory and needs no stack
+ * frame, because all its calls are tail calls. Any uncommon condition (another session, a full stack, a run that has
+ * ended, args) falls back to the slow path. */
 #include <string.h>
 
 #include "record/args.h"
@@ -23,7 +23,7 @@ static inline uint64_t event_tail(epp_category category, epp_name name)
 
 /* ---- records ---- */
 
-/* Stores one record without a stack.  `parent` 0: none. The mark is set. */
+/* Stores one record of an event that is not on the stack. `parent` 0: none. The mark is set. */
 static void store(struct recorder *recorder, uint64_t start, uint64_t duration, uint64_t id, uint32_t name,
                   uint16_t bits, uint64_t parent, const epp_arg *args, size_t args_count)
 {
@@ -45,7 +45,7 @@ static void store(struct recorder *recorder, uint64_t start, uint64_t duration, 
 	args_publish(recorder, record, name, bits, parent, args, &size);
 }
 
-/* Closes the topmost open event as a record marked as unended. */
+/* Pops the topmost open event and stores it as a record that is marked as unended. */
 static void close_unended(struct recorder *recorder, uint64_t now)
 {
 	const struct epf_open *open = recorder->hot->top - 1;
@@ -54,9 +54,10 @@ static void close_unended(struct recorder *recorder, uint64_t now)
 	recorder_pop(recorder->hot, recorder->hot->top - 1);
 }
 
-/* Handles an end whose `id` is not on top: closes the events above it as unended and returns its depth. If it is not on
- * this stack, records an orphan end (or counts an end of an earlier run as `after end`) and returns 0. `tail` is
- * EPF_TAIL of name and bits; 0: those given at begin. */
+/* Handles an end whose `id` is not on top of the stack. If the event is in the stack, closes the events above it as
+ * unended, and returns its depth. Else records an orphan end, or counts the end as EPP_LOSS_AFTER_END if the event is
+ * of an earlier run, and returns 0. `tail` is EPF_TAIL of the name and bits given at the end; 0: those given at begin
+ * are used. */
 static uint32_t unwind(struct recorder *recorder, uint64_t id, uint64_t now, uint64_t tail, const epp_arg *args,
                        size_t args_count)
 {
@@ -93,8 +94,8 @@ static bool ended_on_other_thread(struct session *session, uint64_t id)
 	return false;
 }
 
-/* Removes an entry by moving the ones above it down. After a kill, the entry being moved is in one place or in both,
- * and no other entry is affected. */
+/* Removes an entry from the stack by moving down the entries above it. After a kill, an entry that was being moved is
+ * in one place or in both; no other entry is affected. */
 static void take_out(struct recorder *recorder, uint32_t at)
 {
 	struct epf_slot *slot = recorder->slot;
@@ -109,7 +110,7 @@ static void take_out(struct recorder *recorder, uint32_t at)
 	recorder_pop(recorder->hot, recorder->hot->top - 1);
 }
 
-/* Called when the stack is full: removes the events that ended on other threads. Returns true if there is room now. */
+/* Called when the stack is full. Removes the events that ended on other threads. Returns true if there is room now. */
 static bool reclaim(struct recorder *recorder)
 {
 	struct epf_slot *slot = recorder->slot;
@@ -124,7 +125,7 @@ static bool reclaim(struct recorder *recorder)
 			i++;
 			continue;
 		}
-		/* Its record is marked as unended; the reader joins it with the orphan end, which has the end time. */
+		/* The record is marked as unended. The reader joins it with the orphan end, which has the end time. */
 		store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
 		      open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
 		take_out(recorder, i);
@@ -134,7 +135,8 @@ static bool reclaim(struct recorder *recorder)
 
 /* ---- begin ---- */
 
-/* The last 8 bytes (the tail) make the entry valid: a kill before that store leaves no open event. */
+/* Pushes an open event. The store of the last 8 bytes (the tail) makes the entry valid: after a kill before that store
+ * there is no open event. */
 static inline void push(struct recorder_hot *hot, struct epf_open *open, uint64_t id, uint64_t tail, uint64_t ticks)
 {
 	STORE_RELAXED(&open->id, id);
@@ -152,12 +154,12 @@ static bool is_in_step(struct recorder *recorder)
 	for (const struct epf_open *open = recorder->slot->open; open < recorder->hot->top; open++)
 		if (open->id == step->id)
 			return true;
-	/* It has ended on the fast path. */
+	/* The step has ended on the fast path. */
 	step->id = 0;
 	return false;
 }
 
-/* If an event with this name begins a step, takes the step's number. The mark is set. */
+/* If an event with this name begins a step, assigns the next number to it. The mark is set. */
 static bool begins_step(struct recorder *recorder, epp_name name, uint64_t now)
 {
 	const struct name_filter *filter = recorder->hot->filter;
@@ -169,7 +171,7 @@ static bool begins_step(struct recorder *recorder, epp_name name, uint64_t now)
 	return true;
 }
 
-/* Returns true if the session's filter leaves the event out, which is counted. The mark is set. */
+/* Returns true if the session's filter leaves out the event, and counts it. The mark is set. */
 static bool is_left_out(struct recorder *recorder, epp_name name)
 {
 	const struct name_filter *filter = recorder->hot->filter;
@@ -200,7 +202,7 @@ static bool begins_run(struct recorder *recorder, epp_name name)
 	return true;
 }
 
-/* Records what the thread leaves out from now on. */
+/* Records an instant with the thread's new step and N. */
 static void store_change(struct recorder *recorder, const struct throttle *throttle, uint64_t now)
 {
 	const struct budget_thread *budget = &recorder->throttle.budget;
@@ -213,8 +215,7 @@ static void store_change(struct recorder *recorder, const struct throttle *throt
 	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
-/* Begins a run that is recorded or left out; returns false if it is left out. The mark is set. `weight`: of a run that is
- * recorded. */
+/* Begins a run. Returns false if the run is left out, else true and its weight. The mark is set. */
 static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t now, uint32_t *weight)
 {
 	struct throttle *throttle = recorder->hot->filter->throttle;
@@ -223,7 +224,7 @@ static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t 
 	*weight = throttle_begin_run(throttle, thread, now, &is_changed);
 	if (is_changed)
 		store_change(recorder, throttle, now);
-	/* A run without its weight would stand for itself alone. */
+	/* A run is recorded only if there is room for its weight, too: without the weight it would count once. */
 	size_t bytes = EPF_RECORD_BYTES + 2 * sizeof(struct epf_arg);
 	bool has_room = *weight <= 1 || recorder_room(recorder, bytes);
 	bool is_recorded = *weight && has_room;
@@ -237,7 +238,7 @@ static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t 
 	return false;
 }
 
-/* Stores the weight of a run that has begun; enter_run has found the room. */
+/* Stores the weight of a run that has begun. enter_run has checked that there is room. */
 static void store_weight(struct recorder *recorder, uint64_t run, uint32_t weight, uint64_t now)
 {
 	const struct throttle *throttle = recorder->hot->filter->throttle;
@@ -256,7 +257,8 @@ static void lose_throttled(struct recorder *recorder)
 	recorder->throttle.budget.counts.left_out++;
 }
 
-/* The path of begin in runs that are left out: without the clock. Returns false if the event must take the other one. */
+/* The path of begin in runs that are left out, which does not read the clock. Returns false if the event must take the
+ * slow path. */
 static bool is_skipped(epp_session *session, uint64_t *id)
 {
 	struct recorder *recorder = recorder_cache.resident;
@@ -279,11 +281,13 @@ static bool is_skipped(epp_session *session, uint64_t *id)
 /* Ends a run that is left out. */
 static void leave_run(struct recorder *recorder)
 {
-	/* With a name, or names that are left out, the next event need not be a run's. */
+	/* If runs have a name, or the session has a name filter, the next event may be outside of runs and must be
+	 * recorded. */
 	recorder->throttle.skip = recorder->throttle.is_alone ? SKIP_NEXT : SKIP_NONE;
 }
 
-/* As recorder_enter_new, for an event whose name is given: also NULL if the filter or the throttle leaves it out. */
+/* As recorder_enter_new, for an event with this name. Also returns NULL if the filter or the throttle leaves out the
+ * event. */
 static struct recorder *enter_for(epp_session *session, epp_name name)
 {
 	struct recorder *recorder = recorder_enter_new(session);
@@ -299,8 +303,9 @@ static struct recorder *enter_for(epp_session *session, epp_name name)
 	return NULL;
 }
 
-/* Slow path of begin, and its only path in a session with a filter. `now` 0: the resident recorder is not the session's,
- * or its mark is not set. The end of a step is needed even if the step is left out. */
+/* The slow path of begin, and the only path in a session with a filter. `now` is 0 if the resident recorder is not the
+ * session's, or if its mark is not set. A step that is left out gets the id EPP_LEFT_OUT_ID, not 0, because its end
+ * must be noticed. */
 static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_t now)
 {
 	uint32_t weight = 1;
@@ -315,7 +320,8 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 		now = clock_ticks();
 	}
 	struct recorder *recorder = recorder_cache.resident;
-	/* The session has two handles: a thread that uses both passes by is_skipped. */
+	/* A session has two handles (NULL and its own). is_skipped does not recognise the recorder if the thread used
+	 * the other one before. */
 	if (recorder->throttle.skip == SKIP_RUN) {
 		lose_throttled(recorder);
 		recorder_leave_hot(&recorder_hot);
@@ -356,7 +362,7 @@ uint64_t epp_event_begin(epp_session *session, epp_category category, epp_name n
 	uint64_t tail = event_tail(category, name);
 	if (!USUAL(recorder_enter_fast((uintptr_t)session)))
 		return begin_slow(session, tail, 0);
-	/* Before the loads, because the clock reading would wait for them. */
+	/* The clock is read before the loads, because the reading would wait for them. */
 	uint64_t now = clock_ticks_fast();
 	struct epf_open *open = recorder_hot.top;
 	uint64_t id = recorder_hot.next_id;
@@ -380,13 +386,14 @@ uint64_t epp_event_begin_text(epp_session *session, epp_category category, const
 
 /* ---- end ---- */
 
-/* Sets the mark of the thread's cached recorder and returns true if that recorder is the session's and event `id` is on
- * top of its stack. Else clears the mark and returns false. */
+/* Sets the mark of the thread's cached recorder. If the recorder is the session's, and the event `id` is on top of its
+ * stack, returns true; else clears the mark and returns false. */
 static inline bool enter_on_top(epp_session *session, uint64_t id)
 {
 	if (!USUAL(recorder_enter_fast((uintptr_t)session)))
 		return false;
-	/* The entry below the lowest is not an event and has no id, so reading it is safe with an empty stack. */
+	/* Reading the id is safe with an empty stack: the entry below the lowest one is no event, and its id never
+	 * matches. */
 	if (USUAL(recorder_hot.top[-1].id == id))
 		return true;
 	recorder_leave_hot(&recorder_hot);
@@ -396,13 +403,13 @@ static inline bool enter_on_top(epp_session *session, uint64_t id)
 static inline void fill(struct epf_record *record, const struct epf_open *open, uint64_t now)
 {
 	uint64_t start = open->start_ticks;
-	/* Two separate stores: combining the values in a vector register takes longer than storing them. */
+	/* Two separate stores, because combining the values in a vector register takes longer than storing them. */
 	STORE_RELAXED(&record->start_ticks, start);
 	STORE_RELAXED(&record->duration_ticks, now - start);
 	record->id = open->id;
 }
 
-/* Returns true if the filter leaves out an event that gets its name at its end. */
+/* Returns true if the filter leaves out this event, which gets its name at its end. */
 static bool is_left_out_at_end(struct recorder *recorder, uint64_t id, epp_name name, uint64_t now)
 {
 	const struct name_filter *filter = recorder->hot->filter;
@@ -411,7 +418,7 @@ static bool is_left_out_at_end(struct recorder *recorder, uint64_t id, epp_name 
 	return name_filter_leaves_out(filter, name);
 }
 
-/* Ends the topmost open event of the resident recorder, in all cases. The mark is set. `tail` as for unwind. */
+/* Ends the topmost open event of the resident recorder; handles all cases. The mark is set. `tail` as for unwind. */
 static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
 	struct recorder *recorder = recorder_cache.resident;
@@ -432,7 +439,8 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 		fill(record, open, now);
 		args_publish(recorder, record, EPF_TAIL_NAME(tail), EPF_TAIL_BITS(tail), 0, args, &size);
 	}
-	/* After the record, never before: a kill in between leaves the event in both places, which readers handle. */
+	/* The entry is popped after the record was stored, never before: after a kill in between the event is in both
+	 * places, which readers handle. */
 	recorder_pop(&recorder_hot, open);
 	if (recorder_hot.calls)
 		calls_stop_event(recorder, open, now, tail, args, args_count);
@@ -440,12 +448,13 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 		recorder_leave_hot(&recorder_hot);
 }
 
-/* An end for a session that does not record is counted as `after end` if the session exists. */
+/* Handles an end for a session that does not record: if the session exists, counts it as EPP_LOSS_AFTER_END. */
 static void end_nowhere(epp_session *handle)
 {
 	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
 	struct session *session = session_of(of);
-	/* If it records, this thread is in a callback or has no slot: the event is then closed as unended. */
+	/* If the session records, this thread is in a callback or has no slot. The event is closed as unended later, so
+	 * no loss is counted. */
 	if (session && LOAD_RELAXED(&session->state) != SESSION_RECORDING)
 		session_lose(of, EPP_LOSS_AFTER_END, 1);
 }
@@ -474,7 +483,7 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 	uint32_t depth = recorder_depth(recorder);
 	if (depth == 0 || recorder->slot->open[depth - 1].id != id)
 		depth = unwind(recorder, id, now, tail, args, args_count);
-	/* The end of an outer event also ends a run in it that is left out. */
+	/* If an outer event ends, a run inside it that is left out ends, too. */
 	if (depth && recorder->throttle.skip == SKIP_RUN)
 		recorder->throttle.skip = SKIP_NONE;
 	if (depth == 0)
@@ -483,7 +492,7 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 		end_top(now, tail, args, args_count);
 }
 
-/* Ends an event that is left out: a run, without the clock, or a step. */
+/* Ends an event that is left out: a run (without reading the clock), or a step. */
 static NOINLINE void end_left_out(epp_session *session, uint64_t id, uint64_t tail)
 {
 	struct recorder *recorder = recorder_cache.resident;
@@ -509,7 +518,8 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 	}
 	struct epf_open *open = recorder_hot.top - 1;
 	struct epf_record *record = (struct epf_record *)(void *)recorder_hot.at;
-	/* Compared as numbers: without a region there is no object, and both `at` and the limit are 0. */
+	/* The positions are compared as numbers: without a region there is no object to point to, and both `at` and the
+	 * limit are 0. */
 	uintptr_t end = (uintptr_t)record + sizeof(*record);
 	if (!USUAL(args_count == 0 && end <= (uintptr_t)recorder_hot.limit)) {
 		end_top(now, 0, args, args_count);

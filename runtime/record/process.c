@@ -35,7 +35,7 @@ static uint64_t unix_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Reads what does not change. */
+/* Reads the data that does not change. */
 static void describe_setup(void)
 {
 	start_ns = unix_ns();
@@ -129,15 +129,15 @@ static void fork_child(void)
 	control_fork_child();
 }
 
-/* Defined by a bridge that loads this library into a framework's process. The bridge requests its session when there is
- * something to record; a default session at load would leave an empty file if there never is. */
+/* Defined by a bridge that loads this library into a framework's process. The bridge creates its session when it has
+ * something to record. A default session at load would leave an empty file if the bridge never records. */
 extern const char epprof_bridge_variables[] __attribute__((weak, visibility("default")));
 
-/* Opens the default session of EPPROF_OUTPUT=file.epp. A library cannot report a failure here; epp_session_default then
- * returns NULL. */
+/* Opens the default session of EPPROF_OUTPUT=file.epp. A library cannot report a failure at load; after a failure
+ * epp_session_default returns NULL. */
 static void start_default(void)
 {
-	/* The epprof command reads traces: it must not overwrite the one that it is asked to read. */
+	/* The epprof command reads traces, and must not overwrite the trace that it is to read. */
 	if (!strcmp(os_program(), "epprof") || epprof_bridge_variables)
 		return;
 	epp_session *session;
@@ -167,7 +167,7 @@ __attribute__((constructor)) static void load(void)
 	start_default();
 }
 
-/* The helper still runs here: exit ends threads only after destructors. */
+/* The helper still runs here, because exit ends threads only after the destructors. */
 __attribute__((destructor)) static void unload(void)
 {
 	control_end();

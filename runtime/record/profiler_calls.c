@@ -17,9 +17,9 @@
 #include "record/submit.h"
 
 #define CALLBACK_POLL_NS 100000
-#define GRACE_NS 5000000 /* without membarrier, for a thread that is between two callbacks */
+#define GRACE_NS 5000000 /* without membarrier, for a thread between two callbacks */
 
-/* Counts a status. The first one of a profiler in a run is kept as the run's error. */
+/* Counts a profiler's error status. The first one of each profiler in a run is kept as the run's error. */
 static void take_status(struct session *session, uint32_t producer, const char *step, OrtStatus *status)
 {
 	struct session_profiler *of = &session->profilers[producer];
@@ -30,7 +30,7 @@ static void take_status(struct session *session, uint32_t producer, const char *
 	ort_status_release(status);
 }
 
-/* Replaces a profiler that has been given up. */
+/* StartEvent of `silent`, which replaces a profiler that was given up. */
 static OrtStatus *silent_start(OrtEpProfilerImpl *profiler, uint64_t id)
 {
 	(void)profiler, (void)id;
@@ -45,7 +45,8 @@ static OrtStatus *silent_stop(OrtEpProfilerImpl *profiler, uint64_t id, const Or
 
 static OrtEpProfilerImpl silent = { .StartEvent = silent_start, .StopEvent = silent_stop };
 
-/* Takes the status of a profiler's callback. If the profiler was given up during the call, the session may be gone. */
+/* Handles the status of a profiler's callback. If the profiler was given up during the call, the session may not exist
+ * any more. */
 static void take_callback_status(struct recorder *recorder, const struct profiler_call *call,
                                  const OrtEpProfilerImpl *called, const char *step, OrtStatus *status)
 {
@@ -154,15 +155,15 @@ static void abandon(struct session *session, uint32_t producer, epp_status *why)
 }
 
 /* Gives up each profiler in whose StartEvent or StopEvent a thread has been for `limit_ticks`. Returns true if a thread
- * is in the callback of another one. The helper and the end of the run may call it at the same time: who sets `is_inside`
- * under the lock gives the profiler up. */
+ * is in the callback of another profiler. The helper and the end of the run may call this function at the same time:
+ * the one that sets `is_inside` under the lock gives the profiler up. */
 static bool abandon_callbacks(struct session *session, uint64_t limit_ticks)
 {
 	struct recorder *recorder;
 	uint64_t late = 0;
 	bool any = false;
 	pthread_mutex_lock(&session->storage.lock);
-	/* Not earlier than any watched_ticks, which were stored under the lock. */
+	/* This reading is not earlier than any watched_ticks, because those were stored under the lock. */
 	uint64_t now_ticks = clock_ticks();
 	LIST_FOREACH(recorder, &session->recorders, session_link) {
 		uint32_t callback = LOAD_ACQUIRE(&recorder->in_callback);
@@ -220,7 +221,7 @@ static void wait_for_callbacks(struct session *session, uint64_t timeout_ns)
 
 /* ---- start and end ---- */
 
-/* Fills in one step for each profiler that takes part; returns how many. */
+/* Fills in one step for each profiler that takes part. Returns their number. */
 static size_t make_steps(struct session *session, struct profiler_step steps[CALLS_PROFILERS_MAX],
                          struct session_profiler *of[CALLS_PROFILERS_MAX])
 {
@@ -244,7 +245,7 @@ static void take_step(struct session *session, const struct session_profiler *of
 		take_status(session, of->producer, name, step->status);
 }
 
-/* Events that no device can have produced. */
+/* Returns the number of events that no device can have produced. */
 static uint64_t count_invalid(const struct session_profiler *of)
 {
 	const struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
@@ -291,11 +292,12 @@ void calls_end_profiling(struct session *session)
 	struct profiler_step steps[CALLS_PROFILERS_MAX];
 	struct session_profiler *of[CALLS_PROFILERS_MAX];
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + session->grace_ns);
-	/* If one of them hangs, the other half of the time is left for EndProfiling of the others. */
+	/* Waits for half of the time at most, so that EndProfiling of the other profilers has the other half if one
+	 * hangs. */
 	wait_for_callbacks(session, session->plugin_timeout_ns / 2);
 	if (session->calls_stay) {
-		/* A thread that returns from a hung callback must call no other profiler, because they may be released
-		 * by then. */
+		/* When a thread returns from a hung callback, it must call no other profiler, because the others may be
+		 * released by then. */
 		silence(session, ALL_PRODUCERS);
 		if (!gate_barrier())
 			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);

@@ -1,6 +1,6 @@
-/* StartProfiling and EndProfiling on workers. A call owns everything that the profiler can access through it, including
- * its container, because it may outlive its caller. The container finds the session through the registry, by the
- * profiler, and adds nothing once the profiler belongs to no session. */
+/* Calls StartProfiling and EndProfiling on workers. A call may outlive its caller, so it owns all memory that the
+ * profiler can access through it, including its container. The container finds the session through the registry, by the
+ * profiler, and adds nothing if the profiler belongs to no session any more. */
 #include "record/profiler_steps.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "record/submit.h"
 
 struct step_call {
-	struct worker_call call; /* first */
+	struct worker_call call; /* must be the first member */
 	OrtProfilingEventsContainer container;
 	struct profiler_step step;
 	uint64_t since_ticks;
@@ -23,7 +23,7 @@ OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEve
 		return ort_status_create(ORT_INVALID_ARGUMENT, "ProfilingEventsContainer_AddEvents: events is NULL");
 	struct session_profiler *of = profiler_registry_enter(profiler);
 	if (!of)
-		return NULL; /* the session and its ledger are gone */
+		return NULL; /* the session and its ledger do not exist any more */
 	uint64_t run_ticks = clock_ticks() - of->session->storage.window.live->run_start.ticks;
 	for (size_t i = 0; i < count; i++)
 		submission_add(of, events[i], clock_ticks_to_ns(run_ticks) / 1000 + 1);
@@ -59,8 +59,8 @@ static void end(struct worker_call *of)
 	step->status = step->profiler->EndProfiling(step->profiler, step->container ? step->container : &call->container);
 }
 
-/* Called for a StartProfiling that returned after its time limit. The status of EndProfiling is not released, because
- * the caller, which had the tables that created it, has gone on. */
+/* Called when a StartProfiling returned after its time limit. Calls EndProfiling. Its status is not released, because
+ * only the caller had the function tables for that, and the caller does not wait any more. */
 static void discard_start(struct worker_call *of, bool ran)
 {
 	struct step_call *call = (struct step_call *)of;

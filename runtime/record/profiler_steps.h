@@ -1,4 +1,5 @@
-/* StartProfiling and EndProfiling of several profilers in parallel, each on its worker, with one deadline for all. */
+/* Calls StartProfiling or EndProfiling of several profilers in parallel, each on its worker, with one deadline for
+ * all. */
 #ifndef EPPROF_RUNTIME_RECORD_PROFILER_STEPS_H
 #define EPPROF_RUNTIME_RECORD_PROFILER_STEPS_H
 
@@ -8,19 +9,20 @@
 struct profiler_step {
 	OrtEpProfilerImpl *profiler;
 	struct worker *worker;
-	OrtProfilingEventsContainer *container; /* for EndProfiling; NULL: one that adds to the profiler's session */
+	OrtProfilingEventsContainer *container; /* for EndProfiling; NULL: a container that adds events to the
+	                                           profiler's session */
 	/* Results. */
 	enum worker_result result;
-	OrtStatus *status; /* with WORKER_DONE: the caller releases it */
+	OrtStatus *status; /* set if the result is WORKER_DONE; the caller releases it */
 	uint64_t before_ticks, after_ticks;
 	int64_t offset_ns; /* the argument of StartProfiling */
 };
 
-/* Adds events to the session that the profiler belongs to; does nothing if there is none any more. */
+/* Adds events to the session to which the profiler belongs.  Does nothing if there is no such session any more. */
 OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEvent *const *events, size_t count);
 
-/* StartProfiling is called with `offset_ns` plus the time since `since_ticks` (0: plus nothing). A call that returns
- * after the deadline is followed by an EndProfiling whose events are discarded. */
+/* Calls StartProfiling of all profilers.  Its argument is `offset_ns`, plus the time since `since_ticks` if that is not
+ * 0.  If a call returns after the deadline, it is followed by an EndProfiling whose events are discarded. */
 void profiler_steps_start(struct profiler_step *steps, size_t count, int64_t offset_ns, uint64_t since_ticks,
                           const struct timespec *deadline);
 void profiler_steps_end(struct profiler_step *steps, size_t count, const struct timespec *deadline);

@@ -1,7 +1,7 @@
-/* Attaches profilers to a session, or adds them as members. A member is valid until its session is released or the
- * member leaves; two threads may do these at the same time, for example at exit. A member therefore has no pointer to
- * its session, but finds it through the registry. A release first removes the member from the registry, and then waits
- * for the threads that still use it. */
+/* Attaches profilers to a session, or adds them as members (in the public header: hosted profilers). A member is valid
+ * until its session is released or the member leaves. Two threads may do these two at the same time, for example at
+ * exit. A member therefore has no pointer to its session; it finds the session through the registry. The release of a
+ * session first removes the member from the registry, and then waits for the threads that still use the member. */
 #include "record/profilers.h"
 
 #include <bsd/string.h>
@@ -21,8 +21,8 @@
 #define API_VERSION_MIN 25u
 
 struct epp_hosted_profiler {
-	OrtProfilingEventsContainer container; /* first */
-	bool is_hung;                          /* a call has not returned in time */
+	OrtProfilingEventsContainer container; /* must be the first member */
+	bool is_hung;                          /* a call of the profiler has not returned in time */
 	OrtEpProfilerImpl *profiler;
 	struct worker *worker;
 	uintptr_t session_handle;
@@ -43,8 +43,8 @@ static epp_status *check(const struct session *session, const OrtEpProfilerImpl 
 	return missing ? epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing) : NULL;
 }
 
-/* Finds a place for one more profiler; the lock is held. A member that left under the same label is reused, with its
- * ledger. */
+/* Finds a free entry for one more profiler. If a member with the same label has left, its entry and its ledger are used
+ * again. The lock is held. */
 static epp_status *place(struct session *session, const char *label, bool joined, struct session_profiler **placed)
 {
 	uint32_t index = session->profilers_count;
@@ -69,14 +69,14 @@ static epp_status *place(struct session *session, const char *label, bool joined
 	return NULL;
 }
 
-/* Counts a new place and shows its account; the lock is held. */
+/* If the entry is new, counts it, so that readers see its account. The lock is held. */
 static void add_place(struct session *session, const struct session_profiler *of)
 {
 	memcpy(session->storage.window.producers[of->producer].label, of->label, sizeof(of->label));
 	STORE_RELEASE(&session->profilers_count, session->profilers_count + 1);
 }
 
-/* Registers the profiler, and counts a new place; the lock is held. */
+/* Registers the profiler, and counts its entry if that is new. The lock is held. */
 static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
 {
 	bool is_new = of == &session->profilers[session->profilers_count];
@@ -157,7 +157,8 @@ void profilers_release(struct session *session, bool waits)
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
 	for (uint32_t i = 0; i < session->profilers_count; i++) {
 		struct session_profiler *of = &session->profilers[i];
-		/* If a thread is inside a profiler's callback, its code and memory are in use. */
+		/* A profiler is not released if a thread is inside its callback, because that thread uses the
+		 * profiler's code and memory. */
 		calls[i] = of->profiler && !of->is_inside ? profiler_release_on(of->profiler, of->worker) : NULL;
 		of->profiler = NULL;
 	}
@@ -198,7 +199,7 @@ epp_status *epp_hosted_profiler_create(epp_session *handle, OrtEpProfilerImpl *p
 		return epp_status_no_memory();
 	}
 	struct session_profiler *of = NULL;
-	/* The session may have been released in between. */
+	/* The session may have been released since it was found. */
 	session = session_lock(of_session);
 	epp_status *status = session ? place(session, label, true, &of)
 	                             : epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", label);
@@ -208,7 +209,7 @@ epp_status *epp_hosted_profiler_create(epp_session *handle, OrtEpProfilerImpl *p
 		of->shift_us = of->shift_rest_ns = 0;
 	if (session)
 		pthread_mutex_unlock(&session->storage.lock);
-	/* The counts of a member that is not started here begin at zero, too. */
+	/* The counts of the member begin at zero, as for a profiler whose run begins. */
 	if (!status)
 		submission_begin_run(of);
 	if (status) {
@@ -233,7 +234,7 @@ static void member_fail(epp_hosted_profiler_call *call, const struct profiler_st
 	epp_hosted_profiler_report_hang(call->hosted, epp_status_message(call->failure));
 }
 
-/* Calls all members that have not been given up, at most as many as a session has. */
+/* Calls all members that were not given up. `count` is at most the number of profilers of a session. */
 static void call_members(epp_hosted_profiler_call *calls, size_t count, bool is_end, int64_t offset_ns,
                          uint64_t since_ticks, const struct timespec *deadline)
 {
@@ -370,7 +371,7 @@ void epp_hosted_profiler_count_lost(epp_hosted_profiler *member, epp_loss reason
 	profiler_registry_leave(member->profiler);
 }
 
-/* Returns whether events were expected before. */
+/* Sets whether the member's account counts an expected event. Returns the previous value. */
 static bool set_expects(struct session_profiler *of, bool expects)
 {
 	bool before = __atomic_exchange_n(&of->expects, expects, __ATOMIC_RELAXED);
@@ -418,7 +419,7 @@ void epp_session_report_hang(epp_session *handle, const char *label, const char 
 	epp_status_destroy(status);
 }
 
-/* Expected events that did not come are lost; they were counted as emitted before. */
+/* Counts an expected event that did not arrive as lost. It was counted as emitted before. */
 static void lose_expected(const epp_hosted_profiler *member)
 {
 	struct session_profiler *of = profiler_registry_enter(member->profiler);

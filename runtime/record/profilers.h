@@ -1,24 +1,26 @@
-/* The profilers of a session: attached ones, which the session starts and ends, and members, which other code starts
- * and ends while the session records. Both have a producer's ledger and are in the registry, so that pushed and added
- * events reach the session. */
+/* The profilers of a session. The session starts and ends attached profilers. Members (hosted profilers) are started
+ * and ended by other code while the session records. Both kinds have a producer's ledger, and both are in the registry,
+ * through which pushed and added events reach the session. */
 #ifndef EPPROF_RUNTIME_RECORD_PROFILERS_H
 #define EPPROF_RUNTIME_RECORD_PROFILERS_H
 
 #include "record/session.h"
 
-/* True if the session calls this profiler. A member's state changes at any time, but a member stays one. */
+/* Returns true if the session calls this profiler. Needs no lock: a profiler never changes between attached and
+ * member. */
 static inline bool profilers_drives(const struct session_profiler *of)
 {
 	return !of->joined && of->profiler;
 }
 
-/* True if the session calls any profiler. */
+/* Returns true if the session calls any profiler. */
 bool profilers_any_driven(const struct session *session);
 
-/* Removes all profilers from the registry, so that none of them submits events any more. Members stay with their
+/* Removes all profilers from the registry, so that they cannot submit events any more. Members still belong to their
  * owners. */
 void profilers_detach(struct session *session);
-/* Calls Release of the attached profilers on their workers; with `waits`, waits as long as for any call. */
+/* Calls Release of the attached profilers on their workers. If `waits` is set, waits for these calls until the usual
+ * time limit. */
 void profilers_release(struct session *session, bool waits);
 
 #endif

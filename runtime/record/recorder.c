@@ -1,5 +1,6 @@
-/* Recorders: created at a thread's first event in a session, found through a cache of one entry, given ids and regions
- * (a new chunk when the last one is full: recorder_next_region), retired when the thread exits. */
+/* Recorders. A recorder is created at a thread's first event in a session, and found through a cache of one entry. It
+ * gets blocks of ids, and regions: a new chunk when the last one is full (recorder_next_region). When the thread exits,
+ * it is retired. */
 #include "record/recorder.h"
 
 #include <bsd/string.h>
@@ -17,13 +18,13 @@
 #include "storage/drain.h"
 #include "storage/window/page_faults.h"
 
-/* A worker thread waits this long for a free chunk before an event is lost. */
+/* The time that a worker thread waits for a free chunk before an event is lost: WAIT_STEPS_MAX steps. */
 #define WAIT_STEP_NS 200000
 #define WAIT_STEPS_MAX 25000
 
 SLIST_HEAD(recorder_list, recorder);
 
-/* A thread's state besides its cache; freed when the thread exits. */
+/* The state of a thread, without its cache. Freed when the thread exits. */
 struct thread {
 	struct recorder_list recorders;
 };
@@ -42,8 +43,8 @@ uintptr_t session_default_handle;
 static pthread_key_t exit_key;
 static uint64_t ids_next;
 
-/* Moves the hot state without its handle. A thread that closes the recorder finds the mark at either place until the
- * pointer has changed. */
+/* Moves the hot state, without its handle, to another place. Until the pointer has changed, a thread that closes the
+ * recorder finds the mark at either place. */
 static void move_hot(struct recorder *recorder, struct recorder_hot *to)
 {
 	const struct recorder_hot *from = recorder->hot;
@@ -68,7 +69,8 @@ static void forget(void)
 	recorder_cache.resident = NULL;
 }
 
-/* Makes a recorder, whose mark is set, the one that the calling thread's next calls with `handle` use. */
+/* Makes a recorder, whose mark is set, the resident one: the thread's next calls with `handle` use it without a
+ * search. */
 static void make_resident(struct recorder *recorder, uintptr_t handle)
 {
 	if (recorder_cache.resident != recorder) {
@@ -77,12 +79,13 @@ static void make_resident(struct recorder *recorder, uintptr_t handle)
 		recorder_cache.resident = recorder;
 	}
 	recorder_cache.handle = handle;
-	/* The closer may have cleared the handle of the previous resident. */
+	/* The handle is stored again, because the thread that closed the previous resident recorder may have cleared
+	 * it. */
 	bool is_fast = clock_is_fast() && recorder->throttle.skip == SKIP_NONE;
 	STORE_RELAXED(&recorder_hot.handle, is_fast ? handle : RECORDER_CACHE_EMPTY);
 }
 
-/* The thread is exiting. What the drain needs of the recorder is in its slot. */
+/* Removes a recorder when its thread exits. Its slot has all data that the drain needs. */
 static void retire(struct recorder *recorder)
 {
 	struct session *session = recorder->session;
@@ -130,7 +133,8 @@ void recorder_setup(void)
 
 void recorder_fork_child(void)
 {
-	/* The sessions and recorders are gone. The parent continues to use its ids, so the child takes new ones. */
+	/* In the child of a fork: the parent's sessions and recorders do not exist here. The parent continues to use
+	 * its ids, so the child takes new ones. */
 	forget();
 	recorder_hot.mark = MARK_OUT;
 	if (this_thread)
@@ -148,7 +152,7 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 	struct epf_slot *slot = recorder->slot;
 	uint64_t first = recorder_id_block();
 	bool another = slot->id_block_end != 0;
-	/* The fields are inconsistent until all are stored; until then ids_settled holds the count. */
+	/* Until all fields are stored they are inconsistent; ids_settled has the count meanwhile. */
 	STORE_RELAXED(&slot->ids_settled, (another ? epf_slot_ids_taken(slot) : 0) + 1);
 	STORE_RELEASE(&slot->id_blocks, slot->id_blocks + another);
 	STORE_RELEASE(&slot->next_id, first);
@@ -201,7 +205,7 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 		chunk = chunks_take(&storage->chunks);
 	}
 	if (chunk == CHUNK_NONE) {
-		/* After one wait without success: no chunk is being freed. */
+		/* Do not wait again: after one wait without success, no chunk is being freed. */
 		recorder->may_wait = false;
 		return false;
 	}
@@ -214,7 +218,7 @@ bool recorder_next_region(struct recorder *recorder, size_t bytes)
 
 /* ---- creating and finding ---- */
 
-static char main_name[OS_THREAD_NAME_BYTES]; /* of the main thread when the first session was created */
+static char main_name[OS_THREAD_NAME_BYTES]; /* the name of the main thread when the first session was created */
 
 static void read_main_name(void)
 {
@@ -227,8 +231,8 @@ void recorder_read_main_name(void)
 	pthread_once(&once, read_main_name);
 }
 
-/* Writes the label of the calling thread's track. A thread that was never named has the name of the thread that created
- * it, in most programs the main thread; its number distinguishes it from the others. */
+/* Writes the label of a thread's track. A thread that was never named has the name of the thread that created it,
+ * usually the main thread; then the label includes the thread's number to distinguish it. */
 static void label_thread(char label[RECORDER_LABEL_BYTES], const char *name, uint32_t thread_id)
 {
 	bool is_named = thread_id == (uint32_t)getpid() || (name[0] && strcmp(name, main_name) != 0);
@@ -239,7 +243,7 @@ bool recorder_label_thread(uint32_t thread_id, char label[RECORDER_LABEL_BYTES])
 {
 	char name[OS_THREAD_NAME_BYTES];
 	int before;
-	/* The caller's thread must not be cancelled in its profiler. */
+	/* Cancellation is disabled, because reading a file is a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	bool is_alive = os_thread_name_of(thread_id, name);
 	pthread_setcancelstate(before, NULL);
@@ -368,7 +372,7 @@ struct recorder *recorder_find(uintptr_t handle, enum recorder_use use)
 
 struct recorder *recorder_enter_any(epp_session *session)
 {
-	/* A closed recorder in the cache is skipped: recorder_find creates a new one if the session runs again. */
+	/* A closed recorder in the cache is not used: if the session runs again, recorder_find creates a new one. */
 	if (recorder_cache.in_callback)
 		return NULL;
 	struct recorder *recorder = recorder_cache.resident;

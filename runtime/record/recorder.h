@@ -1,14 +1,15 @@
-/* One thread's recording into one session.
+/* The state of one thread that records into one session.
  *
- * A recorder belongs to its thread, and only the thread (or its exit) frees it, so that a pointer in the thread's cache
- * never dangles. The session lists it, closes it at the end of the run, and after that accesses only its mark. The
- * drain does not use recorders, but their slots (storage/window/slots.h). The window memory
- * that it points to is safe to use while `mark` is set and, after setting it, the recorder was seen not to be closed
+ * A recorder belongs to its thread, and only that thread (or its exit) frees it, so that a pointer in the thread's
+ * cache never dangles. The session has a list of its recorders, closes them at the end of the run, and after that
+ * accesses only their marks. The drain does not use recorders, but their slots (storage/window/slots.h). A thread may
+ * use the window memory of its recorder if it has set `mark` and has then seen that the recorder is not closed
  * (base/gate.h).
  *
- * The fields that begin and end need are in thread-local memory for the thread's current (resident) recorder, one load
- * from the thread register: some processors read their clock only after earlier loads, so each pointer that is followed
- * costs its full latency. For other recorders these fields are in the recorder itself.
+ * The fields that begin and end need (struct recorder_hot) are in thread-local memory for the thread's resident
+ * recorder, the one that it used last. They are one load away from the thread register. This matters because some
+ * processors read their clock only after earlier loads have ended, so each pointer that is followed costs its full
+ * latency. For other recorders these fields are in the recorder itself.
  *
  * A thread has up to two recorders for a session: one for its own events, and one for what it submits for devices
  * (complete events, clock samples), so that host events and device events are in different blocks. */
@@ -34,75 +35,82 @@ enum recorder_use { RECORDER_EVENTS = 0, RECORDER_SUBMISSIONS = 1, RECORDER_USES
 
 /* State that the recording path reads and writes. */
 struct recorder_hot {
-	uintptr_t handle;         /* as the caller passed it, 0: default session; cleared by the closer */
-	uint32_t mark;            /* enum recorder_mark: stored by the owner, read by the closer */
-	struct epf_open *top;     /* position of the next open event */
-	struct epf_open *top_end; /* the fast path of begin ends here: the end of the stack or, with a filter, its start */
-	uint64_t next_id;         /* the slot has a copy */
+	uintptr_t handle;         /* the session's handle as the caller passed it; 0: the default session. The thread
+	                             that closes the recorder clears it */
+	uint32_t mark;            /* enum recorder_mark: stored by the recorder's thread, read by the thread that closes
+	                             the recorder */
+	struct epf_open *top;     /* the position of the next open event */
+	struct epf_open *top_end; /* the limit for the fast path of begin: the end of the stack or, in a session with a
+	                             filter, its start, so that begin always takes the slow path */
+	uint64_t next_id;         /* the id of the next event; the slot has a copy */
 	uint64_t id_end;
 	struct epf_slot *slot;
-	uint8_t *at;                        /* position of the next record */
-	uint8_t *limit;                     /* end of the region; NULL: none, as `at` */
-	const struct profiler_calls *calls; /* profilers that want events, or NULL */
-	const struct name_filter *filter;   /* the session's, or NULL */
+	uint8_t *at;                        /* the position of the next record */
+	uint8_t *limit;                     /* the end of the region; NULL: there is no region, and `at` is NULL, too */
+	const struct profiler_calls *calls; /* the profilers that have StartEvent or StopEvent, or NULL */
+	const struct name_filter *filter;   /* the session's filter, or NULL */
 };
 
 struct recorder {
-	struct recorder_hot *hot; /* `kept`, or the thread-local one; stored by the owner, read by the closer */
+	struct recorder_hot *hot; /* `kept` or, for the resident recorder, the thread-local struct; stored by the
+	                             recorder's thread, read by the thread that closes the recorder */
 	uint32_t closed;
-	uint32_t in_callback; /* 0, or recorder_callback of the profiler that is being called */
-	uint64_t callbacks;   /* number of callbacks that have begun */
+	uint32_t in_callback; /* 0, or recorder_callback of the callback that is running */
+	uint64_t callbacks;   /* the number of callbacks that have begun */
 	uint64_t watched,
-	    watched_ticks; /* the callback that ran at the last check, and since when; under the session's lock */
+	    watched_ticks; /* the callback that was running at the last check, and the time at which it was first seen;
+	                      under the session's lock */
 	struct epf_slot *slot;
 	struct session *session;
 	uint32_t slot_index;
-	uint32_t track_now;              /* of the last track switch; 0: the recorder's own track */
+	uint32_t track_now;              /* the track of the last track switch; 0: the recorder's own track */
 	uint32_t use;                    /* enum recorder_use */
-	struct schedule_step step;       /* the step that the thread is in, if the session has a schedule */
-	struct throttle_thread throttle; /* if the session has a throttle */
-	bool may_wait;                   /* a worker's: waits for a chunk instead of losing events */
+	struct schedule_step step;       /* the step in which the thread is, if the session has a schedule */
+	struct throttle_thread throttle; /* the thread's budget, if the session has a throttle */
+	bool may_wait;                   /* waits for a chunk instead of losing events; set on threads of workers */
 	uintptr_t session_handle;
-	bool is_listed; /* in the session's list; under the session's lock */
+	bool is_listed; /* the recorder is in the session's list; under the session's lock */
 	LIST_ENTRY(recorder) session_link;
-	SLIST_ENTRY(recorder) thread_link; /* list of the owner thread */
+	SLIST_ENTRY(recorder) thread_link; /* link in the list of the recorder's thread */
 	struct recorder_hot kept;
 };
 
-/* The calling thread's cache. initial-exec: access takes one instruction, and it is small enough for a library that is
- * loaded with dlopen. */
+/* The calling thread's cache. With the TLS model initial-exec an access takes one instruction. The struct is small
+ * enough for this model in a library that is loaded with dlopen. */
 struct recorder_cache {
-	uintptr_t handle; /* the resident's, as the caller passed it, 0: default session; or RECORDER_CACHE_EMPTY */
+	uintptr_t handle; /* the session's handle of the resident recorder, as the caller passed it (0: the default
+	                     session); or RECORDER_CACHE_EMPTY */
 	struct recorder *resident; /* the recorder whose `hot` is recorder_hot; NULL: none */
-	bool in_callback; /* a profiler's callback runs on this thread: recording calls are refused until it returns */
+	bool in_callback; /* a profiler's callback is running on this thread: calls that record are refused until it
+	                     returns */
 };
 extern __thread struct recorder_cache recorder_cache __attribute__((tls_model("initial-exec")));
 extern __thread struct recorder_hot recorder_hot __attribute__((tls_model("initial-exec")));
 
 #define RECORDER_CACHE_EMPTY ((uintptr_t)1)
 
-/* The default session's handle; 0: none. */
+/* The handle of the default session; 0: there is none. */
 extern uintptr_t session_default_handle;
 
-/* Returns the calling thread's recorder for a session, creating it if needed. NULL: the session does not record, this
- * thread is in a callback, or there is no slot or no memory (the caller counts that loss). */
+/* Returns the calling thread's recorder for a session, and creates it if needed. Returns NULL if the session does not
+ * record, if this thread is in a callback, or if there is no slot or no memory; the caller counts the loss. */
 struct recorder *recorder_find(uintptr_t handle, enum recorder_use use);
 
-/* Starts a region with room for `bytes`. Returns false if there is none. The mark is set. */
+/* Starts a region with room for `bytes`. Returns false if there is no free region. The mark is set. */
 bool recorder_next_region(struct recorder *recorder, size_t bytes);
 
-/* Gives the thread's recorder a new block of ids and returns the first. */
+/* Gives the recorder a new block of ids, and returns the first id. */
 uint64_t recorder_next_ids(struct recorder *recorder);
 
-/* Returns the process's next block of ids; reseeded in a forked child. */
+/* Returns the process's next block of ids. A forked child begins with other blocks than its parent. */
 #define RECORDER_ID_BLOCK 65536u
 uint64_t recorder_id_block(void);
 void recorder_setup(void);
 void recorder_fork_child(void);
 
 /* Returns the time that begin and end of an event without args take on this machine, in picoseconds; 0 if it cannot be
- * measured. The first call in a process measures it, in some 50 us.
- * Thread: one that records no events, the helper. */
+ * measured. The first call in a process measures the time, which takes some 50 us.
+ * Thread: one that records no events, such as the helper. */
 uint64_t event_cost_ps(void);
 
 static inline bool recorder_is_closed(const struct recorder *recorder)
@@ -120,7 +128,7 @@ static inline void recorder_leave(struct recorder *recorder)
 	recorder_leave_hot(recorder->hot);
 }
 
-/* Relaxed on purpose: gate_barrier on the closing side replaces the missing fence. */
+/* Sets the mark. The store is relaxed on purpose: gate_barrier on the closing side replaces the missing fence. */
 static inline void recorder_mark(struct recorder_hot *hot)
 {
 	STORE_RELAXED(&hot->mark, MARK_RECORDING);
@@ -136,8 +144,8 @@ static inline bool recorder_enter(struct recorder *recorder)
 	return false;
 }
 
-/* Enters the thread-local recorder if its handle matches and nothing prevents the fast path. False: its mark is
- * clear. */
+/* Enters the thread-local recorder, that is, sets its mark, if its handle matches and nothing prevents the fast path.
+ * If it returns false, the mark is clear. */
 static inline bool recorder_enter_fast(uintptr_t handle)
 {
 	recorder_mark(&recorder_hot);
@@ -147,17 +155,17 @@ static inline bool recorder_enter_fast(uintptr_t handle)
 	return false;
 }
 
-/* Identifies the running callback: the producer of the profiler and which function; RECORDER_CALLBACK_NONE: none
- * yet. */
+/* Returns a number that identifies the running callback: the profiler's producer, and StartEvent or StopEvent.
+ * RECORDER_CALLBACK_NONE: no callback was called yet. */
 #define RECORDER_CALLBACK_NONE 1u
 static inline uint32_t recorder_callback(uint32_t producer, bool is_stop)
 {
 	return 2 + 2 * producer + is_stop;
 }
 
-/* Announces the next callback, between recorder_enter_callback and recorder_leave_callback; the profiler of the
- * previous one is not used any more. The profiler is read afterwards: gate_barrier on the other side replaces the
- * missing fence. */
+/* Announces the next callback. Called between recorder_enter_callback and recorder_leave_callback. The profiler of the
+ * previous callback is not used any more. The caller reads the next profiler after this call; there is no fence in
+ * between, because gate_barrier on the other side replaces it. */
 static inline void recorder_begin_callback(struct recorder *recorder, uint32_t callback)
 {
 	STORE_RELAXED(&recorder->callbacks, recorder->callbacks + 1);
@@ -165,8 +173,8 @@ static inline void recorder_begin_callback(struct recorder *recorder, uint32_t c
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Called around profilers' callbacks by the resident recorder: the mark is set before, and clear during the callback
- * and afterwards. Returns the argument for recorder_leave_callback. */
+/* Called before the callbacks of profilers, by the resident recorder. The mark is set before the call, and clear during
+ * and after the callbacks. Returns the argument for recorder_leave_callback. */
 static inline uintptr_t recorder_enter_callback(struct recorder *recorder)
 {
 	uintptr_t handle = LOAD_RELAXED(&recorder_hot.handle);
@@ -180,7 +188,7 @@ static inline uintptr_t recorder_enter_callback(struct recorder *recorder)
 static inline void recorder_leave_callback(struct recorder *recorder, uintptr_t handle)
 {
 	recorder_cache.in_callback = false;
-	/* Unless the process forked during the callback, and this is the child. */
+	/* The cache is not changed if the process forked during the callback and this is the child. */
 	if (recorder_cache.resident != recorder)
 		return;
 	recorder_mark(&recorder_hot);
@@ -190,11 +198,11 @@ static inline void recorder_leave_callback(struct recorder *recorder, uintptr_t 
 	STORE_RELEASE(&recorder->in_callback, 0);
 }
 
-/* Returns the calling thread's recorder, entered and resident, finding or creating it if needed; NULL: nothing is
- * recorded. */
+/* Returns the calling thread's recorder, entered and resident. Finds or creates it if needed. Returns NULL if nothing
+ * is recorded. */
 struct recorder *recorder_enter_any(epp_session *session);
 
-/* As recorder_enter_any, for a new event: if the session records but this thread has no slot, a loss is counted. */
+/* As recorder_enter_any, for a new event: if the session records, but this thread has no slot, counts a loss. */
 struct recorder *recorder_enter_new(epp_session *session);
 
 static inline bool recorder_is_full(const struct recorder_hot *hot)
@@ -202,20 +210,20 @@ static inline bool recorder_is_full(const struct recorder_hot *hot)
 	return hot->top == hot->slot->open + EPF_OPEN_MAX;
 }
 
-/* The number of open events. */
+/* Returns the number of open events. */
 static inline uint32_t recorder_depth(const struct recorder *recorder)
 {
 	return (uint32_t)(recorder->hot->top - recorder->slot->open);
 }
 
-/* Pops the topmost open event. Called after its record was stored, never before. */
+/* Pops the topmost open event. Called after the event's record was stored, never before. */
 static inline void recorder_pop(struct recorder_hot *hot, struct epf_open *topmost)
 {
 	hot->top = topmost;
 	STORE_RELEASE(&topmost->tail, 0);
 }
 
-/* `hot` is the recorder's; it is a parameter so that callers can pass a known address. */
+/* Takes the next id. `hot` is the recorder's hot state; it is a parameter so that callers can pass a known address. */
 static inline uint64_t recorder_take_id(struct recorder *recorder, struct recorder_hot *hot)
 {
 	uint64_t id = hot->next_id;
@@ -231,8 +239,9 @@ static inline void recorder_lose(struct recorder *recorder, epp_loss reason)
 	COUNT_OWNED(&recorder->slot->lost[reason], 1);
 }
 
-/* As recorder_lose, for an event that takes no id. The store that adds it to the emitted events is first: a kill
- * between the two leaves one event that was emitted and is nowhere, as after taking an id, which readers settle. */
+/* As recorder_lose, for an event that takes no id. The first store counts it as emitted, the second as lost. After a
+ * kill between the two stores, one emitted event is neither recorded nor lost. The same happens after a kill behind the
+ * taking of an id, and readers handle both. */
 static inline void recorder_lose_idless(struct recorder *recorder, epp_loss reason)
 {
 	struct epf_slot *slot = recorder->slot;
@@ -240,7 +249,8 @@ static inline void recorder_lose_idless(struct recorder *recorder, epp_loss reas
 	STORE_RELEASE(&slot->lost[reason], slot->lost[reason] + 1);
 }
 
-/* Returns the place of the next record, behind which `bytes` fit, in a new region if necessary; NULL: there is none. */
+/* Returns the position for the next record if there is room for `bytes`, in a new region if necessary. Returns NULL if
+ * there is no room. */
 static inline struct epf_record *recorder_room(struct recorder *recorder, size_t bytes)
 {
 	struct recorder_hot *hot = recorder->hot;
@@ -249,7 +259,7 @@ static inline struct epf_record *recorder_room(struct recorder *recorder, size_t
 	return (struct epf_record *)(void *)hot->at;
 }
 
-/* As recorder_room; NULL: the event, which has an id, is lost and counted. */
+/* As recorder_room, for an event that has an id already. If it returns NULL, the event is counted as lost. */
 static inline struct epf_record *recorder_reserve(struct recorder *recorder, size_t bytes)
 {
 	struct epf_record *record = recorder_room(recorder, bytes);
@@ -258,11 +268,12 @@ static inline struct epf_record *recorder_reserve(struct recorder *recorder, siz
 	return record;
 }
 
-/* The helper's core wrote the following cache lines last (it zeroed them). Prefetching hides the transfer. */
+/* The helper's core wrote the next cache lines last, when it zeroed them. Prefetching hides the transfer to this
+ * core. */
 #define RECORDER_PREFETCH_BYTES 512
 #define RECORDER_LINE_BYTES 64
 
-/* The last 8 bytes of a record make it valid: name, bits and arg slots in a single store. */
+/* Publishes a record. Its last 8 bytes (name, bits and arg slots) make it valid, and are stored by a single store. */
 static inline void recorder_publish(struct recorder *recorder, struct epf_record *record, uint32_t name, uint16_t bits,
                                     uint16_t arg_slots)
 {
@@ -271,14 +282,14 @@ static inline void recorder_publish(struct recorder *recorder, struct epf_record
 	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
 }
 
-/* Reads the main thread's name, which threads that were never named share with it. Called before threads record, so
- * that a thread's first event does not wait for a file. */
+/* Reads the name of the main thread. Threads that were never named have the same name. Called before threads record, so
+ * that the first event of a thread need not wait for a file. */
 void recorder_read_main_name(void);
 
-/* The kernel's 15 bytes, '/', the thread's number. */
+/* The kernel's 15 bytes of a thread's name, '/', and the thread's number. */
 #define RECORDER_LABEL_BYTES 32
 
-/* Writes the label of a thread of this process; false: it has ended. */
+/* Writes the label of a thread of this process. Returns false if the thread has ended. */
 bool recorder_label_thread(uint32_t thread_id, char label[RECORDER_LABEL_BYTES]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Start, end and wait of a run, and the release of a session, which ends its run. States:
+/* Start, end and wait of a run, and the release of a session, which ends the session's run. States of a session:
  *
  *   IDLE -> CHANGING (start) -> RECORDING -end-> ASKING (profilers, on a worker) -> DRAINING (the helper, or end itself)
  *   -> IDLE -> CHANGING (session_stop finishes the file) -> IDLE
@@ -19,12 +19,12 @@
 #include "record/submit.h"
 #include "storage/drain.h"
 
-/* Without membarrier, a recorder that may not have seen `closed` yet gets this long to leave. */
+/* Without membarrier: the time that a recorder which may not have seen `closed` yet gets to leave. */
 #define GRACE_NS 5000000
-/* How long release waits for writing after the profilers have ended. */
+/* The maximum time that a release waits for writes after the profilers have ended. */
 #define WRITE_TIMEOUT_NS 1000000000u
 
-/* Finds the session of a call; NULL is the default session. */
+/* Finds the session of a call. NULL means the default session. */
 static epp_status *find_session(epp_session *handle, const char *call, struct session **session)
 {
 	*session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
@@ -37,7 +37,7 @@ static epp_status *find_session(epp_session *handle, const char *call, struct se
 	                         call);
 }
 
-/* Closes all recorders of one kind (`use`). Returns false if there was nothing to close. The lock is held. */
+/* Closes all recorders of one use (`use`). Returns false if there was none to close. The lock is held. */
 static bool close_recorders(struct session *session, enum recorder_use use)
 {
 	struct recorder *recorder;
@@ -59,7 +59,7 @@ static bool is_marked(const struct recorder *recorder)
 	return LOAD_ACQUIRE(&LOAD_ACQUIRE(&recorder->hot)->mark) == MARK_RECORDING;
 }
 
-/* True if a thread is in the middle of a record; the lock is held. */
+/* Returns true if a thread is in the middle of a record. The lock is held. */
 static bool any_marked(const struct session *session, enum recorder_use use)
 {
 	const struct recorder *recorder;
@@ -72,13 +72,15 @@ static bool any_marked(const struct session *session, enum recorder_use use)
 void session_close_recorders(struct session *session, enum recorder_use use)
 {
 	pthread_mutex_lock(&session->storage.lock);
-	/* Repeated if a recorder entered before it was closed and then became resident. No other recorder can. */
+	/* Repeated, because a recorder may have entered before it was closed, and become resident after that. No other
+	 * recorder can become resident. */
 	while (close_recorders(session, use)) {
 		if (!gate_barrier()) {
 			session->storage.unsafe_to_unmap = true;
 			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
 		}
-		/* A record takes nanoseconds or, if a thread waits for a chunk, until the helper has got this lock. */
+		/* The wait is short: a record takes nanoseconds; a thread that waits for a chunk needs the time until
+		 * the helper gets this lock. */
 		while (any_marked(session, use)) {
 			pthread_mutex_unlock(&session->storage.lock);
 			sched_yield();
@@ -88,7 +90,7 @@ void session_close_recorders(struct session *session, enum recorder_use use)
 	pthread_mutex_unlock(&session->storage.lock);
 }
 
-/* Waits for IDLE; the lock is held.  `deadline` NULL: no limit. Returns false on a timeout. */
+/* Waits until the session is idle. The lock is held. `deadline` NULL: no limit. Returns false on a timeout. */
 static bool wait_idle(struct session *session, const struct timespec *deadline)
 {
 	while (session->state != SESSION_IDLE) {
@@ -100,7 +102,8 @@ static bool wait_idle(struct session *session, const struct timespec *deadline)
 	return true;
 }
 
-/* Leaves SESSION_CHANGING. Returns true if a release was requested meanwhile, which the caller must then carry out. */
+/* Leaves the state SESSION_CHANGING. Returns true if a release was requested meanwhile; the caller must then carry it
+ * out. */
 static bool set_state(struct session *session, enum session_state state)
 {
 	pthread_mutex_lock(&session->storage.lock);
@@ -111,8 +114,8 @@ static bool set_state(struct session *session, enum session_state state)
 	return release;
 }
 
-/* Waits until the session is idle, and makes it SESSION_CHANGING, unless it is stopped.  `resumes`: only if it is paused.
- * The lock is held, and released. */
+/* Waits until the session is idle, and changes the state to SESSION_CHANGING, unless the session is stopped. If
+ * `resumes` is set, does so only if the session is paused. The lock is held on entry and released. */
 static epp_status *prepare_start(struct session *session, bool resumes, bool *is_stopped)
 {
 	uint64_t generation = session->generation;
@@ -131,12 +134,12 @@ static epp_status *prepare_start(struct session *session, bool resumes, bool *is
 		return epp_status_create(EPP_INVALID_ARGUMENT, "start: no such session");
 	if (!may_start)
 		return epp_status_create(EPP_WRONG_STATE, "resume: the session is not paused");
-	/* A stopped session is not idle while its file is being finished. */
+	/* A stopped session is not in the state IDLE while its file is being finished. */
 	return is_idle || *is_stopped ? NULL
 	                              : epp_status_create(EPP_WRONG_STATE, "start: the session is already recording");
 }
 
-/* Starts a run. The state is SESSION_CHANGING. */
+/* Starts a run. The session is in the state SESSION_CHANGING. */
 static epp_status *start_run(struct session *session)
 {
 	pthread_mutex_lock(&session->storage.drain_lock);
@@ -160,12 +163,12 @@ static epp_status *start_run(struct session *session)
 	pthread_mutex_unlock(&session->storage.drain_lock);
 	STORE_RELEASE(&session->pushes, 1);
 	calls_start_profiling(session);
-	/* Before the state, because an end may follow at once. */
+	/* Counted before the state changes, because another thread may end the run right after that. */
 	ADD_RELAXED(&epp_recording_count, 1);
 	return NULL;
 }
 
-/* The lock is held, and released. */
+/* Starts a run of an idle session. The lock is held on entry and released. */
 static epp_status *start(struct session *session, bool resumes)
 {
 	bool is_stopped;
@@ -173,13 +176,14 @@ static epp_status *start(struct session *session, bool resumes)
 	if (is_stopped)
 		return NULL;
 	epp_status *status = start_run(session);
-	/* Read before the state: from then on another thread may destroy the session. */
+	/* Read before the state changes, because another thread may destroy the session right after that. */
 	bool has_file = session->storage.window.fd >= 0;
 	set_state(session, status ? SESSION_IDLE : SESSION_RECORDING);
 	if (status)
 		return status;
 	run_error_tell(&session->storage.error);
-	/* A session in memory has no work before the first event, whose recorder wakes the helper. */
+	/* For a session in memory there is nothing to do before the first event. The recorder of that event wakes the
+	 * helper. */
 	if (has_file)
 		helper_wake();
 	return NULL;
@@ -221,7 +225,7 @@ static void *ask_profilers(void *argument)
 	return NULL;
 }
 
-/* Takes the recorders off the list: their threads free them, and may have exited already. */
+/* Removes the recorders from the list. Their threads free them, and may have exited already. */
 static void unlist_recorders(struct session *session)
 {
 	struct recorder *recorder;
@@ -232,7 +236,7 @@ static void unlist_recorders(struct session *session)
 }
 
 /* Drains the rest of an ended run and makes the session idle; the drain lock is held. Returns true if a release was
- * requested meanwhile, which the caller must then carry out. */
+ * requested meanwhile; the caller must then carry it out. */
 static bool finish_run(struct session *session)
 {
 	uint32_t producers_count = LOAD_ACQUIRE(&session->profilers_count);
@@ -250,14 +254,14 @@ static bool finish_run(struct session *session)
 	return release;
 }
 
-/* What an event takes, which is more in a session with a throttle. */
+/* Returns the cost of an event, which is higher in a session with a throttle. */
 static uint64_t cost_of_event_ps(const struct session *session, uint32_t state)
 {
 	struct budget_costs costs;
 
 	if (!session->filter || !session->filter->throttle)
 		return event_cost_ps();
-	/* What is left out is measured by calls that do nothing else if no session records. */
+	/* The cost of an event that is left out can be measured only while a session records. */
 	if (state == SESSION_RECORDING)
 		event_costs_measure();
 	return event_costs(&costs) ? costs.event_ps : 0;
@@ -291,14 +295,14 @@ int64_t session_visit(struct helper_client *client)
 static void drain_here(struct session *session)
 {
 	pthread_mutex_lock(&session->storage.drain_lock);
-	/* The helper may have done it already. */
+	/* The helper may have finished the run already. */
 	if (LOAD_ACQUIRE(&session->state) == SESSION_DRAINING)
 		finish_run(session);
 	pthread_mutex_unlock(&session->storage.drain_lock);
 	run_error_tell(&session->storage.error);
 }
 
-/* Ends the run. Returns false if there is none. The lock is held, and released. */
+/* Ends the run. Returns false if there is none. The lock is held on entry and released. */
 static bool end_run(struct session *session)
 {
 	bool profilers = profilers_any_driven(session);
@@ -312,11 +316,12 @@ static bool end_run(struct session *session)
 	session_close_recorders(session, RECORDER_EVENTS);
 	drain_end_run(&session->storage);
 	if (profilers) {
-		/* EndProfiling may take seconds. */
+		/* On a thread of its own, because EndProfiling may take seconds. */
 		helper_apart(ask_profilers, session);
 		return true;
 	}
-	/* Read before the state changes: once the helper has drained the run, another thread may destroy the session. */
+	/* Read before the state changes, because another thread may destroy the session once the helper has drained the
+	 * run. */
 	bool has_file = session->storage.window.fd >= 0;
 	stop_submissions(session);
 	if (has_file)
@@ -361,7 +366,7 @@ static void take_unfinished(struct session_profiler *of, uint64_t count)
 static bool begin_late(struct session *session)
 {
 	pthread_mutex_lock(&session->storage.lock);
-	/* No state that is waited for here waits for a call into a profiler: the kit holds a lock that EndProfiling
+	/* Waits only for states that do not depend on a call into a profiler: the kit holds a lock that EndProfiling
 	 * needs. */
 	while (session->state == SESSION_DRAINING || (session->state == SESSION_ASKING && !LOAD_RELAXED(&session->pushes)))
 		pthread_cond_wait(&session->changed, &session->storage.lock);
@@ -394,7 +399,8 @@ static void end_late(struct session *session)
 	helper_wake();
 }
 
-/* Events of the last run, or of none that is known: the id of an event is larger than those of earlier runs. */
+/* Returns true if the event belongs to the last run, or to no known run. The ids of a run's events are larger than
+ * those of earlier runs. */
 static bool is_of_last_run(const struct session *session, const EpprofEvent *event)
 {
 	return !event->parent || event->parent >= LOAD_RELAXED(&session->run_first_id);
@@ -408,14 +414,15 @@ static void lose_late(struct session_profiler *of, const EpprofBatch *batch, uin
 		memset(batch->ids, 0, count * sizeof(*batch->ids));
 }
 
-/* Pushes while late events are accepted. */
+/* Pushes events while late events are accepted. */
 static void push_open(struct session_profiler *of, const EpprofBatch *batch)
 {
 	struct session *session = of->session;
 	pthread_mutex_lock(&session->storage.lock);
 	bool has_ledger = of->submission->has_ledger;
 	pthread_mutex_unlock(&session->storage.lock);
-	/* submission_push counts the events of a profiler without a ledger, and those of one that was given up. */
+	/* Events of a profiler without a ledger, and events of one that was given up, are counted by
+	 * submission_push. */
 	if (has_ledger && !LOAD_RELAXED(&of->is_hung))
 		ADD_RELAXED(&session->storage.window.producers[of->producer].emitted, batch->events_count);
 	submission_push(of, batch);
@@ -434,7 +441,8 @@ static void push_late(struct session_profiler *of, EpprofBatch batch)
 		take_unfinished(of, unfinished_count);
 		return;
 	}
-	/* In pieces, if there are events of an earlier run among them; what is not an event goes with the first one. */
+	/* If the batch has events of an earlier run, it is pushed in pieces without them. The parts of the batch that
+	 * are no events are pushed with the first piece. */
 	do {
 		uint64_t first = at;
 		while (at < count && is_of_last_run(of->session, &events[at]))
@@ -460,11 +468,12 @@ void session_push_late(void *session_profiler, const EpprofBatch *batch)
 {
 	EpprofBatch own = { 0 };
 	int cancel_state;
-	/* The host counts late events. */
+	/* The host counts late events, so the profiler's ledger is not used. */
 	if (batch)
 		memcpy(&own, batch, batch->struct_size < sizeof(own) ? batch->struct_size : sizeof(own));
 	own.ledger = NULL;
-	/* It may wait, with the session's lock, on a thread of the profiler's. */
+	/* Cancellation is disabled: this is a thread of the profiler, and the call may wait while it holds the
+	 * session's lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	push_late(session_profiler, own);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -476,7 +485,7 @@ void session_await_late(struct session *session)
 		pthread_cond_wait(&session->changed, &session->storage.lock);
 }
 
-/* ---- the owner's calls ---- */
+/* ---- calls of the session's owner ---- */
 
 static void wait_while_changing(struct session *session)
 {
@@ -529,11 +538,11 @@ epp_status *epp_session_wait(epp_session *handle, uint64_t timeout_ns)
 	return run_error_take(&session->storage.error);
 }
 
-/* Leaves the rest of the release to the helper. Returns true if the run ended just now, so that the caller
- * continues. */
+/* Leaves the rest of the release to the helper. Returns true if the run has ended meanwhile; the caller then continues
+ * with the release itself. */
 static bool leave_to_helper(struct session *session)
 {
-	/* The host may free its log callback's data as soon as release has returned. */
+	/* The host may free the data of its log callback as soon as the release has returned, so no call may follow. */
 	run_error_end_log(&session->storage.error);
 	pthread_mutex_lock(&session->storage.lock);
 	bool idle = session->state == SESSION_IDLE;
@@ -552,7 +561,7 @@ epp_status *session_stop(epp_session *handle)
 	session->is_stopped = true;
 	wait_while_changing(session);
 	end_run(session);
-	/* The owner may have destroyed it meanwhile, which finishes the file, too. */
+	/* The owner may have destroyed the session meanwhile; that finishes the file, too. */
 	session = session_lock((uintptr_t)handle);
 	if (!session)
 		return NULL;
@@ -573,7 +582,7 @@ epp_status *session_stop(epp_session *handle)
 void session_release(struct session *session)
 {
 	pthread_mutex_lock(&session->storage.lock);
-	session->releasing = true; /* no run starts after the end */
+	session->releasing = true; /* no run may start after this one has ended */
 	pthread_mutex_unlock(&session->storage.lock);
 	epp_status_destroy(epp_session_end(session_handle(session)));
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + session->grace_ns + WRITE_TIMEOUT_NS);
@@ -595,7 +604,7 @@ void epp_session_destroy(epp_session *handle)
 	struct session *session = session_of((uintptr_t)handle);
 	if (!session)
 		return;
-	/* Another thread may be releasing it, or may have released it already. */
+	/* Another thread may be releasing the session, or may have released it already. */
 	pthread_mutex_lock(&session->storage.lock);
 	bool first = session_handle(session) == handle && session->state != SESSION_FREE && !session->releasing;
 	session->releasing |= first;

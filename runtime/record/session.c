@@ -18,7 +18,7 @@
 
 #define INDEX_BITS 10
 
-/* A reader accepts 65,536 chunks. */
+/* The maximum is the 65,536 chunks that a reader accepts. */
 #define BUFFER_BYTES_MIN (2ull << 20)
 #define BUFFER_BYTES_MAX (4ull << 30)
 
@@ -29,7 +29,7 @@ static struct session *table[SESSION_COUNT_MAX]; /* entries are allocated once a
 
 epp_session *session_handle(const struct session *session)
 {
-	/* The low bits 10 distinguish a handle from RECORDER_CACHE_EMPTY and from any pointer to a session. */
+	/* The low bits 10 distinguish a handle from RECORDER_CACHE_EMPTY, and from every pointer to a session. */
 	return (epp_session *)(uintptr_t)((session->generation << INDEX_BITS | session->index) << 2 | 2);
 }
 
@@ -47,7 +47,7 @@ struct session *session_lock(uintptr_t handle)
 	if (!session)
 		return NULL;
 	pthread_mutex_lock(&session->storage.lock);
-	/* entry_take changes the state without this lock. */
+	/* The state is read atomically, because entry_take changes it without this lock. */
 	uint32_t state = LOAD_ACQUIRE(&session->state);
 	if ((uintptr_t)session_handle(session) == handle && !session->releasing && state != SESSION_FREE &&
 	    state != SESSION_NEW)
@@ -62,7 +62,7 @@ struct session *session_lock_at(uint32_t index)
 	return session ? session_lock(LOAD_ACQUIRE(&session->generation) << (INDEX_BITS + 2) | index << 2 | 2) : NULL;
 }
 
-/* Takes an unused entry of the table; NULL: no memory, or 1,024 sessions exist. */
+/* Takes an unused entry of the table.  Returns NULL if out of memory, or if there are 1,024 sessions. */
 static struct session *entry_take(void)
 {
 	struct session *session = NULL;
@@ -88,16 +88,16 @@ static struct session *entry_take(void)
 	return session;
 }
 
-/* Returns an entry to the table; stale handles stop matching. */
+/* Returns an entry to the table.  Handles of the old session become invalid. */
 static void entry_return(struct session *session)
 {
-	/* A thread with a stale handle checks the generation under one of these locks. */
+	/* Both locks are held, because a thread with an old handle checks the generation under one of them. */
 	pthread_mutex_lock(&session->storage.lock);
 	pthread_mutex_lock(&session->storage.error.lock);
 	STORE_RELEASE(&session->generation, session->generation + 1);
 	size_t first = offsetof(struct session, is_output);
 	memset((char *)session + first, 0, sizeof(*session) - first);
-	/* Under the lock, because session_lock_at finds the entry by its new generation. */
+	/* The state changes under the lock, because session_lock_at may find the entry with its new generation. */
 	STORE_RELEASE(&session->state, SESSION_FREE);
 	pthread_mutex_unlock(&session->storage.error.lock);
 	pthread_mutex_unlock(&session->storage.lock);
@@ -111,7 +111,8 @@ epp_status *session_check_options(const epp_session_options *options, epp_sessio
 	if (known->lossless > 1)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "session options: lossless %u is neither 0 nor 1",
 		                         known->lossless);
-	/* A recording thread may write a block for a long time, and only membarrier shows reliably when it has left. */
+	/* In a lossless session a recording thread may spend a long time in a write of a block.  Only membarrier shows
+	 * reliably when it has left. */
 	if (known->lossless && !gate_barrier())
 		return epp_status_create(
 		    EPP_INCOMPATIBLE, "session options: lossless needs membarrier(2), which this system does not provide");
@@ -129,7 +130,7 @@ epp_status *session_check_options(const epp_session_options *options, epp_sessio
 	return NULL;
 }
 
-/* The pointer is cleared first: the child of a fork frees the filter, too. */
+/* The pointer is cleared first, because the child of a fork at this moment would free the filter, too. */
 static void free_filter(struct session *session)
 {
 	struct name_filter *filter = session->filter;
@@ -210,7 +211,7 @@ struct session *session_of_output(bool waits)
 	return found;
 }
 
-/* Everything that foreign code cannot delay. */
+/* The part of a release that foreign code cannot delay. */
 static void finish(struct session *session)
 {
 	helper_remove(&session->helper);
@@ -240,7 +241,7 @@ void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
 	struct session *session = session_of(handle);
 	if (!session)
 		return;
-	/* The session may have been released meanwhile: it then has no window, or belongs to another user. */
+	/* If the session was released meanwhile, the entry has no window, or belongs to another session. */
 	pthread_mutex_lock(&session->storage.error.lock);
 	if ((uintptr_t)session_handle(session) == handle && session->storage.window.live)
 		ADD_RELAXED(&session->storage.window.live->lost[reason], count);
@@ -250,7 +251,7 @@ void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
 uint64_t session_lost(const struct session *session, epp_loss reason)
 {
 	uint64_t lost = storage_lost(&session->storage, reason);
-	/* Losses of the drain are in both the slot's ledger and the profiler's, so they are counted once. */
+	/* Losses by the drain are in the slot's ledger and in the profiler's ledger.  They are added only once here. */
 	for (uint32_t i = 0; i < session->profilers_count && reason != EPP_LOSS_DISK && reason != EPP_LOSS_POLICY; i++)
 		lost += LOAD_RELAXED(&session->storage.window.producers[i].lost[reason]);
 	return lost;
@@ -285,7 +286,7 @@ void session_fork_child(void)
 		bool is_open = session->state != SESSION_FREE;
 		storage_fork_child(&session->storage, is_open);
 		thread_cond_init(&session->changed);
-		session->helper.added = false; /* the helper exists only in the parent */
+		session->helper.added = false; /* the helper's thread exists only in the parent */
 		session->shares = 0;
 		session->pushes = 0;
 		name_filter_fork_child(session->filter);

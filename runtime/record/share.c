@@ -1,12 +1,12 @@
 /* Sessions that several users of a process share, and the session that EPPROF_OUTPUT requests.
  *
  * A shared session has a count of shares: the first user creates and starts it, the last release ends and frees it. One
- * lock is held during all of that, so that no user finds a session that is being released or opens its file a second
- * time. The expanded paths are compared; if two spellings name the same file, the file's lock makes the second one
- * fail.
+ * lock is held during these operations, so that no user finds a session that is being released, or opens its file a
+ * second time. The expanded paths are compared. If two different paths name the same file, the second open fails
+ * because of the file's lock.
  *
  * EPPROF_FROM_NS and EPPROF_UNTIL_NS limit the recording into EPPROF_OUTPUT to a time range, which is the same in all
- * processes of a program. A thread starts the sessions and ends them.
+ * processes of a program. A separate thread starts and ends the sessions.
  *
  * With EPPROF_START_PAUSED, sessions that record into EPPROF_OUTPUT are paused from the beginning, until the first
  * `epprof ctl resume`. */
@@ -27,31 +27,34 @@
 #define PER_SESSION "%session%"
 
 static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool default_is_free; /* its file is for one user (%session%), and no user has taken it yet */
+static bool default_is_free; /* the path has %session%, so the file of the default session is for one user, and no user
+                                has taken it yet */
 
-/* The default session of a process in which only bridges record: it is kept for the next bridge, and records from the
- * first one's start to the last one's end. */
+/* The process has a default session in which only bridges record. It is kept for the next bridge, and records from the
+ * start of the first bridge to the end of the last one. */
 static bool default_is_kept;
 
 static bool output_is_made;  /* a session has written to EPPROF_OUTPUT */
-static bool output_is_taken; /* by another process: files of this one have the pid in their names */
+static bool output_is_taken; /* another process writes EPPROF_OUTPUT: the files of this process have its pid in their
+                                names */
 
-/* The time range of the output; under share_lock, except for the times, which do not change while the thread runs. */
+/* The time range of the output. Protected by share_lock, except for the times, which do not change while the thread
+ * runs. */
 static struct {
 	int64_t from_ns, until_ns; /* CLOCK_MONOTONIC; 0: no limit */
 	bool has_thread;
-	bool is_early; /* sessions are made idle, and the thread starts them */
-	bool is_over;  /* no session is made any more */
+	bool is_early; /* sessions are created idle, and the thread starts them */
+	bool is_over;  /* the time range has ended: no session is created any more */
 } range;
 
-/* Whether sessions of the output begin paused; under share_lock. */
+/* Whether sessions of the output are paused from the beginning. Protected by share_lock. */
 static enum { START_UNKNOWN, START_PAUSED, START_AT_ONCE } start_mode;
 
-/* Defined by a bridge whose runs the framework ends: it delivers the events of a run after the time range, and the
- * session lasts until then. */
+/* Defined by a bridge whose runs are ended by the framework. Such a bridge delivers the events of a run after the time
+ * range has ended, and the session stays open until then. */
 extern const char epprof_bridge_ends_runs[] __attribute__((weak, visibility("default")));
 
-/* share_lock is held. */
+/* Returns whether sessions of the output begin paused. share_lock is held. */
 static bool starts_paused(void)
 {
 	if (start_mode == START_UNKNOWN) {
@@ -106,7 +109,8 @@ static epp_status *start_again(struct session *session)
 	return is_only_kept(session) && !session->waits ? start(session) : NULL;
 }
 
-/* `*made`: the session did not exist before.  An output has no session after its time range. */
+/* Shares a session. `*made` is set if the session did not exist before. After the time range of an output, `*handle` is
+ * NULL. */
 static epp_status *share(const epp_session_options *given, bool is_output, epp_session **handle, bool *made)
 {
 	epp_session_options options;
@@ -151,7 +155,7 @@ bool share_give_back(epp_session *handle)
 	if (!session || !LOAD_RELAXED(&session->shares))
 		return false;
 	pthread_mutex_lock(&share_lock);
-	/* The process's exit may have released it already. */
+	/* The exit of the process may have released the session already. */
 	session = session_of((uintptr_t)handle);
 	if (session && session->shares) {
 		STORE_RELAXED(&session->shares, session->shares - 1);
@@ -234,7 +238,7 @@ static epp_status *read_time(const char *variable, int64_t *ns)
 	return problem ? epp_status_create(EPP_INVALID_ARGUMENT, "%s=%s: %s", variable, text, problem) : NULL;
 }
 
-/* Reads the variables and starts the thread if there is something to wait for.  share_lock is held. */
+/* Reads the variables of the time range. If a time is given, starts the thread.  share_lock is held. */
 static epp_status *set_up_range(void)
 {
 	pthread_t thread;
@@ -252,7 +256,7 @@ static epp_status *set_up_range(void)
 
 /* ---- settings from the environment ---- */
 
-/* Parses a size such as "64M". expand_number alone accepts any text after the unit. */
+/* Parses a size such as "64M". Checks the text, because expand_number alone accepts any text after the unit. */
 static bool read_bytes(const char *text, uint64_t *bytes)
 {
 	const char *unit = text + strspn(text, "0123456789");
@@ -275,7 +279,7 @@ static epp_status *read_policy(const char *text, epp_session_options *options)
 	return session_check_options(options, &(epp_session_options){ 0 });
 }
 
-/* Returns "run.%pid%.epp" for "run.epp".  NULL: no memory. */
+/* Returns "run.%pid%.epp" for "run.epp". Returns NULL if out of memory. */
 static char *path_with_pid(const char *path)
 {
 	size_t bytes = strlen(path);
@@ -295,7 +299,7 @@ static epp_status *share_with_pid(epp_session_options options, epp_session **ses
 	return status;
 }
 
-/* Opens the file, or one with the pid in its name if another process already writes it. */
+/* Opens the file. If another process is writing it, opens a file with the pid in its name. */
 static epp_status *share_file(const epp_session_options *options, epp_session **session, bool *made)
 {
 	bool is_taken = LOAD_RELAXED(&output_is_taken);
@@ -351,7 +355,7 @@ static epp_status *share_output(const char *path, epp_session **session, bool *m
 	return share_file(&options, session, made);
 }
 
-/* The rank of this process in a job; NULL: it has none. */
+/* Returns the rank of this process in a job; NULL: it has none. */
 static const char *find_rank(void)
 {
 	static const char *const variables[] = { "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK", "SLURM_PROCID" };
@@ -374,7 +378,7 @@ static bool list_has(const char *list, const char *number)
 	return false;
 }
 
-/* EPPROF_ONLY_PID and EPPROF_RANKS name the processes that are recorded. */
+/* Returns whether this process is recorded, as EPPROF_ONLY_PID and EPPROF_RANKS select it. */
 static bool is_recorded(void)
 {
 	const char *pid = os_variable("EPPROF_ONLY_PID"), *ranks = os_variable("EPPROF_RANKS");
@@ -386,7 +390,7 @@ static bool is_recorded(void)
 
 static const char *output(void)
 {
-	/* os_variable: ignored in a program that runs with more rights than its user. */
+	/* os_variable ignores the variable if the program runs with more rights than its user. */
 	const char *path = os_variable("EPPROF_OUTPUT");
 	return path && *path && is_recorded() ? path : NULL;
 }
@@ -410,7 +414,7 @@ epp_status *epp_session_share_output(epp_session **session)
 	process_setup();
 	if (!path)
 		return NULL;
-	/* One file per session: the first caller takes the process's own. */
+	/* With one file per session, the first caller takes the default session's file. */
 	pthread_mutex_lock(&share_lock);
 	struct session *own = default_is_free ? session_of((uintptr_t)epp_session_default()) : NULL;
 	default_is_free = false;
@@ -422,8 +426,8 @@ epp_status *epp_session_share_output(epp_session **session)
 	if (*session)
 		return NULL;
 	EPP_TRY(share_output(path, session, &made));
-	/* One file for all: the process keeps a share so that the next caller finds the session. This is not needed if
-	 * the program created the session itself, which may then finish it. */
+	/* With one file for all, the process keeps a share, so that the next caller finds the session. If the program
+	 * created the session itself, no share is kept, because the program may finish the session. */
 	if (made && !strstr(path, PER_SESSION))
 		keep_as_default(*session);
 	return NULL;

@@ -5,16 +5,17 @@
 
 #include "record/session.h"
 
-/* Releases one share, and the session with the last one. Returns false if the session is not shared. */
+/* Releases one share. The last release also releases the session. Returns false if the session is not shared. */
 bool share_give_back(epp_session *session);
 
 /* At exit: ends and releases all shared sessions. */
 void share_end_all(void);
 
-/* Opens the process's default session as EPPROF_OUTPUT requests; NULL without it. */
+/* Opens the process's default session for EPPROF_OUTPUT. `*session` is NULL if the variable is not set. */
 epp_status *share_default(epp_session **session);
 
-/* `epprof ctl resume`: sessions of EPPROF_OUTPUT that are created from now on record, whatever EPPROF_START_PAUSED is.
+/* For `epprof ctl resume`: sessions of EPPROF_OUTPUT that are created from now on are not paused, even if
+ * EPPROF_START_PAUSED is set.
  * Thread: [any-thread]. */
 void share_resume(void);
 

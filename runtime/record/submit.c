@@ -1,5 +1,5 @@
-/* Records events that profilers and the host application submit. Finds or creates the track first, which takes the
- * session's lock, then sets the mark and stores the records. */
+/* Records events that profilers and the host application submit. First finds or creates the track, which takes the
+ * session's lock. Then sets the recorder's mark and stores the records. */
 #include "record/submit.h"
 
 #include <bsd/string.h>
@@ -14,22 +14,22 @@
 #include "record/filter/name_filter.h"
 #include "record/flows/flow_ends.h"
 
-/* ---- storing: a track switch if needed, then the record, both in one region ---- */
+/* ---- storing records: a track switch if needed, then the record, both in one region ---- */
 
 struct submitted {
 	uint32_t track;
 	uint32_t category;
 	uint64_t start_ticks;
 	uint64_t end_ticks;
-	uint64_t host_ticks; /* about the start, for a schedule; 0: unknown */
+	uint64_t host_ticks; /* the approximate start, for a schedule; 0: unknown */
 	uint64_t parent;
 	epp_name name;
-	bool is_own;                  /* of the library: no filter leaves it out */
-	bool cut;                     /* it had more args than a record can hold */
-	enum epf_placement placement; /* how its parent was found; 0: it was given */
+	bool is_own;                  /* the event is the library's own: no filter leaves it out */
+	bool cut;                     /* the event had more args than a record can hold */
+	enum epf_placement placement; /* how the parent was found; 0: the profiler gave it */
 };
 
-/* Switches the region to `track`. The region must have room for one record more than the caller needs. */
+/* Stores a switch of the region to `track`. The region must have room for one record more than the caller's. */
 static void submission_switch(struct recorder *recorder, uint32_t track)
 {
 	if (recorder->track_now == track)
@@ -40,8 +40,8 @@ static void submission_switch(struct recorder *recorder, uint32_t track)
 	recorder->track_now = track;
 }
 
-/* Stores one complete record behind its track switch, in one region. Returns its id. 0: no room; no id was taken, and
- * the caller counts the loss. */
+/* Stores a track switch and one complete record in one region. Returns the record's id. Returns 0 if there is no room;
+ * then no id was taken, and the caller counts the loss. */
 static uint64_t submission_store(struct recorder *recorder, const struct submitted *event, const epp_arg *args,
                                  size_t args_count)
 {
@@ -64,7 +64,8 @@ static void submission_store_pair(struct recorder *recorder, uint32_t track, uin
                                   uint64_t half_width)
 {
 	size_t bytes = 2 * EPF_RECORD_BYTES;
-	/* A clock sample is not an event: without room it is dropped and not counted, and the fit uses the others. */
+	/* A clock sample is no event: if there is no room, it is dropped and not counted, and the fit uses the other
+	 * samples. */
 	if (!recorder_room(recorder, bytes))
 		return;
 	submission_switch(recorder, track);
@@ -75,7 +76,7 @@ static void submission_store_pair(struct recorder *recorder, uint32_t track, uin
 	recorder_publish(recorder, record, EPF_NAME_CLOCK_PAIR, EPF_BITS(0, EPF_CLOCK_PAIR, 0, 0), 0);
 }
 
-/* Stores a flow between two events. False: no room. */
+/* Stores a flow between two events. Returns false if there is no room. */
 static bool submission_store_flow(struct recorder *recorder, uint64_t at_ticks, uint64_t from_id, uint64_t to_id,
                                   enum epf_placement placement)
 {
@@ -92,7 +93,7 @@ static bool submission_store_flow(struct recorder *recorder, uint64_t at_ticks, 
 	return true;
 }
 
-/* Stores the value of a counter. False: no room. */
+/* Stores the value of a counter. Returns false if there is no room. */
 static bool submission_store_counter(struct recorder *recorder, uint32_t track, uint64_t at_ticks, const epp_arg *value)
 {
 	struct args_size size = args_measure(value, 1, EPF_ARG_SLOTS_MAX);
@@ -107,8 +108,8 @@ static bool submission_store_counter(struct recorder *recorder, uint32_t track, 
 	return true;
 }
 
-/* As submission_store for a wait, plus a flow to it from the event that launched the work it waited for. Reserves the
- * room for both first. */
+/* As submission_store for a wait. Also stores a flow to the wait from the event that launched the work. Reserves the
+ * room for both records first. */
 static bool submission_store_wait(struct recorder *recorder, const struct submitted *wait, uint64_t from_id)
 {
 	struct args_size none = args_measure(NULL, 0, EPF_ARG_SLOTS_MAX - 1);
@@ -125,25 +126,27 @@ static bool submission_store_parent(struct recorder *recorder, uint64_t id, uint
 	return submission_store_flow(recorder, clock_ticks(), parent, id, EPF_PLACED_INFERRED);
 }
 
-/* Returns the calling thread's recorder with its mark set; NULL: the run is over, or the thread has no slot. */
+/* Returns the calling thread's recorder with its mark set. Returns NULL if the run is over, or the thread has no
+ * slot. */
 static struct recorder *submission_enter(uintptr_t handle)
 {
 	struct recorder *recorder = recorder_find(handle, RECORDER_SUBMISSIONS);
 	if (recorder && recorder_enter(recorder))
 		return recorder;
-	/* Closed between finding and entering: the run is over. */
+	/* The recorder was closed after it was found: the run is over. */
 	return NULL;
 }
 
-/* ---- times, for a schedule ---- */
+/* ---- approximate times, for a schedule ---- */
 
-/* Only a schedule and a throttle need the times of events on the host's clock; they are 0 where they are unknown. */
+/* Returns whether the times of events on the host's clock are needed: only a schedule and a throttle use them. If a
+ * time is unknown, it is 0. */
 static bool has_schedule(const struct session *session)
 {
 	return session->filter && (session->filter->schedule || session->filter->throttle);
 }
 
-/* Keeps the last pair of each clock. The mark is clear, because this takes the session's lock. */
+/* Stores the last pair of each clock. Takes the session's lock, so the mark must be clear. */
 static void submitted_keep_pairs(struct session_profiler *of, const EpprofBatch *batch)
 {
 	if (!has_schedule(of->session) || !batch->pairs)
@@ -157,7 +160,7 @@ static void submitted_keep_pairs(struct session_profiler *of, const EpprofBatch 
 	pthread_mutex_unlock(&of->session->storage.lock);
 }
 
-/* Converts a time of a clock with its last pair and its nominal rate. Takes the session's lock. */
+/* Converts a time of a clock to host ticks, by the clock's last pair and its nominal rate. Takes the session's lock. */
 static uint64_t submitted_about(struct session_profiler *of, uint32_t clock, uint64_t ticks)
 {
 	if (!has_schedule(of->session))
@@ -166,7 +169,7 @@ static uint64_t submitted_about(struct session_profiler *of, uint32_t clock, uin
 	EpprofClockPair pair = of->submission->clocks[clock].pair;
 	EpprofClock description = of->submission->clocks[clock].description;
 	pthread_mutex_unlock(&of->session->storage.lock);
-	/* The counter may have wrapped around. */
+	/* The shifts extend the sign of the difference, because the counter may have wrapped around. */
 	unsigned unused_bits = 64 - description.bits;
 	int64_t since = (int64_t)((ticks - pair.device_ticks) << unused_bits) >> unused_bits;
 	double host_since = (double)since * (double)clock_ticks_per_second() / (double)description.ticks_per_second;
@@ -175,7 +178,7 @@ static uint64_t submitted_about(struct session_profiler *of, uint32_t clock, uin
 	return pair.host_ticks + (uint64_t)(int64_t)host_since;
 }
 
-/* Converts microseconds since the start of the run. */
+/* Converts microseconds since the start of the run to host ticks. */
 static uint64_t submitted_in_run(const struct session_profiler *of, int64_t us)
 {
 	double ticks = (double)us * (double)clock_ticks_per_second() / 1e6;
@@ -192,7 +195,7 @@ static uint64_t submitted_on_track(const struct session *session, epp_track trac
 	return ticks;
 }
 
-/* ---- what profilers push ---- */
+/* ---- the counts of profilers ---- */
 
 void submission_free(struct submission *submission)
 {
@@ -209,7 +212,7 @@ void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t coun
 void submission_begin_run(struct session_profiler *of)
 {
 	struct submission *submission = of->submission;
-	/* A push that started before the end of the last run may still be active. */
+	/* The lock is taken because a push that started before the end of the last run may still be active. */
 	pthread_mutex_lock(&of->session->storage.lock);
 	free(submission->flows);
 	submission->flows = NULL;
@@ -241,7 +244,7 @@ void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint
 void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
 {
 	double ticks = (double)earlier_ns * (double)clock_ticks_per_second() / 1e9;
-	/* Not before the origin of the clock. */
+	/* The result is not before the origin of the clock. */
 	uint64_t earlier_ticks = ticks < (double)of->before_ticks ? (uint64_t)ticks : of->before_ticks;
 	submission_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
 }
@@ -264,8 +267,8 @@ static uint32_t find_track(const struct submission_tracks *tracks, uint32_t cloc
 	return 0;
 }
 
-/* Host calls never share a track with a device's work. A pushed event without a device is on a track of calls
- * anyway. */
+/* Returns whether an event needs a track of calls. Host calls never share a track with a device's work. A pushed event
+ * without a device is on a track of calls anyway. */
 static bool needs_calls_track(uint32_t category, uint32_t clock, int32_t device)
 {
 	return category == EPP_API && (clock == SUBMIT_OFFSET_US || device >= 0);
@@ -273,7 +276,7 @@ static bool needs_calls_track(uint32_t category, uint32_t clock, int32_t device)
 
 /* ---- devices ---- */
 
-/* Returns the name of a device that the profiler has named, or NULL; the session's lock is held. */
+/* Returns the name that the profiler has given to a device, or NULL. The session's lock is held. */
 static char *device_name(struct submission *submission, int32_t device)
 {
 	for (uint32_t i = 0; i < submission->devices_count; i++)
@@ -282,7 +285,7 @@ static char *device_name(struct submission *submission, int32_t device)
 	return NULL;
 }
 
-/* Names of further devices than there is room for are ignored. */
+/* Stores the name of a device. If there is no room for another device, the name is ignored. */
 static void name_device(struct session_profiler *of, int32_t device, const char *name)
 {
 	struct submission *submission = of->submission;
@@ -305,8 +308,8 @@ static void name_device(struct session_profiler *of, int32_t device, const char 
 
 /* ---- tracks ---- */
 
-/* Defines the row of another thread, which may never record an event itself. The calling thread's recorder defines its
- * own. */
+/* Defines the track of another thread, which may never record an event itself. The track of the calling thread is
+ * defined by its recorder. */
 static void define_thread(struct session *session, int64_t thread)
 {
 	char label[RECORDER_LABEL_BYTES];
@@ -321,8 +324,8 @@ static void define_thread(struct session *session, int64_t thread)
 	pthread_mutex_unlock(&session->storage.lock);
 }
 
-/* Returns the track of a device's stream, creating it if needed; 0: no room. `name` and `group` NULL: the default
- * ones. */
+/* Returns the track of a device's stream, and creates it if needed. Returns 0 if there is no room. If `name` or `group`
+ * is NULL, the default is used. */
 static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, bool is_calls,
                           const char *name, const char *group)
 {
@@ -406,7 +409,7 @@ static void describe_clock(struct session_profiler *of, const EpprofClock *clock
 			.clock_bits = submission->clocks[clock->id].description.bits,
 			.ticks_per_second = clock->ticks_per_second,
 			.device = -1,
-			.stream = -1, /* no thread: a track without events */
+			.stream = -1, /* the track has no events, so it has no thread */
 			.producer = (int32_t)of->producer,
 		};
 		uint32_t track = definitions_add_track(&session->storage.definitions, &definition, "clock", of->label);
@@ -424,8 +427,8 @@ static bool clock_known(const struct submission *submission, uint32_t clock)
 	return clock < SUBMIT_CLOCKS_MAX && LOAD_ACQUIRE(&submission->clocks[clock].number) != 0;
 }
 
-/* Returns the event's id, or 0 if it was lost, which is counted for the profiler. `*known` is NULL at first and then
- * saves the next call the search. */
+/* Records an event. Returns its id, or 0 if it was lost; the loss is counted for the profiler. `*known` must be NULL at
+ * the first call; the function stores the recorder there, so that the next call need not search it. */
 static inline uint64_t record(struct session_profiler *of, struct recorder **known, const struct submitted *submitted,
                               const epp_arg *args, size_t args_count)
 {
@@ -445,7 +448,7 @@ static inline uint64_t record(struct session_profiler *of, struct recorder **kno
 	return id;
 }
 
-/* ---- args that are more than args ---- */
+/* ---- args with reserved keys ---- */
 
 enum special { SPECIAL_NONE, SPECIAL_SUBMIT, SPECIAL_QUEUE, SPECIAL_FLOW_BEGIN, SPECIAL_FLOW_END, SPECIAL_COUNT };
 
@@ -467,26 +470,26 @@ static void special_set_up(void)
 
 static enum special special_of(epp_name key)
 {
-	/* Where names do not fit, all keys are EPF_NAME_LOST. */
+	/* If the table of names is full, all keys may be EPF_NAME_LOST, which is not a reserved key. */
 	unsigned special = key == EPF_NAME_LOST ? SPECIAL_NONE : SPECIAL_COUNT - 1;
 	while (special != SPECIAL_NONE && special_names[special] != key)
 		special--;
 	return special;
 }
 
-/* State shared by the events of one batch. Texts do not move while a batch is pushed, and the kit's events share them,
- * so interned names are cached by the text's address. */
+/* State that the events of one batch share. Interned names are cached by the address of their text: texts do not move
+ * while a batch is pushed, and the kit uses the same texts for many events. */
 #define PLACES_BITS 5
 struct interned {
 	const char *text;
 	epp_name name;
-	enum special special; /* as the key of an integer arg */
+	enum special special; /* what the text means as the key of an integer arg */
 };
 
 struct pushing {
 	struct session_profiler *of;
 	struct recorder *recorder;
-	const EpprofHostClock *host_clock; /* NULL: the session's */
+	const EpprofHostClock *host_clock; /* NULL: the host's clock of the session */
 	struct interned places[1u << PLACES_BITS];
 };
 
@@ -507,7 +510,8 @@ static enum epf_placement parent_placement(const EpprofEvent *event)
 	return event->category & EPPROF_PARENT_AMBIGUOUS ? EPF_PLACED_AMBIGUOUS : EPF_PLACED_MEASURED;
 }
 
-/* Converts a host time of a profiler to host ticks. ~0: it is out of range. `clock` NULL: it is in ticks. */
+/* Converts a host time of a profiler to host ticks. If `clock` is NULL, the time is in host ticks already. Returns ~0
+ * if the time is out of range. */
 static uint64_t submitted_host_ticks(const EpprofHostClock *clock, uint64_t value)
 {
 	if (!clock)
@@ -516,7 +520,8 @@ static uint64_t submitted_host_ticks(const EpprofHostClock *clock, uint64_t valu
 	return ticks > -0x1p62 && ticks < 0x1p62 ? clock->ticks + (uint64_t)(int64_t)ticks : UINT64_MAX;
 }
 
-/* Puts the times of an event's submission in front of its args, where readers look for them; returns the new count. */
+/* Inserts the times of the submission and of the queue before an event's other args, where readers expect them. Returns
+ * the new number of args. */
 static size_t put_times(const struct pushing *pushing, const struct specials *specials, epp_arg *args, size_t count)
 {
 	const uint64_t *values = specials->values;
@@ -534,8 +539,8 @@ static size_t put_times(const struct pushing *pushing, const struct specials *sp
 	return count + times;
 }
 
-/* Enters the thread's recorder; NULL as in submission_enter. The batch's recorder changes with it, because the search
- * for another one may free it. */
+/* Enters the thread's recorder. Returns NULL as submission_enter does. Also updates the batch's pointer to the
+ * recorder, because a search for another recorder may free the old one. */
 static struct recorder *enter(struct pushing *pushing)
 {
 	pushing->recorder = submission_enter((uintptr_t)session_handle(pushing->of->session));
@@ -552,7 +557,8 @@ static void push_flow(struct pushing *pushing, uint64_t from_id, uint64_t to_id)
 	recorder_leave(recorder);
 }
 
-/* Records the flows from an event to the ends that came before it; later ends find it. */
+/* Handles the begin of a flow at an event: records flows to the ends that came before, and keeps the begin for later
+ * ends. */
 static void take_flow_begin(struct pushing *pushing, uint64_t number, uint64_t id)
 {
 	struct submission *submission = pushing->of->submission;
@@ -585,7 +591,8 @@ static void take_flow_end(struct pushing *pushing, uint64_t number, uint64_t id)
 		push_flow(pushing, from_id, id);
 }
 
-/* Converts args to the recorder's form; returns how many. Special ones go to `specials`. */
+/* Converts args to the recorder's form and returns their number. Args with reserved keys are stored in `specials`
+ * instead. */
 static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t count, epp_arg args[EPF_ARG_SLOTS_MAX],
                         struct specials *specials)
 {
@@ -612,7 +619,7 @@ static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t c
 	return put_times(pushing, specials, args, taken);
 }
 
-/* Returns the event's id, or 0. */
+/* Records a pushed event. Returns its id, or 0 if it was lost. */
 static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 {
 	struct session_profiler *of = pushing->of;
@@ -647,7 +654,7 @@ static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 	return id;
 }
 
-/* Stores a device's properties as an instant on a track of their own next to the device's streams. */
+/* Stores a device's properties as an instant, on a separate track in the group of the device's streams. */
 static void push_device(struct pushing *pushing, const EpprofDevice *device)
 {
 	struct session_profiler *of = pushing->of;
@@ -671,8 +678,8 @@ static void push_device(struct pushing *pushing, const EpprofDevice *device)
 	record(of, &pushing->recorder, &submitted, args, args_count);
 }
 
-/* Stores the value of a counter on the device's track of properties. It is counted in the thread's ledger; one that
- * cannot be stored, in the profiler's. */
+/* Stores the value of a counter on the device's track of properties. A stored value is counted in the thread's ledger,
+ * a lost one in the profiler's ledger. */
 static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
 {
 	struct session_profiler *of = pushing->of;
@@ -691,7 +698,7 @@ static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
 		struct recorder *recorder = track ? enter(pushing) : NULL;
 		if (!recorder)
 			loss = LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END;
-		/* Values are not those of a run. */
+		/* Only the name filter applies, because values of counters do not belong to a run or a step. */
 		if (recorder && name_filter_loss(recorder->hot->filter, value.key, 0, at_ticks) == EPP_LOSS_FILTER)
 			loss = EPP_LOSS_FILTER;
 		else if (recorder && !submission_store_counter(recorder, track, at_ticks, &value))
@@ -717,7 +724,7 @@ static void push_wait(struct pushing *pushing, const EpprofWait *wait)
 	};
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
 	if (wait->parent <= EPP_LEFT_OUT_ID || wait->end_host_ticks < wait->start_host_ticks) {
-		/* A schedule may have left out the event around it. */
+		/* A schedule may have left out the event that launched the work. */
 		bool is_left_out = wait->parent <= EPP_LEFT_OUT_ID && has_schedule(of->session);
 		epp_loss why = has_schedule(of->session) && of->session->filter->throttle ? EPP_LOSS_THROTTLED
 		                                                                          : EPP_LOSS_FILTER;
@@ -738,7 +745,7 @@ static uint64_t lost_by(const EpprofLedger *ledger)
 	return ledger->lost_no_buffer + ledger->lost_refused + ledger->lost_outside_run + ledger->lost_other;
 }
 
-/* The profiler's counts are cumulative, so only the difference is added. */
+/* Adds the difference to the last ledger, because the profiler's counts are cumulative. */
 static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
@@ -756,7 +763,7 @@ static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 	pthread_mutex_unlock(&of->session->storage.lock);
 }
 
-/* The number of gaps is counted as a loss; their total duration is given in the note. */
+/* Adds gaps to the profiler's losses. The loss counts the gaps; the note has their total duration. */
 static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
@@ -769,7 +776,7 @@ static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 	pthread_mutex_unlock(&of->session->storage.lock);
 }
 
-/* Counts events of a profiler that does not report its own counts. */
+/* Counts events of a profiler that does not report its own counts as emitted. */
 static void count_emitted(struct session_profiler *of, uint64_t count)
 {
 	pthread_mutex_lock(&of->session->storage.lock);
@@ -780,7 +787,7 @@ static void count_emitted(struct session_profiler *of, uint64_t count)
 	pthread_mutex_unlock(&of->session->storage.lock);
 }
 
-/* True before a run, after it, or after the profiler was given up. */
+/* Returns true before a run, after a run, and after the profiler was given up. */
 static bool is_closed(const struct session_profiler *of)
 {
 	return !LOAD_RELAXED(&of->session->pushes) || LOAD_RELAXED(&of->is_hung);
@@ -789,7 +796,7 @@ static bool is_closed(const struct session_profiler *of)
 void submission_abandon(struct session_profiler *of, const char *why)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
-	/* A plugin that still hangs keeps its first note. */
+	/* If the plugin hung already, its first note is kept. */
 	bool was_hung = __atomic_exchange_n(&of->is_hung, true, __ATOMIC_RELAXED);
 	ADD_RELAXED(&producer->errors, 1);
 	pthread_mutex_lock(&of->session->storage.lock);
@@ -819,7 +826,7 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 		memset(batch->ids, 0, events_count * sizeof(*batch->ids));
 	bool has_counters = batch->struct_size >= offsetof(EpprofBatch, unfinished_count);
 	if (is_closed(of)) {
-		/* The profiler's own ledger does not include these events. */
+		/* These events are not in the profiler's own ledger, so they are counted as emitted here. */
 		uint64_t late = events_count + (has_waits ? batch->waits_count : 0) +
 		                (has_counters && batch->counters ? batch->counters_count : 0);
 		ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, late);
@@ -875,7 +882,7 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 
 /* ---- ONNX Runtime's microseconds ---- */
 
-/* True for the arg that names the host event it belongs to. */
+/* Returns true for the arg that has the correlation id of the event's host event. */
 static bool is_correlation(const OrtProfilingEvent *event, uint32_t index)
 {
 	return event->keys[index] && event->values[index] && !strcmp(event->keys[index], "ort_correlation_id");
@@ -898,9 +905,9 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 	}
 	count_emitted(of, 1);
 	int64_t start = 0, duration = event ? event->duration_us : -1;
-	/* Validity: an event must have a name, a known category and a duration. A drifting clock may place it outside
-	 * the run, which the timeline shows. If it is outside by more than the run's own length and more than a second,
-	 * its time is invalid. */
+	/* A valid event has a name, a known category and a duration that is not negative. A drifting clock may place an
+	 * event outside the run; the timeline shows such an event. If the event is outside by more than the run's own
+	 * length and by more than a second, its time is invalid. */
 	int64_t outside_us = (int64_t)run_us > 1000000 ? (int64_t)run_us : 1000000;
 	if (!event || __builtin_add_overflow(event->timestamp_us, of->shift_us, &start) || !event->name ||
 	    event->category < 0 || event->category > 3 || duration < 0 || start > INT64_MAX - duration ||
@@ -914,7 +921,7 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 	if (cut)
 		submission_lose(of, EPP_LOSS_TOO_LARGE, 1);
 	for (uint32_t i = 0; i < event->args_count && i < EPF_ARG_SLOTS_MAX; i++)
-		/* The correlation id is stored as the parent, so it is not repeated as an arg. */
+		/* The correlation id is stored as the parent, so it is not stored as an arg, too. */
 		if (event->keys[i] && event->values[i] && !is_correlation(event, i))
 			args[args_count++] = (epp_arg){ .key = epp_name_intern(event->keys[i]),
 				                        .type = EPP_ARG_TEXT,

@@ -1,8 +1,8 @@
 /* Records device events that a profiler or the host application submits, with times of their own clocks.
  *
- * They are recorded like host events, by the calling thread, into regions of their own: a track switch, then complete
- * records in the ticks of that track's clock, with clock samples among them. They are in the mapped file when the call
- * returns, and a kill loses only what a profiler has not submitted yet. */
+ * The calling thread records them as it records host events, but into separate regions: a track switch, then complete
+ * records and clock samples in the ticks of that track's clock. When the call returns, the events are in the mapped
+ * file, so that a kill loses only events that the profiler has not submitted yet. */
 #ifndef EPPROF_RUNTIME_RECORD_SUBMIT_H
 #define EPPROF_RUNTIME_RECORD_SUBMIT_H
 
@@ -13,10 +13,11 @@
 #define SUBMIT_DEVICES_MAX 64u
 #define SUBMIT_DEVICE_NAME_BYTES 128u
 
-/* Tracks of streams. Entries are only added, and count is stored last, so that they are found without a lock. */
+/* Tracks of streams. Entries are only added, and `count` is stored after the entry, so that threads find entries
+ * without a lock. */
 struct submission_tracks {
 	struct {
-		uint32_t clock; /* the EP's number; SUBMIT_OFFSET_US: ONNX Runtime's microseconds */
+		uint32_t clock; /* the number of the EP's clock; SUBMIT_OFFSET_US: ONNX Runtime's microseconds */
 		int32_t device;
 		int64_t stream;
 		bool is_calls;
@@ -28,24 +29,25 @@ struct submission_tracks {
 /* A profiler's tracks, clocks and counts. */
 struct submission {
 	struct submission_tracks pushed;
-	/* Tracks for AddEvents, valid in `added_run` only, because its microseconds count from the run's start. Under
-	 * the session's lock. */
+	/* Tracks for AddEvents. They are valid only in the run `added_run`, because the microseconds of AddEvents count
+	 * from the run's start. Protected by the session's lock. */
 	struct submission_tracks added;
 	uint32_t added_run;
 	struct {
-		uint32_t number; /* clock number in the session; 0: not described */
-		uint32_t track;  /* track of its clock samples */
+		uint32_t number; /* the number of the clock in the session; 0: the clock was not described yet */
+		uint32_t track;  /* the track of the clock's samples */
 		EpprofClock description;
-		EpprofClockPair pair; /* the last one, kept for a schedule; host_ticks 0: none; under the session's lock */
+		EpprofClockPair pair; /* the last pair, which a schedule needs; host_ticks 0: none; protected by the
+		                         session's lock */
 	} clocks[SUBMIT_CLOCKS_MAX];
-	/* Under the session's lock. */
+	/* Names of devices. Protected by the session's lock. */
 	struct {
 		int32_t device;
 		char name[SUBMIT_DEVICE_NAME_BYTES];
 	} devices[SUBMIT_DEVICES_MAX];
 	uint32_t devices_count;
 	struct flow_ends *flows; /* NULL: no event had a flow */
-	EpprofLedger last;       /* of this run, as pushed */
+	EpprofLedger last;       /* the last ledger of this run that the profiler pushed */
 	bool has_ledger;         /* the profiler reports its own counts */
 	uint64_t gaps_ns;        /* total time it was off */
 	uint64_t counted;        /* events of this run counted as emitted here, until it reports its own counts */
@@ -59,13 +61,14 @@ struct submission {
 
 void submission_free(struct submission *submission);
 
-/* Resets the profiler's own counts at the start of a run. */
+/* Resets the profiler's counts at the start of a run. */
 void submission_begin_run(struct session_profiler *of);
 
-/* Records when StartProfiling was called and returned, and the offset it was given. The offset's origin may differ from
- * the run's start: times of AddEvents are shifted by the difference, and the rest below 1 us widens the bracket. */
+/* Stores the times before and after StartProfiling, and the offset that was passed to it. The origin of the offset may
+ * differ from the run's start. Times of AddEvents are shifted by the difference; its rest below 1 us widens the bracket
+ * (the time between the two readings). */
 void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint64_t after_ticks, int64_t offset_ns);
-/* Moves the start of the bracket back: StartProfiling began earlier than known before. */
+/* Moves the begin of the bracket back, because StartProfiling began earlier than assumed. */
 void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns);
 
 /* The registry's callback for PushEvents. */

@@ -3,17 +3,18 @@
 
 #include "base/weight.h"
 
-/* The first window; each later one is twice as long, up to BUDGET_WINDOW_NS. */
+/* The length of the first window.  Each later window is twice as long, up to BUDGET_WINDOW_NS. */
 #define FIRST_WINDOW_NS UINT64_C(5000000)
-/* How much the rates of a whole window change the known ones. */
+/* The weight of a window's measured rates in the new rates; the old rates have the rest. */
 #define NEW_PART 0.5
-/* Debts leave at least this part of the budget, and so does the cost of leaving out. */
+/* A debt of earlier windows, or the cost of leaving out events, never reduces the budget of a window below these parts
+ * of the whole. */
 #define LEAST_PART 0.25
 #define LEAST_PART_OF_RUNS 0.125
-/* The part of the budget that reading the clock may take, as far as DUE_EVERY_MAX allows it. */
+/* The part of the budget that clock readings may take.  The clock is read at least once every DUE_EVERY_MAX runs. */
 #define CLOCK_PART 0.1
 #define DUE_EVERY_MAX 16
-/* Intervals that are so many times longer than before change N. */
+/* If runs begin at intervals that are longer by this factor than those of the last window, N is reduced. */
 #define SLOWER 2
 
 /* ---- random numbers: splitmix64 ---- */
@@ -27,7 +28,7 @@ static uint64_t next_random(struct budget_thread *thread)
 	return z ^ z >> 31;
 }
 
-/* True with the probability 1 / one_in. */
+/* Returns true with the probability 1 / one_in. */
 static bool is_drawn(struct budget_thread *thread, uint32_t one_in)
 {
 	return one_in == 1 || (uint64_t)((unsigned __int128)next_random(thread) * one_in >> 64) == 0;
@@ -43,7 +44,7 @@ static double most(double a, double b)
 	return a > b ? a : b;
 }
 
-/* The next whole number, of a positive one, from 1 to `limit`. */
+/* Rounds a positive value up to a whole number from 1 to `limit`. */
 static uint32_t round_up(double value, uint32_t limit)
 {
 	uint32_t whole = (uint32_t)least(most(value, 1), limit);
@@ -87,21 +88,23 @@ bool budget_is_over(const struct budget_thread *thread, double share, const stru
 	       spent_ps(thread, costs) >= share * (double)thread->window_ns * 1000;
 }
 
-/* Mixes the rate of a window of `cpu_ps` into a known one. */
+/* Adds the rate of a window to a known rate; `part` is the weight of the new rate.  The window had `cpu_ps` of CPU
+ * time. */
 static void mix(double *rate, double cost_ps, double cpu_ps, double part)
 {
 	*rate += (cost_ps / cpu_ps - *rate) * part;
 }
 
-/* Measures the rates of the window. */
+/* Computes the rates of the window. */
 static void measure(struct budget_thread *thread, const struct budget_costs *costs, double cpu_ps)
 {
 	const struct budget_counts *now = &thread->counts, *begin = &thread->begin;
 	double recorded = (double)(now->events - begin->events), left_out = (double)(now->left_out - begin->left_out);
 	double all = recorded + left_out;
-	/* Of args, only the recorded events tell; without them or while they are off, the known part remains. */
+	/* The cost of args is known only from recorded events.  If none was recorded, or args are off, the known ratio
+	 * is kept. */
 	double slots_part = thread->events_rate > 0 ? thread->slots_rate / thread->events_rate : 0;
-	/* Rates before the first window are not known. */
+	/* Before the first window no rates are known, so its rates are used alone. */
 	double part = thread->events_rate > 0 ? NEW_PART : 1;
 
 	if (recorded > 0 && costs->event_ps && thread->step != BUDGET_ARGS_OFF)
@@ -114,7 +117,7 @@ static void measure(struct budget_thread *thread, const struct budget_costs *cos
 	thread->slots_rate = slots_part * thread->events_rate;
 }
 
-/* Decides with the rates, and with what may be spent of a picosecond. */
+/* Selects the step and N of the next window by the rates.  `target` is the part of CPU time that recording may take. */
 static void decide(struct budget_thread *thread, double share, double target)
 {
 	double all = thread->events_rate + thread->slots_rate, kept = target - thread->left_out_rate;
@@ -131,7 +134,7 @@ static void decide(struct budget_thread *thread, double share, double target)
 	}
 }
 
-/* Decides how often the clock is read, from the mean interval of the runs in the window. */
+/* Sets how often the clock is read, from the mean interval of the runs in the window. */
 static void plan_clock(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns)
 {
 	uint64_t runs = thread->runs - thread->begin_runs;
@@ -145,7 +148,7 @@ static void plan_clock(struct budget_thread *thread, double share, const struct 
 bool budget_next_window(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns,
                         uint64_t cpu_ns)
 {
-	/* A thread that ran has used some time, even if its clock has not moved. */
+	/* A thread that ran has used some time, even if its CPU clock has not advanced. */
 	double cpu_ps = cpu_ns > thread->begin_cpu_ns ? (double)(cpu_ns - thread->begin_cpu_ns) * 1000 : 1000;
 	double limit_ps = share * (double)BUDGET_CARRIED_NS * 1000;
 	enum budget_step step = thread->step;
@@ -161,7 +164,8 @@ bool budget_next_window(struct budget_thread *thread, double share, const struct
 	return thread->step != step || thread->one_in != one_in;
 }
 
-/* N of a run that is due: smaller if the last runs began at longer intervals than those of the last window. */
+/* Returns N for a run at which the clock was read.  N is smaller if the last runs began at longer intervals than those
+ * of the last window. */
 static uint32_t one_in_at(struct budget_thread *thread, uint64_t now_ns)
 {
 	double interval_ns = (double)(now_ns - thread->due_ns) / thread->due_every;

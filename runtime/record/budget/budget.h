@@ -1,22 +1,25 @@
-/* The budget for overhead of one thread: which of its runs are recorded, so that what recording costs stays within a share
- * of the thread's CPU time.  A run is an event that is in no other event, with all that is inside it.
+/* The budget for overhead of one thread.  It selects the runs that are recorded, so that the cost of recording stays
+ * within a share of the thread's CPU time.  A run is an event that is in no other event, together with all events
+ * inside it.
  *
- * Time is divided into windows of 200 ms; a window whose budget is spent ends at once.  At the end of each, what was
- * recorded and left out in it gives the cost of recording everything, and that decides about the next one:
+ * Time is divided into windows of 200 ms.  If the budget of a window is spent, the window ends at once.  At the end of
+ * each window, the numbers of recorded and left-out events give the cost of recording everything.  This cost selects
+ * one of three steps for the next window:
  *
  *   BUDGET_ALL       everything is recorded
  *   BUDGET_ARGS_OFF  events are recorded without args
- *   BUDGET_RUNS      one run in N is recorded, whole.  Each is recorded with the probability 1 / N, whatever the others
- *                    are, so that N is the weight that makes sums true; the number of those between two has a geometric
- *                    distribution
+ *   BUDGET_RUNS      one run in N is recorded, with all its events.  Each run is recorded with the probability 1 / N,
+ *                    independently of the others, so sums are unbiased if each recorded run has the weight N.  The
+ *                    number of runs between two recorded ones has a geometric distribution
  *
- * Runs that begin at longer intervals than those of the last window, because the load has dropped within this one, have a
- * smaller N: as many as recorded runs have begun in that time.  It depends on earlier runs only, so that sums stay true.
+ * If the load drops within a window, runs begin at longer intervals than in the last window.  They then have a smaller
+ * N, so that recorded runs are as frequent in time as before.  N depends on earlier runs only, so that sums stay
+ * unbiased.
  *
- * What was spent beyond the budget, or not spent, is carried: it is made up for within the next second of CPU time, a
- * second's budget at most.
+ * If more or less than the budget was spent, the difference is carried over, at most the budget of one second.  It is
+ * compensated within the next second of CPU time.
  *
- * These functions read no clock and have no state besides their arguments. */
+ * These functions read no clock and have no state other than their arguments. */
 #ifndef EPPROF_RUNTIME_RECORD_BUDGET_BUDGET_H
 #define EPPROF_RUNTIME_RECORD_BUDGET_BUDGET_H
 
@@ -28,11 +31,11 @@
 
 enum budget_step { BUDGET_ALL, BUDGET_ARGS_OFF, BUDGET_RUNS };
 
-/* What the parts of recording cost, in picoseconds. */
+/* The costs of the parts of recording, in picoseconds. */
 struct budget_costs {
-	uint64_t event_ps;    /* an event that is recorded, without args */
-	uint64_t slot_ps;     /* 16 bytes of args */
-	uint64_t left_out_ps; /* an event that is left out */
+	uint64_t event_ps;    /* recording an event without args */
+	uint64_t slot_ps;     /* recording 16 bytes of args */
+	uint64_t left_out_ps; /* leaving out an event */
 	uint64_t clock_ps;    /* reading the clock for a run that may be left out */
 };
 
@@ -44,42 +47,45 @@ struct budget_counts {
 struct budget_thread {
 	struct budget_counts counts;
 	enum budget_step step;
-	uint32_t one_in; /* N; 1 before BUDGET_RUNS */
-	/* The rest is for this part alone. */
-	struct budget_counts begin; /* at the begin of the window */
+	uint32_t one_in; /* N; 1 in the steps before BUDGET_RUNS */
+	/* The members below are used by budget.c only. */
+	struct budget_counts begin; /* the counts at the begin of the window */
 	uint64_t begin_ns, begin_cpu_ns;
-	uint64_t window_ns; /* how long the window may be; the first ones are short */
+	uint64_t window_ns; /* the maximum length of the window; the first windows are short */
 	uint64_t runs, begin_runs;
-	uint32_t due_every, until_due; /* every so many runs, the clock is read */
-	uint64_t due_ns;               /* when it was read last */
-	double kept_every_ns;          /* the time between two runs that are recorded, of the last window */
+	uint32_t due_every, until_due; /* the clock is read every `due_every` runs; the number of runs until then */
+	uint64_t due_ns;               /* the time of the last reading */
+	double kept_every_ns;          /* the mean time between two recorded runs in the last window */
 	double debt_ps;
-	/* Costs in a picosecond of CPU time: of recording all events, all args, and of leaving everything out. */
+	/* Costs per picosecond of CPU time: of recording all events, of recording all args, and of leaving out all
+	 * events. */
 	double events_rate, slots_rate, left_out_rate;
 	uint64_t random;
 };
 
-/* Begins the first window.  `seed`: any number that differs between threads.  `one_in`: N of threads like this one; 0 or
- * 1: not known. */
+/* Begins the first window.  `seed`: any number that differs between threads.  `one_in`: N of similar threads; 0 or 1:
+ * not known. */
 void budget_begin(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns, uint64_t seed, uint32_t one_in);
 
-/* Returns true if the window is over: at `now_ns`, or because its part of the budget `share` is spent. */
+/* Returns true if the window is over, because its time has passed at `now_ns`, or because its part of the budget
+ * `share` is spent. */
 bool budget_is_over(const struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns);
 
-/* Ends the window and decides about the next one.  `cpu_ns`: the CPU time of the thread.  Returns true if the step or N
- * has changed. */
+/* Ends the window, and selects the step and N of the next one.  `cpu_ns`: the CPU time of the thread.  Returns true if
+ * the step or N has changed. */
 bool budget_next_window(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns,
                         uint64_t cpu_ns);
 
-/* Counts a run that begins, before budget_draw.  Returns true if that needs the time: the caller then ends a window that is
- * over.  This must not depend on the draw. */
+/* Counts a run that begins; called before budget_draw.  Returns true if the clock must be read for this run: the caller
+ * then also ends the window if it is over.  Whether the clock is read must not depend on the result of budget_draw. */
 static inline bool budget_is_due(struct budget_thread *thread)
 {
 	thread->runs++;
 	return --thread->until_due == 0;
 }
 
-/* Returns the weight of a run that begins; 0: it is left out.  `now_ns` 0: it is not due. */
+/* Returns the weight of a run that begins, or 0 if the run is left out.  `now_ns` is 0 if budget_is_due returned
+ * false. */
 uint32_t budget_draw(struct budget_thread *thread, uint64_t now_ns);
 
 #endif

@@ -12,7 +12,7 @@
 #include "format/format.h"
 
 #define SHARE_MAX 0.5
-/* Events of devices arrive so much later, at most. */
+/* The maximum delay with which events of devices arrive. */
 #define LATE_NS UINT64_C(2000000000)
 
 epp_status *throttle_parse(const char *text, double *share)
@@ -47,7 +47,7 @@ epp_status *throttle_init(struct throttle *throttle, double share, const char *s
 	throttle->change = epp_name_intern(BUDGET_STEP);
 	throttle->change_step = epp_name_intern(BUDGET_KEY_STEP);
 	throttle->change_one_in = epp_name_intern(BUDGET_KEY_ONE_IN);
-	/* Names are lost from some moment on. */
+	/* If the table of names is full, every new name is EPF_NAME_LOST. */
 	return throttle->change_one_in == EPF_NAME_LOST || throttle->step == EPF_NAME_LOST ? epp_status_no_memory() : NULL;
 }
 
@@ -56,7 +56,7 @@ static uint64_t to_ns(uint64_t ticks)
 	return (uint64_t)((double)ticks * (1e9 / (double)clock_ticks_per_second()));
 }
 
-/* Notes that this thread leaves out runs. */
+/* Stores the time at which this thread began to leave out runs. */
 static void note_time(struct throttle *throttle, uint64_t now_ticks)
 {
 	uint64_t never = 0;

@@ -1,8 +1,10 @@
-/* The budget for overhead in a session: applies budget.h to the threads that record.  A run is an event that is in no other
- * event on its thread or, if the session names its steps, an event with that name that is in no other one.
+/* The budget for overhead in a session: applies budget.h to the threads that record.  A run is an event that is in no
+ * other event on its thread or, if the session names its steps, an event with that name that is inside no other event
+ * with it.
  *
- * A run that is left out costs its thread no clock: until it ends, and, as long as the next one is left out, too, until
- * that begins, the fast path of begin does not find the recorder, and the slow path returns at once. */
+ * For a run that is left out the thread reads no clock.  The recorder's handle is removed from the cache until that run
+ * ends and, if the next run may be left out too, until the next run begins.  The fast path of begin then does not find
+ * the recorder, and the slow path returns at once. */
 #ifndef EPPROF_RUNTIME_RECORD_BUDGET_THROTTLE_H
 #define EPPROF_RUNTIME_RECORD_BUDGET_THROTTLE_H
 
@@ -10,46 +12,49 @@
 #include "epprof/record.h"
 #include "record/budget/budget.h"
 
-/* Of a session. */
+/* The budget of a session. */
 struct throttle {
-	double share;  /* of CPU time; above 0 */
-	epp_name step; /* 0: runs are the outermost events */
+	double share;  /* the share of CPU time that recording may take; above 0 */
+	epp_name step; /* the name of runs; 0: runs are the outermost events */
 	epp_name set, event, weight, change, change_step, change_one_in;
-	bool is_alone;   /* no names are left out, and runs have no name */
-	uint32_t one_in; /* of the thread whose window ended last; atomic */
-	/* When runs were left out, in ticks: from the first to the last time that a thread began to.  0: never.  Atomic. */
+	bool is_alone;   /* the session has no name filter, and runs are the outermost events */
+	uint32_t one_in; /* N of the thread whose window ended last; atomic */
+	/* The time range in which runs were left out, in ticks: from the first to the last time at which a thread began
+	 * to leave out runs.  0: never.  Atomic. */
 	uint64_t from_ticks, until_ticks;
 };
 
 enum throttle_skip {
 	SKIP_NONE = 0,
 	SKIP_RUN, /* the thread is in a run that is left out */
-	SKIP_NEXT /* it is in no event, and the next one may be left out */
+	SKIP_NEXT /* the thread is in no event, and its next run may be left out */
 };
 
-/* Of a thread in a session with a throttle. */
+/* The budget of a thread in a session with a throttle. */
 struct throttle_thread {
 	struct budget_thread budget;
-	uint64_t run_id; /* the run that was recorded last */
-	uint32_t drawn;  /* the weight of a run that throttle_skips_next has not left out; else 0 */
+	uint64_t run_id; /* the id of the run that was recorded last */
+	uint32_t drawn;  /* the weight of a run for which throttle_skips_next has returned false; else 0 */
 	bool is_begun;
-	bool is_alone; /* after a run that is left out, SKIP_NEXT follows */
+	bool is_alone; /* after a run that is left out, `skip` becomes SKIP_NEXT */
 	uint8_t skip;  /* enum throttle_skip */
 };
 
-/* Checks and stores a share, and interns names.  `share` 0: `*is_given` is false.  `step` NULL or "": the outermost events.
+/* Checks and stores a share, and interns names.  If `share` is 0, `*is_given` is false.  If `step` is NULL or "", runs
+ * are the outermost events.
  * Errors: EPP_INVALID_ARGUMENT, EPP_OUT_OF_MEMORY. */
 epp_status *throttle_init(struct throttle *throttle, double share, const char *step, bool *is_given) EPP_MUST_CHECK;
 
-/* Parses a share such as "1%".  NULL or "": 0.  Errors: EPP_INVALID_ARGUMENT. */
+/* Parses a share such as "1%".  NULL or "" is 0.  Errors: EPP_INVALID_ARGUMENT. */
 epp_status *throttle_parse(const char *text, double *share) EPP_MUST_CHECK;
 
-/* Begins a run at `now_ticks` and returns its weight; 0: it is left out.  `*is_changed` is set if the thread has changed what
- * it leaves out. */
+/* Begins a run at `now_ticks`.  Returns its weight, or 0 if the run is left out.  `*is_changed` is set if the thread's
+ * step or N has changed. */
 uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, uint64_t now_ticks,
                             bool *is_changed);
 
-/* Without the clock: returns true if the run that begins is left out. */
+/* Returns true if the run that begins is left out.  Does not read the clock, and returns false if the clock must be
+ * read. */
 static inline bool throttle_skips_next(struct throttle_thread *thread)
 {
 	if (thread->budget.until_due == 1)
@@ -59,10 +64,11 @@ static inline bool throttle_skips_next(struct throttle_thread *thread)
 	return !thread->drawn;
 }
 
-/* Returns true if an event of a device without a parent is left out: at its time, runs were.  `ticks` 0: it is not known. */
+/* Returns true if a device event without a parent is left out, because runs were left out at the time of the event.
+ * `ticks` is 0 if this time is not known. */
 bool throttle_was_on(const struct throttle *throttle, uint64_t ticks);
 
-/* The word of a step in the trace. */
+/* Returns the text by which the trace names a step. */
 const char *throttle_step_word(enum budget_step step);
 
 /* ---- cost/event_cost.c ---- */

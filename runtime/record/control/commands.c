@@ -12,7 +12,7 @@
 #include "record/session.h"
 #include "record/share.h"
 
-/* Writes the value of a field. A tab or a line end would begin another. */
+/* Writes the value of a field. Tabs and line ends are replaced, because they would begin another field. */
 static void put_value(FILE *answer, const char *value)
 {
 	for (; *value; value++)
@@ -41,7 +41,7 @@ static const char *state_of(const struct session *session)
 	}
 }
 
-/* The events of threads and profilers, with those that are lost. */
+/* Returns the number of events of threads and profilers, including lost ones. */
 static uint64_t emitted(const struct session *session)
 {
 	uint64_t events = slots_emitted(&session->storage.slots);
@@ -85,7 +85,7 @@ static void status(FILE *answer)
 
 /* ---- pause, resume, stop ---- */
 
-/* The handle of an entry of the table; NULL: it is free. */
+/* Returns the handle of an entry of the table; NULL if the entry is free. */
 static epp_session *handle_at(uint32_t index)
 {
 	struct session *session = session_lock_at(index);
@@ -107,7 +107,7 @@ static bool resume_one(epp_session *handle, epp_status **failure)
 	epp_status *result = session_resume(handle);
 	bool done = !result;
 	if (epp_status_code(result) == EPP_WRONG_STATE) {
-		epp_status_destroy(result); /* it is not paused */
+		epp_status_destroy(result); /* an error means that the session is not paused */
 		result = NULL;
 	}
 	*failure = result;
@@ -120,7 +120,8 @@ static bool stop_one(epp_session *handle, epp_status **failure)
 	return !*failure;
 }
 
-/* Calls a function for each session, and reports for how many it returned true, or the first failure. */
+/* Calls a function for each session. Reports the number of sessions for which it returned true, or the first
+ * failure. */
 static void for_each(FILE *answer, bool (*act)(epp_session *handle, epp_status **failure), const char *nothing)
 {
 	epp_status *first = NULL;
@@ -143,7 +144,7 @@ static void for_each(FILE *answer, bool (*act)(epp_session *handle, epp_status *
 	epp_status_destroy(first);
 }
 
-/* Sessions that are created from now on record, too. */
+/* Sessions that are created from now on are not paused either. */
 static void resume(FILE *answer)
 {
 	share_resume();

@@ -1,5 +1,5 @@
-/* Measures what recording an event costs: epp_event_begin and epp_event_end themselves, with a recorder whose stack and
- * region are no session's, so that nothing is recorded. */
+/* Measures the cost of recording an event.  Calls epp_event_begin and epp_event_end with a recorder whose stack and
+ * region belong to no session, so that nothing is recorded in a trace. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +8,12 @@
 
 #define PAIRS 64u
 #define ROUNDS 9u
-/* With a throttle, the records of a chunk: their memory is not in the nearest cache, as when a program records. */
+/* The number of events in a measurement with a throttle.  Their records fill a chunk, which does not fit into the
+ * nearest cache, as in a recording program. */
 #define THROTTLED_PAIRS 1024u
 #define ARGS 2u
 
-/* What a session's window has for a thread. */
+/* The memory that a session's window would have for a thread. */
 struct room {
 	struct epf_slot slot;
 	struct epf_record records[PAIRS];
@@ -35,7 +36,7 @@ static uint64_t to_ps(uint64_t ticks, unsigned count)
 	return (uint64_t)((double)ticks / count / (double)clock_ticks_per_second() * 1e12);
 }
 
-/* Returns the time of PAIRS events in ticks, the median of the rounds. */
+/* Returns the time of PAIRS events in ticks: the median of the rounds. */
 static uint64_t measure(struct room *room)
 {
 	epp_session *nowhere = (epp_session *)(void *)room;
@@ -62,7 +63,8 @@ uint64_t event_cost_ps(void)
 {
 	static uint64_t measured;
 	uint64_t cost_ps = LOAD_RELAXED(&measured);
-	/* The fast path needs the fast clock, and this thread has no recorder in its place. */
+	/* The measurement needs the fast path.  It has no fast path without the fast clock, or if this thread has a
+	 * recorder. */
 	if (cost_ps || !clock_is_fast() || recorder_cache.resident)
 		return cost_ps;
 	struct room *room = calloc(1, sizeof(*room));
@@ -126,7 +128,7 @@ static void make_resident(struct throttled_room *room)
 	recorder_cache.handle = (uintptr_t)room;
 }
 
-/* Returns the time of an event with so many args, recorded or left out, in picoseconds. */
+/* Returns the time of an event with `args_count` args, recorded or left out, in picoseconds. */
 static uint64_t measure_throttled(struct throttled_room *room, size_t args_count, enum throttle_skip skip)
 {
 	static const epp_arg args[ARGS] = { { .key = 1, .value.i64 = 1 }, { .key = 1, .value.i64 = 2 } };

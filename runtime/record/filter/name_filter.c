@@ -17,7 +17,8 @@ static bool matches_any(const char *patterns, const char *text)
 	return false;
 }
 
-/* Called with the lock of names, before the number of a new name is known to any thread. */
+/* Compares a new name with the patterns.  Called with the lock of names held, before any thread can use the number of
+ * the name. */
 static void decide(struct name_listener *listener, epp_name name, struct name_text text)
 {
 	struct name_filter *filter = (struct name_filter *)(void *)listener;
@@ -29,13 +30,14 @@ static void decide(struct name_listener *listener, epp_name name, struct name_te
 		                  UINT64_C(1) << name % NAME_FILTER_WORD_BITS, __ATOMIC_RELAXED);
 }
 
-/* Copies patterns to `to`, each with a NUL behind it, and an empty one at the end; returns the position behind that. */
+/* Copies patterns to `to`, each with a NUL behind it, and adds an empty pattern at the end.  Returns the position
+ * behind the empty pattern. */
 static char *split(const char *patterns, char *to)
 {
 	while (*patterns) {
 		size_t bytes = strcspn(patterns, ";");
 		memcpy(to, patterns, bytes);
-		/* An empty pattern would be the end. */
+		/* Empty patterns are skipped, because an empty pattern marks the end of the list. */
 		to += bytes + (bytes > 0);
 		patterns += bytes + (patterns[bytes] == ';');
 	}
@@ -64,7 +66,7 @@ epp_status *name_filter_create(const char *include, const char *exclude, const c
 		                         "session options: a schedule and max_overhead exclude each other");
 	if (!include[strspn(include, ";")] && !exclude[strspn(exclude, ";")] && !has_schedule && !has_throttle)
 		return NULL;
-	/* Of each list, the NUL of its last pattern and that of the empty one are not in the text. */
+	/* 2 more bytes for each list: the NUL of its last pattern and the NUL of the empty pattern. */
 	made = calloc(1, sizeof(*made) + strlen(include) + 2 + strlen(exclude) + 2);
 	if (!made)
 		return epp_status_no_memory();

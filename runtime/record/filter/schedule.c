@@ -13,7 +13,7 @@
 
 /* ---- the text ---- */
 
-/* Reads one "key=number" of `bytes` bytes.  Returns what is wrong, or NULL. */
+/* Reads one "key=number" of `bytes` bytes.  Returns a description of the error, or NULL. */
 static const char *read_member(struct schedule *schedule, const char *text, size_t bytes)
 {
 	const struct {
@@ -77,13 +77,14 @@ bool schedule_has(const struct schedule *schedule, uint64_t number)
 	       (!schedule->repeat || at / period(schedule) < schedule->repeat);
 }
 
-/* The cycle of a number behind the first `skip`.  Without a warm-up all cycles are one. */
+/* Returns the cycle of a step whose number is at least `skip`.  If the schedule has no warm-up, all cycles count as
+ * one. */
 static uint64_t cycle_of(const struct schedule *schedule, uint64_t number)
 {
 	return schedule->warmup ? (number - schedule->skip) / period(schedule) : 0;
 }
 
-/* Keeps the time if recorded steps begin or end with this number. */
+/* Stores the time if recorded steps begin or end with the step of this number. */
 static void keep_time(struct schedule *schedule, uint64_t number, uint64_t now_ticks)
 {
 	bool is_active = schedule_has(schedule, number), was_active = number && schedule_has(schedule, number - 1);
@@ -99,7 +100,7 @@ static void keep_time(struct schedule *schedule, uint64_t number, uint64_t now_t
 	}
 }
 
-/* The number of the present step. */
+/* Returns the number of the present step. */
 static uint64_t present(const struct schedule *schedule)
 {
 	uint64_t count = LOAD_RELAXED(&schedule->count);
@@ -130,7 +131,7 @@ bool schedule_is_on(const struct schedule *schedule)
 	return schedule_has(schedule, present(schedule));
 }
 
-/* The number of cycles whose recorded steps have begun, when this step has. */
+/* Returns the number of cycles whose recorded steps have begun when the step with this number begins. */
 static uint64_t count_windows(const struct schedule *schedule, uint64_t number)
 {
 	if (number < schedule->skip)

@@ -1,5 +1,5 @@
-/* Implements flow_ends.h: the ends are in a ring, in which a new end replaces the oldest one, and are found by a hash
- * table with chains. */
+/* Implements flow_ends.h.  The ends are in a ring, in which a new end replaces the oldest one.  A hash table with
+ * chains finds an end by its number. */
 #include "record/flows/flow_ends.h"
 
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 #define CHAINS 1024u
 
 struct flow_end {
-	uint64_t number; /* 0: free */
+	uint64_t number; /* 0: the entry is free */
 	uint64_t id;
-	uint32_t next; /* in its chain: place + 1; 0: the last one */
+	uint32_t next; /* the index + 1 of the next end in the same chain; 0: the last one */
 	bool is_begin;
 };
 
 struct flow_ends {
 	struct flow_end ends[FLOW_ENDS_MAX];
-	uint32_t chains[CHAINS]; /* place + 1; 0: empty */
+	uint32_t chains[CHAINS]; /* the index + 1 of the first end of each chain; 0: the chain is empty */
 	uint32_t added;
 };
 
@@ -29,7 +29,7 @@ static uint32_t *chain_of(struct flow_ends *flows, uint64_t number)
 	return &flows->chains[number * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 }
 
-/* Returns the link to an end in its chain, or NULL. */
+/* Returns the address of the link to an end in its chain, or NULL. */
 static uint32_t *find(struct flow_ends *flows, uint64_t number, bool is_begin)
 {
 	for (uint32_t *link = chain_of(flows, number); *link; link = &flows->ends[*link - 1].next)

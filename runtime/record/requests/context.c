@@ -1,17 +1,18 @@
-/* Records which requests events belong to.  A request is an instant event with its traceparent; the reader derives the
- * requests of all other events from their parents (timeline/requests.c), so that these cost nothing. */
+/* Records the requests of events.  A request is an instant with its traceparent.  The reader derives the requests of
+ * all inner events from their parents (timeline/requests.c), so these events cost nothing more. */
 #include "base/status.h"
 #include "base/traceparent.h"
 #include "record/recorder.h"
 
-#define STATE_BYTES_MAX 512u /* the most that the standard requires */
-#define CONTEXTS_MAX 128u    /* of one record */
+#define STATE_BYTES_MAX 512u /* the size that the standard requires to be supported */
+#define CONTEXTS_MAX 128u    /* the maximum number of requests in one record */
 
 struct names {
 	epp_name set, begin, request, event, of, context, parent, state;
 };
 
-/* Interned at the first use; the same text gives the same name, so that it does not matter which thread is first. */
+/* The names are interned at the first use.  If two threads do this at once, both get the same names, because the same
+ * text has the same name. */
 static struct names names;
 
 static struct names names_of_requests(void)
@@ -31,7 +32,8 @@ static struct names names_of_requests(void)
 		               LOAD_RELAXED(&names.parent), LOAD_RELAXED(&names.state) };
 }
 
-/* The event itself may be lost, which gives the instant another parent. */
+/* Returns the arg with the id of the event.  The instant's parent is not sufficient: if the event itself is lost, the
+ * instant has another parent. */
 static epp_arg event_arg(const struct names *known, uint64_t id)
 {
 	return (epp_arg){ .key = known->event, .type = EPP_ARG_U64, .value.u64 = id };
@@ -46,7 +48,7 @@ static epp_status *check(const char *traceparent)
 	             : NULL;
 }
 
-/* Fills in the args of a traceparent; returns their number. */
+/* Fills in the args of a traceparent.  Returns their number. */
 static size_t put_parent(const struct names *known, const char *traceparent, const char *tracestate, epp_arg *args)
 {
 	size_t state_bytes = tracestate ? strnlen(tracestate, STATE_BYTES_MAX + 1) : 0;
@@ -54,15 +56,15 @@ static size_t put_parent(const struct names *known, const char *traceparent, con
 	args[0] = (epp_arg){
 		.key = known->parent, .type = EPP_ARG_TEXT, .value.text = traceparent, .text_bytes = strlen(traceparent)
 	};
-	/* A longer list must be dropped as a whole: a part of it may be no list. */
+	/* A tracestate that is too long must be dropped as a whole, because a part of it may be no valid list. */
 	if (!state_bytes || state_bytes > STATE_BYTES_MAX)
 		return 1;
 	args[1] = (epp_arg){ .key = known->state, .type = EPP_ARG_TEXT, .value.text = tracestate, .text_bytes = state_bytes };
 	return 2;
 }
 
-/* Gets the id of the innermost open event; 0: nothing records on this thread, or a filter or a schedule left the event
- * out.  Returns false if no event is open. */
+/* Gets the id of the innermost open event.  The id is 0 if nothing records on this thread, or if a filter or a schedule
+ * left out the event.  Returns false if no event is open. */
 static bool find_event(epp_session *session, uint64_t *id)
 {
 	struct recorder *recorder = recorder_enter_any(session);
@@ -156,7 +158,7 @@ epp_status *epp_context_inherit(epp_session *session, uint64_t of)
 	epp_arg args[2];
 	uint64_t id;
 
-	/* There is no request before the names of requests are. */
+	/* If the names of requests were not interned yet, the process has had no request. */
 	if (!of || !EPPROF_ENABLED() || !LOAD_ACQUIRE(&names.state))
 		return NULL;
 	if (!find_event(session, &id))

@@ -1,4 +1,4 @@
-/* Tracks that the host application creates: epprof/track.h. Its events on them: record/submit.c. */
+/* Implements epprof/track.h: tracks that the host application creates. record/submit.c records the events on them. */
 #include "epprof/track.h"
 
 #include "base/options.h"
