@@ -1,4 +1,4 @@
-/* Computes the times and kinds in a block's header, record by record; used for rows and for columns. */
+/* Computes the times and kinds in a block's header, record by record. Used for rows and for columns. */
 #ifndef EPPROF_RUNTIME_CODEC_BLOCK_TIMES_H
 #define EPPROF_RUNTIME_CODEC_BLOCK_TIMES_H
 
@@ -6,16 +6,16 @@
 
 #include "format/format.h"
 
-/* Kinds whose start is in the host's ticks. */
+/* The kinds whose start is in the host's ticks. */
 #define BLOCK_HOST_KINDS \
 	(1u << EPF_EVENT | 1u << EPF_INSTANT | 1u << EPF_COUNTER | 1u << EPF_FLOW | 1u << EPF_ASYNC_BEGIN | \
 	 1u << EPF_ASYNC_END | 1u << EPF_ORPHAN_END)
 
 struct block_times {
 	uint64_t first_ticks, last_ticks, own_first_ticks;
-	const uint64_t *open_ids; /* ids of events open at the block's start; owned by the caller */
+	const uint64_t *open_ids; /* ids of the events that are open at the block's start; owned by the caller */
 	uint32_t open_count;
-	uint64_t first_id; /* above all of them; 0: none was open */
+	uint64_t first_id; /* larger than all of these ids; 0: no event was open */
 	uint16_t kinds;
 };
 
@@ -29,8 +29,9 @@ static inline void block_times_begin(struct block_times *times, const uint64_t *
 			times->first_id = open_ids[i] + 1;
 }
 
-/* Threads assign ids in ascending order, so nearly all ids are above those that were open. A smaller id is searched in
- * the list, because blocks may have been joined out of order. */
+/* Returns true if the event was open at the block's start. Threads assign ids in ascending order, so nearly all ids are
+ * above those that were open. A smaller id is searched in the list, because blocks may have been joined out of
+ * order. */
 static inline bool block_times_was_open(const struct block_times *times, uint64_t id)
 {
 	if (__builtin_expect(id >= times->first_id, 1))
@@ -41,8 +42,8 @@ static inline bool block_times_was_open(const struct block_times *times, uint64_
 	return false;
 }
 
-/* The effective end. If the processor's counter went back, the event ends before it begins; its end is then its
- * start. */
+/* Returns the end of an event. If the processor's counter went back, the event would end before it begins; its end is
+ * then its start. */
 static inline uint64_t block_times_end(uint64_t start, uint64_t duration)
 {
 	return duration >> 63 ? start : start + duration;

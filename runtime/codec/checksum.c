@@ -5,9 +5,9 @@
  * processed in parallel. They are combined with a function that appends LANE_BYTES zero bytes to a checksum; it is
  * linear, so it needs one table for each byte of the checksum.
  *
- * The way is chosen at the first call and kept in a pointer that any number of threads may set to the same value. The
- * tables are filled at load, so that no call waits for another. Both ways give the same result. The seed is a finished
- * checksum, so that a checksum can be computed in pieces. */
+ * The first call chooses between the two and stores the choice in a pointer; any number of threads may store the same
+ * value at the same time. The tables are filled at load, so that no call waits for another. Both implementations give
+ * the same result. The seed is a finished checksum, so that a checksum can be computed in pieces. */
 #include "codec/checksum.h"
 
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 #include <sys/auxv.h>
 #endif
 
-#define POLYNOMIAL 0x82f63b78u /* reflected */
+#define POLYNOMIAL 0x82f63b78u /* with the bits in reversed order */
 #define SLICES 8
 
 static uint32_t tables[SLICES][256];
@@ -79,7 +79,7 @@ static int instruction_exists(void)
 #endif
 #define WITH_INSTRUCTION
 
-/* Inline assembly, because compilers differ in how a function enables this extension. */
+/* Takes 8 bytes. Inline assembly, because compilers differ in how a function enables this extension. */
 static inline uint64_t take_word(uint64_t crc, uint64_t word)
 {
 	uint32_t low = (uint32_t)crc;
@@ -107,8 +107,8 @@ static int instruction_exists(void)
 
 static uint32_t lane_tables[4][256];
 
-/* Fills the tables that append LANE_BYTES zero bytes: computed for single bits, then combined by exclusive or. This
- * runs at load in every program that is linked to the library, so it must be fast. */
+/* Fills the tables that append LANE_BYTES zero bytes. The entries are computed for single bits, then combined by
+ * exclusive or. This runs at load in every program that is linked to the library, so it must be fast. */
 __attribute__((constructor(102))) static void lane_tables_fill(void)
 {
 	for (unsigned place = 0; place < 4; place++) {

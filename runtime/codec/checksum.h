@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the checksum of the data with checksum `seed` (0: no data) followed by these `bytes` bytes.
+/* Returns the checksum of earlier data, whose checksum is `seed` (0: no data), followed by these `bytes` bytes.
  * Thread: [any-thread], [signal-safe]. */
 uint32_t checksum_crc32c(uint32_t seed, const void *data, size_t bytes);
 
-/* As checksum_crc32c, without the processor's instruction: the fallback. */
+/* As checksum_crc32c, without the processor's instruction: used if the processor does not have it. */
 uint32_t checksum_crc32c_portable(uint32_t seed, const void *data, size_t bytes);
 
 #endif

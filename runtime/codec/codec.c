@@ -1,8 +1,9 @@
-/* The encoding half of codec/codec.h.
+/* The encoder of codec/codec.h.
  *
- * A varint of up to 28 bits is expanded to 4 bytes without a branch and stored as a whole; the next field overwrites
- * the bytes behind its end. CODEC_BOUND includes room for that. The args of a region are not trusted (a reader encodes
- * what a killed process left): a text never extends beyond the record's slots. */
+ * A varint of up to 28 bits is expanded to 4 bytes without a branch, and all 4 bytes are stored. The next field
+ * overwrites the bytes behind the end of the varint; CODEC_BOUND includes room for the last ones. The args of a region
+ * are not trusted, because a reader also encodes regions of killed processes: a text never extends beyond the record's
+ * slots. */
 #include "codec/codec.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ struct args_put {
 	bool is_cut; /* some args were left out */
 };
 
-/* Returns the end of a text's slots, and cuts the text to them. */
+/* Returns the end of a text's slots. If the text is longer than the slots, cuts it. */
 static inline uint32_t text_end(uint32_t slot, uint32_t slots, uint32_t *bytes)
 {
 	if (*bytes > (slots - slot) * 16)
@@ -103,15 +104,15 @@ static void put_slots(struct codec_writer *writer, struct args_put *put_to, cons
 	put_to->is_cut |= put_to->defined_count && slot < slots;
 }
 
-/* Encodes the args behind a record. Their size is first assumed to fit into one byte (127); if not, they are moved up.
- * *is_cut: args that they refer to were left out. */
+/* Encodes the args behind a record. Their size is first assumed to fit into one byte (at most 127); if it does not,
+ * they are moved up. *is_cut is set if args to which they refer were left out. */
 static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const struct epf_arg *args, uint32_t slots,
                          bool *is_cut)
 {
 	uint8_t *start = count_at + 2;
 	struct args_put put_to = { .at = start };
 
-	/* Each text may end in a slot that it fills only in part. */
+	/* The last slot of each text may be filled only in part. */
 	if (slots > 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
 		slots = 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16;
 	put_slots(writer, &put_to, args, slots);
@@ -121,7 +122,7 @@ static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const s
 	size_t bytes = (size_t)(put_to.at - start);
 	uint32_t head = (count >= 128 ? 2 : 1) + (bytes >= 128 ? 2 : 1) + (bytes >= 16384 ? 1 : 0) +
 	                (bytes >= 1 << 21 ? 1 : 0);
-	uint8_t prefix[12]; /* put stores 4 bytes at a time */
+	uint8_t prefix[12]; /* more than needed, because put stores 4 bytes at a time */
 	put(put(prefix, count), bytes);
 	if (head > 2)
 		memmove(count_at + head, start, bytes);
@@ -129,9 +130,9 @@ static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const s
 	return count_at + head + bytes;
 }
 
-/* Stores the keys of the args that put_args encoded, if following records with the same keys may be encoded without
- * them. Args that begin with a parent are always encoded with keys, because readers find parents without decoding the
- * record. */
+/* Stores the keys of the args that put_args encoded, so that later records with the same args' keys can be encoded
+ * without keys. Args that begin with a parent are always encoded with keys, because readers find parents without
+ * decoding the record. */
 static void remember_keys(struct codec_keys *keys, const struct epf_arg *args, uint32_t slots)
 {
 	uint32_t slot = 0, count = 0;
@@ -161,7 +162,7 @@ static inline uint64_t load(const uint8_t *at)
 	return word;
 }
 
-/* At least 8 bytes. */
+/* Compares texts of at least 8 bytes. */
 static inline bool is_same_text(const uint8_t *a, const uint8_t *b, uint32_t bytes)
 {
 	for (uint32_t i = 0; i + 8 < bytes; i += 8)
@@ -170,13 +171,13 @@ static inline bool is_same_text(const uint8_t *a, const uint8_t *b, uint32_t byt
 	return load(a + bytes - 8) == load(b + bytes - 8);
 }
 
-/* The place of a text of at least 8 bytes in writer->texts. */
+/* Returns the index in writer->texts for a text of at least 8 bytes. */
 static inline unsigned text_hash(const uint8_t *text, uint32_t bytes)
 {
 	return (load(text) ^ load(text + bytes - 8) * 3) * 0x9e3779b97f4a7c15 >> 58;
 }
 
-/* Returns how many bytes before `at` the payload has the same text; 0: nowhere. */
+/* Returns the number of bytes between `at` and an earlier copy of the text in the payload; 0 if there is none. */
 static inline size_t text_distance(const struct codec_writer *writer, const uint8_t *at, const uint8_t *text, uint32_t bytes)
 {
 	uint32_t seen = bytes >= 8 ? writer->texts[text_hash(text, bytes)] : 0;
@@ -184,7 +185,8 @@ static inline size_t text_distance(const struct codec_writer *writer, const uint
 	return seen && same + bytes <= at && is_same_text(same, text, bytes) ? (size_t)(at - same) : 0;
 }
 
-/* Encodes a text in whole slots: texts often repeat, so it may refer to the same one in the payload. */
+/* Encodes a text, which is in whole slots. Texts often repeat, so the encoding may refer to the same text earlier in
+ * the payload. */
 static inline uint8_t *put_text(struct codec_writer *writer, uint8_t *at, const struct epf_arg *slots, uint32_t bytes)
 {
 	const uint8_t *text = (const uint8_t *)slots;
@@ -195,13 +197,13 @@ static inline uint8_t *put_text(struct codec_writer *writer, uint8_t *at, const 
 	if (bytes >= 8)
 		writer->texts[text_hash(text, bytes)] = (uint32_t)(at + 1 - writer->start);
 	*at++ = 0;
-	/* The excess is overwritten. */
+	/* Copies whole slots; the bytes after the text are overwritten by the next field. */
 	for (uint32_t i = 0; i < bytes; i += sizeof(*slots))
 		memcpy(at + i, text + i, sizeof(*slots));
 	return at + bytes;
 }
 
-/* Encodes values of all types and sizes, of the args whose slots begin as `of`. */
+/* Encodes the values of all args whose slots begin as `of`, of any type and size. */
 __attribute__((noinline)) static uint8_t *put_any_values(struct codec_writer *writer, const uint64_t *of, uint8_t *at,
                                                          const struct epf_arg *arg, const struct epf_arg *end)
 {
@@ -225,8 +227,8 @@ __attribute__((noinline)) static uint8_t *put_any_values(struct codec_writer *wr
 	return at;
 }
 
-/* Encodes the values of args whose keys, types and text lengths are those of writer->keys; else returns NULL. Small
- * integers and texts that the payload has are encoded here without a call. */
+/* Encodes only the values of args, if their keys, types and text lengths are those of writer->keys; else returns NULL.
+ * Small integers, and texts that are already in the payload, are encoded here without a call. */
 __attribute__((noinline)) static uint8_t *put_values(struct codec_writer *writer, uint8_t *at,
                                                      const struct epf_arg *arg, uint32_t slots)
 {
@@ -313,7 +315,7 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 			}
 		}
 	}
-	/* The flag is part of the bits, which precede the args: encode the record again. */
+	/* The flag "cut" is part of the bits, which precede the args, so the record is encoded again. */
 	if (unlikely(is_cut && !(EPF_BITS_FLAGS(record->bits) & EPF_FLAG_CUT))) {
 		struct epf_record cut = *record;
 		cut.bits |= EPF_BITS(0, 0, 0, EPF_FLAG_CUT);
@@ -340,8 +342,8 @@ void codec_append(struct codec_writer *writer, const struct epf_record *record, 
 
 /* ---- the fast path ---- */
 
-/* Appends common records: their differences to the one before are small, and their args have the keys of the last ones.
- * Returns the position of the first other record. */
+/* Appends common records: their differences to the previous record are small, and their args have the same keys as the
+ * last args. Returns the position of the first record that is not common. */
 static inline const uint8_t *append_usual(struct codec_writer *writer, const uint8_t *next, const uint8_t *end,
                                           unsigned kinds, uint64_t *count)
 {
@@ -352,7 +354,8 @@ static inline const uint8_t *append_usual(struct codec_writer *writer, const uin
 	uint64_t counts = kinds >> kind & 1, of_kinds = 0;
 	uint64_t previous_tail = EPF_TAIL(state.previous_name, state.previous_bits, 0);
 
-	/* Now this tail is not 0, which no record has that was not published. */
+	/* From here on the previous tail is not 0, so a record that was not published (tail 0) always differs from
+	 * it. */
 	if (!state.record_count)
 		return next;
 	while (next + EPF_RECORD_BYTES <= end) {

@@ -1,4 +1,4 @@
-/* The decoding half of codec/codec.h.
+/* The decoder of codec/codec.h.
  *
  * While 64 bytes remain, a record without args cannot exceed the payload, so only the lengths of varints are checked.
  * The end and the duration, which follow the shape in every record, are decoded from one 8-byte word. In the last 64
@@ -14,7 +14,7 @@
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 #define SHAPE_BITS (CODEC_NEW_BITS | CODEC_ARGS | CODEC_SAME_NAME | CODEC_NEXT_ID | CODEC_SAME_KEYS)
-/* Maximum size of a record without args, rounded up: shape, three varints of 10 bytes, one of 5, bits. */
+/* The maximum size of a record without args, rounded up: shape, three varints of 10 bytes, one of 5, bits. */
 #define PLAIN_BYTES_MAX 64
 
 /* ---- args ---- */
@@ -63,8 +63,8 @@ uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t posi
 	return at ? (uint32_t)(at - payload) : 0;
 }
 
-/* Decodes a varint of nine bytes, the usual length of ids, which start at a time in nanoseconds. Needs 9 readable bytes
- * at `at`. Returns false if the varint has another length. */
+/* Decodes a varint of nine bytes, which is the usual length of ids, because their first value is a time in nanoseconds.
+ * Needs 9 readable bytes at `at`. Returns false if the varint has another length. */
 static inline bool is_nine(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;
@@ -106,7 +106,7 @@ struct args_place {
 	uint32_t count, offset;
 };
 
-/* Each arg may be read up to the payload's end, but must start before the end of the args. */
+/* Decodes args. Each arg may be read up to the payload's end, but must start before the end of the args. */
 __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload, const uint8_t *at, const uint8_t *end,
                                                          struct args_place *place)
 {
@@ -132,9 +132,9 @@ __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload,
 
 /* ---- args without keys ---- */
 
-#define TEXTS_BYTES_MAX (CODEC_KEYS_MAX * 16) /* of one record */
+#define TEXTS_BYTES_MAX (CODEC_KEYS_MAX * 16) /* the maximum size of the texts of one record */
 
-/* An arg's key, type and length of its text, as encoded. */
+/* The key, the type and the text length of an arg, as encoded. */
 struct key {
 	uint8_t bytes[4], bytes_count;
 	uint8_t type, text_bytes;
@@ -142,8 +142,8 @@ struct key {
 
 struct decoder {
 	struct codec_payload *payload;
-	struct args_place keyed; /* the last args with keys */
-	uint32_t keys_offset;    /* the args that `keys` are of; 0: none */
+	struct args_place keyed; /* the place of the last args with keys */
+	uint32_t keys_offset;    /* the offset of the args to which `keys` belong; 0: none */
 	struct key keys[CODEC_KEYS_MAX];
 };
 
@@ -172,8 +172,8 @@ static bool read_keys(struct decoder *decoder)
 	return true;
 }
 
-/* Finds the bytes of a value at `at`; those of a text may be earlier in the payload. Returns the position after the
- * value. */
+/* Finds the bytes of the value that is encoded at `at`; the bytes of a text may be earlier in the payload. Returns the
+ * position after the value. */
 static const uint8_t *find_value(const uint8_t *payload, const uint8_t *at, const uint8_t *end, const struct key *key,
                                  const uint8_t **bytes, size_t *count)
 {
@@ -199,7 +199,7 @@ static const uint8_t *find_value(const uint8_t *payload, const uint8_t *at, cons
 	return at;
 }
 
-/* Appends args that have only values at `at`, with keys, behind the payload. */
+/* Reads args without keys at `at`, and appends them with keys behind the payload. */
 __attribute__((noinline)) static const uint8_t *get_values(struct decoder *decoder, const uint8_t *at,
                                                            const uint8_t *end, struct args_place *place)
 {
@@ -227,12 +227,13 @@ __attribute__((noinline)) static const uint8_t *get_values(struct decoder *decod
 
 /* ---- records ---- */
 
-/* Skips args that consist of only a parent, the usual case; otherwise returns NULL. `at` has PARENT_BYTES_MAX
- * readable bytes. */
+/* Skips args that consist of only a parent, which is the usual case; returns NULL if there are others. `at` must have
+ * PARENT_BYTES_MAX readable bytes. */
 #define PARENT_BYTES_MAX (4 + VARINT_BYTES_MAX)
 __attribute__((noinline)) static const uint8_t *skip_parent(const uint8_t *at)
 {
-	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* count 1, size masked, key, type */
+	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* count 1, the size masked out, key,
+	                                                                          type */
 	uint64_t value;
 	uint32_t begin;
 
@@ -246,7 +247,7 @@ __attribute__((noinline)) static const uint8_t *skip_parent(const uint8_t *at)
 	return after == at + 2 + bytes ? after : NULL;
 }
 
-/* A record's fields as encoded. Name and bits keep their values until a record changes them. */
+/* The encoded fields of a record. Name and bits keep their values until a record changes them. */
 struct fields {
 	uint64_t end_step, duration, id_step;
 	uint32_t name;
@@ -276,8 +277,8 @@ static const uint8_t *get_any_args(struct decoder *decoder, unsigned shape, cons
 	return after;
 }
 
-/* Decodes a record; needs PLAIN_BYTES_MAX readable bytes. Returns the position after the record, or NULL (here and
- * below) if it is invalid. */
+/* Decodes a record; needs PLAIN_BYTES_MAX readable bytes. This and the functions below return the position after the
+ * record, or NULL if it is invalid. */
 static inline __attribute__((always_inline)) const uint8_t *get_near(struct decoder *decoder, const uint8_t *at,
                                                                      const uint8_t *end, struct fields *fields)
 {
@@ -327,7 +328,7 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(struct deco
 	fields->args.count = 0;
 	fields->args.offset = 0;
 	if (shape & CODEC_ARGS) {
-		struct args_place place; /* so that `fields` can stay in registers */
+		struct args_place place; /* a local variable, so that `fields` can stay in registers */
 		at = get_any_args(decoder, shape, at, end, &place);
 		if (at)
 			fields->args = place;
@@ -335,7 +336,7 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(struct deco
 	return at;
 }
 
-/* As get_near, with every byte checked. */
+/* As get_near, but checks every byte. */
 static inline const uint8_t *get_last(struct decoder *decoder, const uint8_t *at, const uint8_t *end, struct fields *fields)
 {
 	uint64_t value;

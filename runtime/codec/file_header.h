@@ -1,4 +1,5 @@
-/* The header page of a file: its offsets without a window, its checksum, and the size of a finished file. */
+/* Functions for the header page of a file: the offsets of a file without a window, the checksum, and the size of a
+ * finished file. */
 #ifndef EPPROF_RUNTIME_CODEC_FILE_HEADER_H
 #define EPPROF_RUNTIME_CODEC_FILE_HEADER_H
 
@@ -8,7 +9,7 @@
 #include "codec/checksum.h"
 #include "format/format.h"
 
-/* Sets the offsets for a file without a window: its segments begin where the slots would. */
+/* Sets the offsets for a file without a window: its segments begin at the offset at which a window has its slots. */
 static inline void header_without_window(struct epf_header *header)
 {
 	header->live_offset = EPF_LIVE_OFFSET;
@@ -26,8 +27,8 @@ static inline void header_seal(struct epf_header *header, enum epf_state state)
 	header->state = state;
 }
 
-/* The size of a finished file, at EPF_END_OFFSET in the header page, so that a file that was cut later is recognised.
- * In files of earlier versions these bytes are zero. */
+/* The size of a finished file, at EPF_END_OFFSET in the header page. It shows whether the file was cut later. In files
+ * of earlier versions these bytes are zero. */
 #define EPF_END_OFFSET 3072u
 #define EPF_END_MAGIC 0x45465045u /* "EPFE" */
 struct epf_end {
@@ -44,7 +45,7 @@ static inline struct epf_end header_end(uint64_t file_bytes)
 	return end;
 }
 
-/* Returns the size of the file when it was finished; 0: the header page does not contain it. */
+/* Returns the size of the file when it was finished; 0 if the header page does not contain it. */
 static inline uint64_t header_file_bytes(const uint8_t *page)
 {
 	struct epf_end end, expected;

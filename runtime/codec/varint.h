@@ -1,5 +1,5 @@
-/* Varints: 7 bits per byte, the lowest first, bit 7 set in all but the last; signed values zigzag. They are encoded and
- * decoded in little-endian words. */
+/* Varints: 7 bits a byte, the lowest bits first; bit 7 is set in all bytes but the last. Signed values are
+ * zigzag-encoded. Varints are encoded and decoded in little-endian words. */
 #ifndef EPPROF_RUNTIME_CODEC_VARINT_H
 #define EPPROF_RUNTIME_CODEC_VARINT_H
 
@@ -32,14 +32,14 @@ __attribute__((noinline, cold)) static uint8_t *put_long(uint8_t *at, uint64_t v
 	return at;
 }
 
-/* Expands two 28-bit values in the halves of a word: each 7-bit group gets a byte. */
+/* Expands two 28-bit values in the halves of a word: each group of 7 bits gets a byte. */
 static inline uint64_t spread(uint64_t halves)
 {
 	halves = (halves & 0x00003fff00003fff) | (halves & 0x0fffc0000fffc000) << 2;
 	return (halves & 0x007f007f007f007f) | (halves & 0x3f803f803f803f80) << 1;
 }
 
-/* Stores the groups of a value below 2^28, with bit 7 set in all but the last; writes 4 bytes. */
+/* Stores the groups of a value below 2^28, and sets bit 7 in all bytes but the last. Always writes 4 bytes. */
 static inline uint8_t *put_groups(uint8_t *at, uint32_t groups)
 {
 	unsigned empty_bits = (unsigned)__builtin_clz(groups | 1);
@@ -49,11 +49,11 @@ static inline uint8_t *put_groups(uint8_t *at, uint32_t groups)
 	return at + (4 - (empty_bits >> 3));
 }
 
-/* Stores a value below 2^14; writes 2 bytes. */
+/* Stores a value below 2^14. Always writes 2 bytes. */
 static inline uint8_t *put_short(uint8_t *at, uint32_t value)
 {
-	uint32_t two = (value + (16384 - 128)) >> 14; /* 1 if the value takes two bytes */
-	/* Adding the upper group again moves it up by one bit. */
+	uint32_t two = (value + (16384 - 128)) >> 14; /* 1 if the value needs two bytes */
+	/* Adding the upper group to the value once more doubles it, which moves it up by one bit. */
 	uint16_t groups = (uint16_t)(value + (value & 0x3f80) + (two << 7));
 
 	memcpy(at, &groups, 2);
@@ -69,7 +69,7 @@ static inline uint8_t *put(uint8_t *at, uint64_t value)
 
 /* ---- decoding ---- */
 
-/* Decodes with every byte checked. Returns the position after the varint, or NULL. */
+/* Decodes a varint and checks every byte. Returns the position after the varint, or NULL. */
 __attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	uint64_t result = 0;
@@ -88,14 +88,14 @@ __attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, c
 	return NULL;
 }
 
-/* Joins the 7-bit groups of each half of a word; the inverse of `histogram`. */
+/* Joins the 7-bit groups in each half of a word; the inverse of `spread`. */
 static inline uint64_t gather(uint64_t halves)
 {
 	halves = (halves & 0x007f007f007f007f) | (halves & 0x7f007f007f007f00) >> 1;
 	return (halves & 0x00003fff00003fff) | (halves & 0x3fff00003fff0000) >> 2;
 }
 
-/* Decodes a varint with 10 readable bytes at `at`, eight of them at a time. */
+/* Decodes a varint, eight bytes at a time. `at` must have 10 readable bytes. */
 __attribute__((noinline)) static const uint8_t *get_long(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;
@@ -119,7 +119,7 @@ __attribute__((noinline)) static const uint8_t *get_long(const uint8_t *at, uint
 	return at + 10;
 }
 
-/* Decodes a varint with 10 readable bytes at `at`. */
+/* Decodes a varint. `at` must have 10 readable bytes. */
 static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
 {
 	uint64_t first = at[0];
@@ -132,7 +132,7 @@ static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
 		*value = (first & 127) | second << 7;
 		return at + 2;
 	}
-	uint64_t checked; /* so that `value` can stay in a register */
+	uint64_t checked; /* a local variable, so that `value` can stay in a register */
 	at = get_long(at, &checked);
 	*value = checked;
 	return at;

@@ -16,8 +16,8 @@ bool array_grow(void *array_pointer, size_t *room, size_t count, size_t item_byt
 		larger = count;
 	if (larger > PTRDIFF_MAX / item_bytes)
 		return false;
-	/* The caller's pointer may have any object type, so it is copied as bytes: an access as `void *` would break
-	 * the rules of aliasing. */
+	/* The caller's pointer may point to any object type.  It is copied as bytes, because an access as `void *`
+	 * would break the rules of aliasing. */
 	memcpy(&array, array_pointer, sizeof(array));
 	array = reallocarray(array, larger, item_bytes);
 	if (!array)

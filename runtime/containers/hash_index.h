@@ -1,5 +1,5 @@
-/* An index over items in the caller's array: finds the numbers of the items with a given hash. The caller compares the
- * items.
+/* A hash index over items in the caller's array. It finds the numbers of the items with a given hash; the caller
+ * compares the items themselves.
  *
  *   uint32_t number;
  *   for (struct hash_probe probe = hash_index_probe(&index, hash); hash_index_next(&index, &probe, &number);)
@@ -21,18 +21,18 @@
 
 struct hash_index_slot {
 	uint32_t hash;
-	uint32_t item; /* number + 1; 0: free */
+	uint32_t item; /* the item's number + 1; 0: the slot is free */
 };
 
-/* Zero-initialised: empty. */
+/* An empty index is zero-initialised. */
 struct hash_index {
 	struct hash_index_slot *slots;
-	size_t room, count; /* room: 0 or a power of two */
+	size_t room, count; /* `room` is 0 or a power of two */
 };
 
-/* Adds an item that is not in the index.  False: no memory, the index is unchanged. */
+/* Adds an item that is not in the index. Returns false if out of memory; the index is then unchanged. */
 bool hash_index_add(struct hash_index *index, uint64_t hash, uint32_t number);
-/* Removes all items, keeps the memory. */
+/* Removes all items and keeps the memory. */
 void hash_index_clear(struct hash_index *index);
 void hash_index_deinit(struct hash_index *index);
 
@@ -41,7 +41,7 @@ struct hash_probe {
 	uint32_t hash;
 };
 
-/* Uses the upper bits, because in a product they depend on all bits of the factors. */
+/* Begins a search. Uses the upper bits of the hash, because in a product they depend on all bits of the factors. */
 static inline struct hash_probe hash_index_probe(const struct hash_index *index, uint64_t hash)
 {
 	uint32_t kept = (uint32_t)(hash >> 32);

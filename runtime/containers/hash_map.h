@@ -9,14 +9,15 @@ struct hash_map_entry {
 	uint64_t key, value;
 };
 
-/* Zero-initialised: empty. */
+/* An empty map is zero-initialised. */
 struct hash_map {
 	struct hash_map_entry *entries;
 	size_t count, room;
 	struct hash_index index;
 };
 
-/* Returns a pointer to a key's value, to read or change; NULL: not found. Valid until the next call of hash_map_add. */
+/* Returns a pointer to a key's value, which the caller may read or change; NULL if the key is not in the map. Valid
+ * until the next call of hash_map_add. */
 static inline uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
 {
 	struct hash_probe probe = hash_index_probe(&map->index, hash_u64(key));
@@ -28,11 +29,11 @@ static inline uint64_t *hash_map_find(const struct hash_map *map, uint64_t key)
 	}
 	return NULL;
 }
-/* Adds a key that is not in the map. Returns false without memory; the map is then unchanged. */
+/* Adds a key that is not in the map. Returns false if out of memory; the map is then unchanged. */
 bool hash_map_add(struct hash_map *map, uint64_t key, uint64_t value);
 void hash_map_deinit(struct hash_map *map);
 
-/* Returns a value that is a pointer; NULL: not found. */
+/* As hash_map_find, for values that are pointers: returns the value, or NULL if the key is not in the map. */
 static inline void *hash_map_pointer(const struct hash_map *map, uint64_t key)
 {
 	const uint64_t *value = hash_map_find(map, key);

@@ -14,15 +14,15 @@ struct id_set_page {
 	uint64_t bits[ID_SET_PAGE_IDS / 64];
 };
 
-/* Zero-initialised: empty. */
+/* An empty set is zero-initialised. */
 struct id_set {
 	struct id_set_page *pages;
 	size_t pages_count, pages_room;
-	struct hash_index index; /* of pages */
-	size_t last;             /* the last page used: most ids are close to the previous one */
+	struct hash_index index; /* finds a page by its number */
+	size_t last;             /* the last page used, which is tried first: most ids are close to the previous one */
 };
 
-/* Adds an id. `*added`: true if it was not in the set. Returns false without memory; the set is then unchanged. */
+/* Adds an id. `*added` is true if it was not in the set. Returns false if out of memory; the set is then unchanged. */
 bool id_set_add(struct id_set *set, uint32_t source, uint64_t id, bool *added);
 void id_set_deinit(struct id_set *set);
 

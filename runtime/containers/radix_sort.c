@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Sorts by one byte of the keys. */
+/* Sorts by one byte of the keys, and keeps the order of equal bytes. */
 static void sort_by_byte(uint32_t *to, const uint32_t *from, const uint64_t *keys, uint32_t count, unsigned shift)
 {
 	uint32_t places[256] = { 0 }, place = 0;

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Sorts numbers by their keys: `order` contains all numbers below `count`, in any order; afterwards they are in
- * ascending order of keys[number]. Numbers with equal keys keep their order, so a sort by several keys starts with the
- * least significant one. `spare`: room for as many numbers. */
+/* Sorts numbers by their keys.  On entry `order` contains all numbers below `count`, in any order; on return they are
+ * in ascending order of keys[number].  Numbers with equal keys keep their order, so a sort by several keys starts with
+ * the least significant key.  `spare` has room for `count` numbers. */
 void radix_sort(uint32_t *order, uint32_t *spare, const uint64_t *keys, uint32_t count);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/output_file.h"
 
-/* Maximum of temporary names to try. */
+/* The maximum number of temporary names that are tried. */
 #define NAMES_MAX 1000u
 
 bool atomic_file_nameless = true;
@@ -21,7 +21,7 @@ static epp_status *exists_status(const char *path)
 	return epp_status_create(EPP_EXISTS, "%s: exists already", path);
 }
 
-/* The length of the path's directory part: "a/b" has 2, "b" has 0. */
+/* Returns the length of the path's directory part: 2 for "a/b", 0 for "b". */
 static size_t directory_bytes(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -29,8 +29,8 @@ static size_t directory_bytes(const char *path)
 	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Returns ".NAME.PID.tmp" in the path's directory, with a number if that name is taken by another writer of this
- * process or by a killed process with the same pid; NULL without memory. */
+/* Returns ".NAME.PID.tmp" in the path's directory.  If another writer of this process, or a killed process with the
+ * same pid, has taken that name, it gets a number.  Returns NULL if out of memory. */
 static char *temporary_name(const char *path, unsigned number)
 {
 	size_t directory = directory_bytes(path);
@@ -86,7 +86,7 @@ epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool ov
 	EPP_TRY(output_file_mode(&mode));
 	if (exists && !overwrite)
 		return exists_status(path);
-	/* The final rename would replace the link, not its target, which is rarely what the user wants. */
+	/* A link is refused: the final rename would replace the link, not its target, which users rarely intend. */
 	if (exists && S_ISLNK(st.st_mode))
 		return output_file_is_link(path);
 	file->path = strdup(path);
@@ -108,7 +108,7 @@ static int link_nameless(int fd, const char *name)
 {
 	char self[64];
 
-	/* Older kernels permit AT_EMPTY_PATH only to privileged processes; a path works always. */
+	/* Older kernels permit AT_EMPTY_PATH only to privileged processes; a path in /proc always works. */
 	if (linkat(fd, "", AT_FDCWD, name, AT_EMPTY_PATH) == 0)
 		return 0;
 	if (errno == EEXIST)
@@ -117,7 +117,8 @@ static int link_nameless(int fd, const char *name)
 	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A link cannot replace an existing file, so the file gets a temporary name, which is then renamed. */
+/* Replaces an existing file.  A link cannot do that, so the file is linked to a temporary name, which is then
+ * renamed. */
 static epp_status *link_temporary(struct atomic_file *file)
 {
 	for (unsigned number = 0; number < NAMES_MAX; number++) {
@@ -144,10 +145,10 @@ static int rename_over(struct atomic_file *file)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -1;
-	/* The file system does not support RENAME_NOREPLACE: link also fails if the target exists. */
+	/* The file system does not support RENAME_NOREPLACE.  A link also fails if the target exists. */
 	if (link(file->temporary, file->path) == 0)
 		return unlink(file->temporary);
-	/* Without links, a check before the rename is the only way; another process may create the file in between. */
+	/* Without links, the only way is a check before the rename.  Another process may create the file in between. */
 	if (errno == EEXIST || access(file->path, F_OK) == 0) {
 		errno = EEXIST;
 		return -1;

@@ -1,7 +1,7 @@
 /* The .epp file: this header is its specification.
  *
- *   offset 0          header page: struct epf_header, 4,096 bytes, written once at creation; at the end of the session
- *                     `state` is written again and struct epf_end (codec/file_header.h) is added
+ *   offset 0          header page: struct epf_header, 4,096 bytes, written at creation; at the end of the session
+ *                     `state` is written again, and struct epf_end (codec/file_header.h) is added
  *   live_offset       live page: struct epf_live, 4,096 bytes, mapped: the run and losses;
  *                     then EPF_PRODUCER_COUNT struct epf_producer
  *   slots_offset      slot_count slots of 4,096 bytes, mapped: one thread's open stack, counters and first region
@@ -25,9 +25,9 @@
  * segment continues there.
  *
  * A ring (EPF_FEATURE_RING) reuses the segment with the lowest number. Records and host pairs are in reusable segments;
- * all other blocks are in retained segments. Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in another one counts
- * its events: from then on its contents are gone, even if the bytes are still there. Its number is zeroed, then its
- * blocks, then it gets the next number.
+ * all other blocks are in retained segments. Before a segment is reused, an EPF_BLOCK_OVERWRITTEN in another segment
+ * counts its events. From then on the contents of the reused segment are void, even if the bytes are still in the file.
+ * Then its number is zeroed, then its blocks are zeroed, then it gets the next number.
  *
  * The number of retained blocks grows with the number of threads. The oldest retained segment is therefore compacted
  * into the newest: blocks that are still needed are written there again (duplicates have no effect), then an
@@ -39,15 +39,16 @@
  * - An open entry (slots[i].open with a tail) is valid unless an event record or an orphan end has its id.
  * - All other events are either in a block or lost, and lost events are counted.
  *
- * A reader or a kill -9 may come at any instant. The writer therefore stores in this order:
+ * A reader may read the file, and the process may be killed, at any instant. The writer therefore stores in this
+ * order:
  *   recorder  a record: its first 24 bytes and args, then the last 8 (`tail`), release
  *             push: the entry's first 16 bytes, then its `tail`, release.  pop: record, then the entry's `tail` to 0
  *             a new block of ids: the count so far to ids_settled, the fields, 0 to ids_settled
  *             a region's header: open ids and fields, then `sequence_used` = sequence, release, before its first record
  *   helper    a region: block completely written, records zeroed, then sequence = the next one, release, then the free
  *             list; after a short write it writes again at the same offset
- *             a region that it drops: the new sums to given_up_* of the slot and of the live page, the region's
- *             sequence to given_up, release; then as above, the sums to their final places, 0 to given_up
+ *             a region that it drops: the new sums to dropped_* of the slot and of the live page, the region's
+ *             sequence to `dropped`, release; then as above, the sums to their final places, 0 to `dropped`
  *             a piece of the log: its definitions are in blocks before its word becomes EPF_LOG_EMPTIED */
 #ifndef EPPROF_RUNTIME_FORMAT_FORMAT_H
 #define EPPROF_RUNTIME_FORMAT_FORMAT_H
@@ -58,7 +59,7 @@
 #define EPF_MAGIC \
 	"\x89" \
 	"EPPROF\n"
-#define EPF_VERSION 2u /* 2: records whose args have no keys, see codec/codec.h */
+#define EPF_VERSION 2u /* 2: records may have args without keys, see codec/codec.h */
 #define EPF_VERSION_MIN 1u
 #define EPF_BYTE_ORDER 0x01020304u
 #define EPF_PAGE_BYTES 4096u
@@ -73,7 +74,7 @@
 #define EPF_LOG_PIECES (1 + EPF_LOG_EXTENTS)
 #define EPF_SEGMENT_BYTES (1u << 20)
 #define EPF_SEGMENT_HEADER_BYTES 64u
-/* Offsets that this version's writer uses; a reader uses those in the header. */
+/* The offsets that this version's writer uses; a reader uses those in the header. */
 #define EPF_LIVE_OFFSET EPF_PAGE_BYTES
 #define EPF_PRODUCERS_OFFSET (EPF_LIVE_OFFSET + EPF_PAGE_BYTES)
 #define EPF_SLOTS_OFFSET (EPF_PRODUCERS_OFFSET + EPF_PRODUCERS_BYTES)
@@ -84,16 +85,16 @@
 #define EPF_BARE_SEGMENTS_OFFSET EPF_SLOTS_OFFSET /* in a file without a window */
 #define EPF_OPEN_MAX 64u
 #define EPF_RECORD_BYTES 32u
-#define EPF_ARG_SLOTS_MAX 255u  /* keys and values of one record */
-#define EPF_ARG_TEXT_MAX 32768u /* text bytes of one record */
+#define EPF_ARG_SLOTS_MAX 255u  /* the maximum for keys and values of one record */
+#define EPF_ARG_TEXT_MAX 32768u /* the maximum number of text bytes of one record */
 #define EPF_NAME_BYTES_MAX 65536u
 #define EPF_DEFINED_SLOTS_MAX \
 	24u                /* slots of one EPF_DEFINE_ARGS; a chunk whose records refer to two each fits into a block */
-#define EPF_DEFINED_MAX 2u /* references in one record */
-#define EPF_LOSS_COUNT 16u /* indexes are epp_loss of epprof/session.h */
+#define EPF_DEFINED_MAX 2u /* the maximum number of references in one record */
+#define EPF_LOSS_COUNT 16u /* the indexes are values of epp_loss in epprof/session.h */
 #define EPF_PRODUCER_COUNT 32u
-/* False for the two reasons that do not count events: too large counts records whose args were cut, restart gap counts
- * gaps. */
+/* False for the two reasons that do not count events: EPP_LOSS_TOO_LARGE counts records whose args were cut;
+ * EPP_LOSS_RESTART_GAP counts gaps. */
 #define EPF_LOSS_IS_OF_EVENTS(reason) ((reason) != EPP_LOSS_TOO_LARGE && (reason) != EPP_LOSS_RESTART_GAP)
 
 /* ---- header page ---- */
@@ -110,34 +111,34 @@ enum epf_clock {
  * half. */
 #define EPF_FEATURE_RING (1ull << 0)            /* segments are reused, the lowest number first */
 #define EPF_FEATURE_PACKED (1ull << 1)          /* record blocks are columns under zstd (EPF_BLOCK_COLUMNS) */
-#define EPF_FEATURE_EXTERNAL_WINDOW (1ull << 2) /* the window is the file `window_path` */
-#define EPF_FEATURE_MERGED (1ull << 3)          /* several sources */
-#define EPF_FEATURE_NO_SURVIVAL (1ull << 32)    /* the window was anonymous memory: a kill loses its contents */
+#define EPF_FEATURE_EXTERNAL_WINDOW (1ull << 2) /* the window is in the file `window_path` */
+#define EPF_FEATURE_MERGED (1ull << 3)          /* the file has several sources */
+#define EPF_FEATURE_NO_SURVIVAL (1ull << 32)    /* the window was anonymous memory, so that a kill loses its contents */
 
-/* How the clock of a merged file's source was mapped to the file's clock. */
+/* The method by which the clock of a merged file's source was mapped to the file's clock. */
 enum epf_relation {
-	EPF_RELATED_SELF = 0,      /* it is the file's clock */
-	EPF_RELATED_COUNTER = 1,   /* the same counter of the same machine since the same boot */
-	EPF_RELATED_MONOTONIC = 2, /* by CLOCK_MONOTONIC of the same boot */
+	EPF_RELATED_SELF = 0,      /* it is the file's clock itself */
+	EPF_RELATED_COUNTER = 1,   /* by the counter, which both clocks read on the same machine since the same boot */
+	EPF_RELATED_MONOTONIC = 2, /* by CLOCK_MONOTONIC of the same machine since the same boot */
 	EPF_RELATED_REALTIME = 3,  /* by CLOCK_REALTIME; the offset between two machines' clocks is unknown */
-	EPF_RELATED_EVENTS = 4,    /* by events that both have */
+	EPF_RELATED_EVENTS = 4,    /* by events that occur in both sources */
 	EPF_RELATED_NOT = 5        /* this source's clock has no known relation to the file's clock: its first run is
 	                            * placed at the file's start */
 };
 
-/* One machine and process that events come from. A merged file has several; ids are unique within one. Source 0 is in
- * the header, and its clock is the file's: the host ticks of all sources are ticks of that clock. */
+/* A source of events: one process on one machine. A merged file has several; ids are unique within a source. Source 0
+ * is in the header, and its clock is the file's: the host ticks of all sources are ticks of that clock. */
 struct epf_source {
 	uint32_t pid;
 	uint32_t clock;            /* enum epf_clock */
-	uint64_t ticks_per_second; /* nominal; clock samples are exact */
+	uint64_t ticks_per_second; /* the nominal rate; clock pairs give the exact one */
 	uint8_t boot_id[16];
 	char hostname[64];         /* truncated, NUL-terminated */
-	char program[64];          /* likewise */
+	char program[64];          /* truncated, NUL-terminated */
 	char label[64];            /* options.label */
-	uint64_t process_start_ns; /* UNIX time in ns of the library's load */
-	/* Merged files only; otherwise 0. */
-	uint64_t clock_error_ns; /* bound of the common error of all times of the source; ~0: unknown */
+	uint64_t process_start_ns; /* the UNIX time in ns at which the library was loaded */
+	/* For merged files only; otherwise 0. */
+	uint64_t clock_error_ns; /* the bound of the common error of all times of the source; ~0: unknown */
 	uint64_t origin;         /* the first half of the file id of the original trace */
 	uint32_t relation;       /* enum epf_relation */
 	uint32_t reserved;
@@ -166,12 +167,12 @@ struct epf_header {
 	struct epf_source source; /* source 0 */
 	uint32_t policy;          /* epp_policy */
 	uint32_t checksum;        /* CRC-32C of the page up to here, with state and checksum 0 */
-	char window_path[1024];   /* EPF_FEATURE_EXTERNAL_WINDOW */
+	char window_path[1024];   /* the path of the window's file, with EPF_FEATURE_EXTERNAL_WINDOW */
 };
 
 /* ---- live page ---- */
 
-/* A sample of the host's clocks, read together: `ticks` +- half_width_ticks. */
+/* A pair of the host's clocks, read together: the counter was `ticks` +- half_width_ticks. */
 struct epf_host_pair {
 	uint64_t ticks;
 	uint64_t half_width_ticks;
@@ -182,10 +183,10 @@ struct epf_host_pair {
 /* The ledger of one attached profiler. */
 struct epf_producer {
 	char label[32];
-	uint64_t emitted;              /* as reported by the plugin; otherwise the number of events it submitted */
-	uint64_t lost[EPF_LOSS_COUNT]; /* as reported by the plugin and as counted here */
-	uint64_t errors;               /* statuses that its callbacks returned */
-	char note[80];                 /* a text from its host for the reader; NUL-terminated */
+	uint64_t emitted;              /* as the plugin reports it; otherwise the number of events that it submitted */
+	uint64_t lost[EPF_LOSS_COUNT]; /* losses that the plugin reports, and losses that the session counts */
+	uint64_t errors;               /* error statuses that the profiler's callbacks returned */
+	char note[80];                 /* the host's note for readers of the trace; NUL-terminated */
 };
 
 /* A run. A finished trace in which no run was started has one epf_run with run 0, which
@@ -197,40 +198,44 @@ struct epf_run {
 	struct epf_host_pair start;
 	struct epf_host_pair end;
 	uint64_t faults; /* as in the live page */
-	/* What recording cost; both 0 in older files. */
-	uint64_t event_cost_ps; /* begin and end of an event without args, measured in that process; 0: not measured */
-	uint64_t write_cpu_ns; /* CPU time of writing the run's events: of the helper, and of the thread that ended the run */
+	/* The costs of recording; both are 0 in older files. */
+	uint64_t event_cost_ps; /* the time of begin and end of an event without args, measured in that process; 0: not
+	                           measured */
+	uint64_t write_cpu_ns;  /* the CPU time of writing the run's events: of the helper, and of the thread that ended
+	                          the run */
 };
 #define EPF_RUN_BYTES_MIN offsetof(struct epf_run, event_cost_ps)
 
 #define EPF_UNWRITTEN_RUNS 8u
 
 struct epf_live {
-	uint32_t run;          /* 0: none yet; incremented at each start */
+	uint32_t run;          /* 0: there was no run yet; incremented at each start */
 	uint32_t flags;        /* EPF_LIVE_* */
-	uint64_t run_first_id; /* ids below belong to earlier runs */
+	uint64_t run_first_id; /* smaller ids belong to earlier runs */
 	struct epf_host_pair run_start;
-	uint64_t log_used; /* EPF_LOG_USED bytes of the log's first piece are valid; stored last, release */
+	uint64_t log_used; /* the first EPF_LOG_USED bytes of the log's first piece are valid; stored last, with
+	                      release */
 	uint64_t reserved1;
 	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot, since the start of the file */
-	uint64_t faults; /* of the run: page faults of threads while they recorded, each from the thread's first chunk
-                          * on, including those of the program itself */
-	uint64_t run_end_ticks;  /* of the current run; 0 while it records */
-	uint64_t dropped_reason; /* while a slot's given_up is not 0, dropped_lost[i] replaces lost[dropped_reason]
-                                   * of producer i */
+	uint64_t faults; /* of the run: page faults of threads while they recorded, from each thread's first chunk on,
+	                    including those of the program's own code */
+	uint64_t run_end_ticks;  /* the end of the current run; 0 while it records */
+	uint64_t dropped_reason; /* while a slot's `dropped` is not 0, dropped_lost[i] replaces lost[dropped_reason] of
+	                            producer i */
 	uint64_t dropped_lost[EPF_PRODUCER_COUNT];
-	uint64_t extents_used[EPF_LOG_EXTENTS]; /* of the further pieces, as log_used */
+	uint64_t extents_used[EPF_LOG_EXTENTS]; /* for each further piece of the log, the same as log_used */
 	uint64_t event_cost_ps;                 /* as in struct epf_run */
 	uint64_t write_cpu_ns;
-	/* Ended runs whose blocks could not be written, in any order; run 0: none. The number is stored last, release. */
+	/* Ended runs whose blocks could not be written, in any order; run 0: none. The number `run` is stored last,
+	 * with release. */
 	struct epf_run unwritten[EPF_UNWRITTEN_RUNS];
 	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 5 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8 -
 	                 EPF_UNWRITTEN_RUNS * 104];
 };
 #define EPF_LIVE_RECORDING 1u
-#define EPF_LIVE_LOG_FULL 2u /* a definition in no block did not fit into the log: a kill loses its name */
-/* The high half counts how often a piece was emptied. If it changed while a piece was read, the contents are in
- * blocks. */
+#define EPF_LIVE_LOG_FULL 2u /* a definition is in no block and not in the log: a kill loses its name */
+/* The words of log_used and extents_used. The high half counts how often the piece was emptied. If it changed while a
+ * reader read the piece, the contents are in blocks. */
 #define EPF_LOG_USED(word) ((uint32_t)(word))
 #define EPF_LOG_EMPTIED(word) ((((word) >> 32) + 1) << 32)
 
@@ -240,40 +245,43 @@ struct epf_live {
 /* ---- records ---- */
 
 enum epf_kind {
-	EPF_EVENT = 1,    /* start, duration */
-	EPF_INSTANT = 2,  /* start */
-	EPF_COUNTER = 3,  /* start; the first arg is its value, key = name */
-	EPF_COMPLETE = 4, /* start and duration in ticks of the current track's clock */
-	EPF_FLOW = 5, /* at start, from the event in arg `parent` to the event `id`; with EPF_PLACED_INFERRED it is no
-                       * flow but gives the parent of a complete event that was recorded without one */
-	EPF_ASYNC_BEGIN = 6,  /* start; duration 0 */
-	EPF_ASYNC_END = 7,    /* start = the end's time; id is that of the begin */
-	EPF_TRACK_SWITCH = 8, /* records after this one, up to the next switch or the region's end, are on track `id`; a
-                               * region begins on its own track; `id` 0 returns to it */
-	EPF_ORPHAN_END = 9, /* start = the end's time; id is that of an event begun on another thread; name and category
-                             * only if given at the end */
-	EPF_CLOCK_PAIR = 10, /* start = device ticks, duration = host ticks, id = half width in host ticks; per track */
+	EPF_EVENT = 1,       /* has start and duration */
+	EPF_INSTANT = 2,     /* has a start */
+	EPF_COUNTER = 3,     /* has a start; the first arg is the counter's value, with the counter's name as its key */
+	EPF_COMPLETE = 4,    /* has start and duration in ticks of the current track's clock */
+	EPF_FLOW = 5,        /* at its start, an arrow from the event in the arg `parent` to the event `id`; with
+	                 EPF_PLACED_INFERRED it is no arrow but sets the parent of a complete event that was recorded
+	                 without one */
+	EPF_ASYNC_BEGIN = 6, /* has a start; the duration is 0 */
+	EPF_ASYNC_END = 7,   /* start: the time of the end; id: the id of the begin */
+	EPF_TRACK_SWITCH = 8, /* records after this one, up to the next switch or the region's end, are on the track
+	                         `id`; if `id` is 0, on the region's own track, on which each region begins */
+	EPF_ORPHAN_END = 9, /* start: the time of the end; id: the id of an event that began on another thread; name and
+	                       category only if given at the end */
+	EPF_CLOCK_PAIR = 10, /* start: device ticks; duration: host ticks; id: half width in host ticks; a pair of the
+	                        current track's clock */
 };
 
 enum epf_flags {
-	EPF_FLAG_UNENDED = 1, /* closed by an outer end, a thread's exit or the session's end: duration up to there */
-	EPF_FLAG_CUT = 2,     /* args were cut */
-	EPF_FLAG_NAME_AT_END = 4, /* an orphan end with a name */
+	EPF_FLAG_UNENDED = 1,     /* the event was closed by an outer end, a thread's exit or the session's end; the
+	                         duration reaches to that moment */
+	EPF_FLAG_CUT = 2,         /* args were cut */
+	EPF_FLAG_NAME_AT_END = 4, /* an orphan end that has a name */
 };
 
 /* How an event was placed on the host's clock. Stored if the recorder knows it; otherwise 0, and the timeline
  * decides. */
 enum epf_placement {
-	EPF_PLACED_MEASURED = 0, /* from the host's own clock */
+	EPF_PLACED_MEASURED = 0, /* the time was read from the host's own clock */
 	EPF_PLACED_FITTED = 1,
-	EPF_PLACED_FORMULA = 2,  /* ONNX Runtime's offset formula with its bracket */
-	EPF_PLACED_INFERRED = 3, /* parent found by containment */
+	EPF_PLACED_FORMULA = 2,  /* by ONNX Runtime's offset formula with its bracket */
+	EPF_PLACED_INFERRED = 3, /* the parent was found by containment */
 	EPF_PLACED_DURATION = 4, /* no common clock: placed inside its parent */
 	EPF_PLACED_CLAMPED = 5,
-	EPF_PLACED_AMBIGUOUS = 6, /* no parent: there are several candidates */
+	EPF_PLACED_AMBIGUOUS = 6, /* no parent, because there are several candidates */
 };
 
-/* 16 bits, from the low end: category 4, kind 4, placement 3, flags 5. */
+/* The bits of a record: 16 bits, from the low end: category 4, kind 4, placement 3, flags 5. */
 #define EPF_BITS(category, kind, placement, flags) \
 	((uint16_t)((unsigned)(category) | (unsigned)(kind) << 4 | (unsigned)(placement) << 8 | (unsigned)(flags) << 11))
 #define EPF_BITS_CATEGORY(bits) ((unsigned)(bits)&15u)
@@ -281,9 +289,9 @@ enum epf_placement {
 #define EPF_BITS_PLACEMENT(bits) ((unsigned)(bits) >> 8 & 7u)
 #define EPF_BITS_FLAGS(bits) ((unsigned)(bits) >> 11 & 31u)
 
-/* The last 8 bytes of a record or an open entry as one number, in the machine's byte order (which is the file's). */
+/* The last 8 bytes of a record or of an open entry as one number, in the machine's byte order, which is the file's. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* In this order extracting a name takes one shift, and adding the bits of an event none. */
+/* With this order, extracting a name takes one shift, and adding the bits of an event takes none. */
 #define EPF_TAIL(name, bits, arg_slots) ((uint64_t)(bits) | (uint64_t)(arg_slots) << 16 | (uint64_t)(name) << 32)
 #define EPF_TAIL_BITS(tail) ((uint16_t)(tail))
 #define EPF_TAIL_ARGS(tail) ((uint16_t)((tail) >> 16))
@@ -294,19 +302,20 @@ enum epf_placement {
 
 struct epf_record {
 	uint64_t start_ticks;
-	uint64_t duration_ticks; /* as measured; negative (2^63 and more) if the second processor's clock was behind */
+	uint64_t duration_ticks; /* as measured; negative (2^63 and more) if the clock of the processor at the end was
+	                            behind */
 	uint64_t id;
 	union {
 		struct {
 			uint16_t bits;
-			uint16_t arg_slots; /* 16-byte slots that follow, including text */
-			uint32_t name;      /* epp_name: epf_tail_name */
+			uint16_t arg_slots; /* the number of 16-byte slots that follow, including those of texts */
+			uint32_t name;      /* an epp_name, see epf_tail_name */
 		};
-		uint64_t tail; /* the three fields in one store: EPF_TAIL; 0: no record */
+		uint64_t tail; /* the three fields in one store: EPF_TAIL; 0: there is no record */
 	};
 };
 
-/* An arg: one slot, followed for text by its bytes, padded to 16.
+/* An arg: one slot. If the arg is a text, the text's bytes follow, padded to 16.
  *
  * In a region, an arg with the key EPF_NAME_ARGS stands for the args of the EPF_DEFINE_ARGS whose number is its value;
  * the encoder of a block replaces it by these args. A record has at most EPF_DEFINED_MAX such args. Further ones,
@@ -314,13 +323,13 @@ struct epf_record {
 struct epf_arg {
 	uint32_t key;
 	uint32_t type_and_bytes; /* type in the low 8 bits (epp_arg_type), text bytes in the others */
-	uint64_t value;          /* text: 0 */
+	uint64_t value;          /* the number; for a text 0 */
 };
 
 /* Reserved names; the process's table begins with them. */
 enum epf_name {
 	EPF_NAME_NONE = 1,
-	EPF_NAME_PENDING = 2, /* not known before the end; in the window 0 has the same meaning */
+	EPF_NAME_PENDING = 2, /* the name is not known before the end of the event; in the window, 0 means the same */
 	EPF_NAME_LOST = 3,
 	EPF_NAME_TRACK_SWITCH = 4,
 	EPF_NAME_PARENT = 5, /* the key of an arg with a parent that is not given by nesting; u64 */
@@ -329,9 +338,10 @@ enum epf_name {
 	EPF_NAME_FLOW = 8,
 	EPF_NAME_VALUE = 9,
 	EPF_NAME_ARGS = 10, /* the key of an arg that refers to EPF_DEFINE_ARGS; u64 */
-	/* Keys of the first args of a complete event, after the parent; u64. */
-	EPF_NAME_SUBMIT = 11, /* when its work was submitted, in host ticks */
-	EPF_NAME_QUEUE = 12,  /* how long it was in the device's queue before it started, in ticks of its clock */
+	/* Keys of the first args of a complete event, after the parent; the values are u64. */
+	EPF_NAME_SUBMIT = 11, /* the time at which the work was submitted, in host ticks */
+	EPF_NAME_QUEUE = 12,  /* the time from the entry into the device's queue to the start, in ticks of the device's
+	                         clock */
 	EPF_NAME_FIRST_FREE = 16,
 };
 /* The texts of reserved names, as an array initialiser. */
@@ -348,19 +358,20 @@ enum epf_name {
 /* A header followed by records. A chunk is a region of 64 KiB; a slot ends with a region of EPF_SLOT_REGION_BYTES.
  * Layout: header, open ids padded to 32 bytes, records. */
 struct epf_region {
-	uint64_t sequence;      /* changed by the helper when it has emptied the region; unique in the file */
-	uint64_t sequence_used; /* = sequence once the recorder has filled in the fields below */
+	uint64_t sequence;      /* unique in the file; the helper changes it when it has emptied the region */
+	uint64_t sequence_used; /* equal to `sequence` once the recorder has filled in the fields below */
 	uint32_t run;
 	uint32_t track; /* the recorder's own track */
 	uint32_t slot;
-	uint32_t open_count; /* number of ids open at its start, stored as u64 after the header */
-	uint64_t first_id;   /* the recorder's next id when it began the region */
+	uint32_t open_count; /* the number of ids that were open at the region's start; they are stored as u64 after the
+	                        header */
+	uint64_t first_id;   /* the recorder's next id at the begin of the region */
 	uint64_t reserved[3];
 };
 
 /* An open event; an entry with tail 0 is empty. If a full stack contains events that ended on other threads, the
- * entries above are moved down one by one: each loses its tail first and gets the next one's tail last, so that an
- * entry may be present twice for a short time. */
+ * entries above them are moved down one by one. The tail of each entry is zeroed first, and the new tail is stored
+ * last, so that an entry may be present twice for a short time. */
 struct epf_open {
 	uint64_t start_ticks;
 	uint64_t id;
@@ -384,22 +395,27 @@ struct epf_slot {
 	uint32_t state; /* enum epf_slot_state */
 	uint32_t run;
 	uint32_t track;
-	uint32_t thread_id; /* the operating system's */
+	uint32_t thread_id; /* the operating system's id of the thread */
 	uint32_t reserved;
-	uint32_t id_blocks; /* complete blocks of 65,536 ids used before this one */
-	uint64_t next_id;   /* for the number of ids taken see epf_slot_ids_taken */
+	uint32_t id_blocks; /* the number of complete blocks of 65,536 ids that were used before the current one */
+	uint64_t next_id;   /* for the number of ids that were taken see epf_slot_ids_taken */
 	uint64_t id_block_first;
 	uint64_t id_block_end;
 	char thread_name[16];
 	uint64_t lost[EPF_LOSS_COUNT];
-	uint64_t lost_idless;     /* part of `lost` without an id; stored first, for a kill in between */
-	uint64_t drain_lost_disk; /* the helper's part of lost[EPP_LOSS_DISK] and [EPP_LOSS_POLICY] */
+	uint64_t lost_idless;     /* the part of `lost` that has no id; stored first, for a kill between the two
+	                             stores */
+	uint64_t drain_lost_disk; /* the losses by the helper in lost[EPP_LOSS_DISK]; drain_lost_policy: those in
+	                             lost[EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
-	uint64_t ids_settled;  /* if not 0: the number of ids taken plus 1, while a new block of ids is set up */
-	uint64_t dropped_disk; /* replace the helper's part while given_up is not 0 (with dropped_policy) */
-	uint64_t no_id;        /* always 0: read as the id of the entry below the lowest open event */
+	uint64_t ids_settled;  /* if not 0: the number of ids that were taken, plus 1, while a new block of ids is set
+	                          up */
+	uint64_t dropped_disk; /* dropped_disk and dropped_policy replace drain_lost_disk and drain_lost_policy while
+	                          `dropped` is not 0 */
+	uint64_t no_id;        /* always 0: it is read as the id of the entry below the lowest open event */
 	uint64_t dropped_policy;
-	uint64_t dropped; /* not 0: the sequence of a dropped region; EPF_DROPPED_OPEN: also the open events */
+	uint64_t dropped; /* not 0: the sequence of a region that is being dropped; with EPF_DROPPED_OPEN the open
+	                     events are dropped, too */
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and its contents */
 };
@@ -407,44 +423,45 @@ struct epf_slot {
 /* ---- definitions: in the log until they are in a block, and in the payload of definition blocks ---- */
 
 enum epf_definition_type {
-	EPF_DEFINE_NAME = 1,  /* u32 name, then the bytes */
+	EPF_DEFINE_NAME = 1,  /* u32 name, then the bytes of the text */
 	EPF_DEFINE_TRACK = 2, /* struct epf_track, then name, group */
-	EPF_DEFINE_ARGS = 3,  /* u32 number, which no name has; struct epf_arg ... as behind a record */
+	EPF_DEFINE_ARGS = 3,  /* u32 number, which is no name's; then struct epf_arg ..., as behind a record */
 };
 
-/* `bytes` is the size of the data after this header, which is padded to 8. */
+/* `bytes` is the size of the data after this header. The data is padded to 8. */
 struct epf_definition {
 	uint32_t bytes;
 	uint32_t type;
 };
 
 enum epf_track_kind { EPF_TRACK_THREAD = 1, EPF_TRACK_DEVICE = 2, EPF_TRACK_CUSTOM = 3 };
-/* The stream number of a custom track next to a device's streams. The args of an event on it describe the device; its
- * counters are the device's. */
+/* The stream number of a custom track that belongs to a device. The args of an event on this track describe the device;
+ * counters on this track are the device's. */
 #define EPF_STREAM_PROPERTIES INT64_MIN
 enum epf_track_clock {
 	EPF_TRACK_CLOCK_HOST = 0,
 	EPF_TRACK_CLOCK_DEVICE = 1,
 	EPF_TRACK_CLOCK_DURATION = 2,
-	EPF_TRACK_CLOCK_OFFSET_US = 3 /* us since run_start, by ONNX Runtime's formula: `bracket_ticks` wide */
+	EPF_TRACK_CLOCK_OFFSET_US = 3 /* us since run_start, by ONNX Runtime's formula, with a bracket of
+	                                 `bracket_ticks` */
 };
 
 struct epf_track {
-	uint32_t track; /* unique in a file; 0: none */
+	uint32_t track; /* unique in a file; 0: no track */
 	uint32_t kind;  /* enum epf_track_kind */
 	uint32_t source;
 	uint32_t clock_kind; /* enum epf_track_clock */
-	uint32_t clock;      /* tracks with the same non-zero number share clock samples; 0: host */
+	uint32_t clock;      /* tracks with the same non-zero number share clock samples; 0: the host's clock */
 	uint32_t clock_bits;
 	uint64_t ticks_per_second;
-	uint32_t thread_id; /* threads */
+	uint32_t thread_id; /* the thread's id, for tracks of threads */
 	int32_t device;
 	int64_t stream;
-	int32_t producer; /* index into producers; -1: none */
+	int32_t producer; /* the index of the producer; -1: none */
 	uint32_t run;     /* the run whose start is the origin of EPF_TRACK_CLOCK_OFFSET_US; otherwise 0 */
 	uint32_t name_bytes;
 	uint32_t group_bytes;
-	uint64_t bracket_ticks; /* OFFSET_US: duration of StartProfiling in host ticks */
+	uint64_t bracket_ticks; /* OFFSET_US: the duration of StartProfiling in host ticks */
 	int64_t offset_ns;      /* OFFSET_US: the argument of StartProfiling */
 };
 
@@ -456,30 +473,32 @@ struct epf_track {
 struct epf_segment {
 	uint32_t magic;
 	uint32_t checksum;    /* CRC-32C of this header with checksum 0 */
-	uint64_t number;      /* 1, 2, ...; 0: being reused */
-	uint64_t first_ticks; /* both 0 until the segment is full */
+	uint64_t number;      /* 1, 2, ...; 0: the segment is being reused */
+	uint64_t first_ticks; /* first_ticks and last_ticks are 0 until the segment is full */
 	uint64_t last_ticks;
-	uint32_t flags; /* EPF_SEGMENT_RETAINED: definitions, ledger; not reused by a ring before it is void */
+	uint32_t flags; /* EPF_SEGMENT_RETAINED: has definitions and ledgers; a ring reuses it only when it is void */
 	uint32_t reserved;
 	uint64_t reserved2[3];
 };
 #define EPF_SEGMENT_RETAINED 1u
 
-/* 7 is unused. */
+/* The types of blocks; 7 is not used. */
 enum epf_block_type {
-	EPF_BLOCK_RECORDS = 1,     /* row-wise delta and varint: codec/codec.h */
+	EPF_BLOCK_RECORDS = 1,     /* records as rows of deltas and varints: codec/codec.h */
 	EPF_BLOCK_DEFINITIONS = 2, /* struct epf_definition ...: names, tracks and args */
 	EPF_BLOCK_HOST_PAIRS = 3,  /* struct epf_host_pair ... */
 	EPF_BLOCK_LEDGER = 4,      /* struct epf_ledger_entry ... */
-	EPF_BLOCK_PRODUCERS = 5, /* struct epf_producer ...: state at the run's end, supersedes earlier ones. `slot` is
-                                  * the number of the first one: 0 except in a merged file, which may have more than
-                                  * EPF_PRODUCER_COUNT */
+	EPF_BLOCK_PRODUCERS = 5, /* struct epf_producer ...: their state at the run's end, which replaces earlier ones.
+	                            `slot` is the number of the first one: 0, except in a merged file, which may have
+	                            more than EPF_PRODUCER_COUNT */
 	EPF_BLOCK_RUN = 6,       /* struct epf_run */
-	EPF_BLOCK_SOURCES = 8,   /* struct epf_source ...: merged files, from source 1 on */
-	EPF_BLOCK_COLUMNS = 9,   /* records of one track, run and source, packed: format/format_packed.h */
-	EPF_BLOCK_INDEX = 10,    /* packed files only: format/format_packed.h */
-	EPF_BLOCK_OVERWRITTEN = 11, /* rings: struct epf_overwritten in format_ring.h; the largest `through` is valid */
-	EPF_BLOCK_RETAINED = 12,    /* rings: struct epf_retained in format_ring.h; the largest `through` is valid */
+	EPF_BLOCK_SOURCES = 8,   /* struct epf_source ...: for merged files, the sources from number 1 on */
+	EPF_BLOCK_COLUMNS = 9,   /* records of one track, run and source as columns: format/format_packed.h */
+	EPF_BLOCK_INDEX = 10,    /* in packed files: format/format_packed.h */
+	EPF_BLOCK_OVERWRITTEN = 11, /* in rings: struct epf_overwritten of format_ring.h; the block with the largest
+	                               `through` is valid */
+	EPF_BLOCK_RETAINED = 12,    /* in rings: struct epf_retained of format_ring.h; the block with the largest
+	                               `through` is valid */
 };
 
 struct epf_block {
@@ -487,29 +506,30 @@ struct epf_block {
 	uint32_t checksum;
 	uint32_t payload_bytes;
 	uint16_t type;     /* enum epf_block_type */
-	uint16_t kinds;    /* records: 1 << enum epf_kind of each kind inside */
-	uint64_t sequence; /* of the region; 0: not from a region */
+	uint16_t kinds;    /* for records: the bit 1 << enum epf_kind of each kind in the block */
+	uint64_t sequence; /* the sequence of the region; 0: the block is not from a region */
 	uint32_t run;
 	uint32_t source;
 	uint32_t track;
 	uint32_t slot;
 	uint32_t record_count;
-	uint32_t open_count;      /* ids at the payload's start */
-	uint64_t first_ticks;     /* smallest start of the records whose kind has host ticks; ~0: none */
-	uint64_t last_ticks;      /* largest end; 0 if none */
-	uint64_t own_first_ticks; /* smallest start of records that were not open at the region's start; ~0 if none */
+	uint32_t open_count;      /* the number of open ids at the payload's start */
+	uint64_t first_ticks;     /* the smallest start of the records whose kind has host ticks; ~0: there are none */
+	uint64_t last_ticks;      /* the largest end of these records; 0: there are none */
+	uint64_t own_first_ticks; /* the smallest start of the records that were not open at the region's start; ~0:
+	                             there are none */
 	uint64_t first_id;        /* as in the region */
 };
 
-/* The ledger of one thread for one run, written when its slot is freed: it supersedes the slot's counters. Entries of
- * track 0 are a session's own losses (struct epf_live) since the start of its file, under the first run of its source.
- * Of several entries, including the counts in a valid window, the largest counts are used. */
+/* The ledger of one thread for one run. It is written when the thread's slot is freed, and replaces the slot's
+ * counters. Entries of track 0 are a session's own losses (struct epf_live) since the start of its file, under the
+ * first run of its source. Of several entries, including the counts in a valid window, the largest counts are used. */
 struct epf_ledger_entry {
 	uint32_t track;
 	uint32_t run;
-	uint64_t ids_taken; /* number of ids that begins and one-shot calls took while recording */
+	uint64_t ids_taken; /* the number of ids that events, including those of one call, took while recording */
 	uint64_t lost[EPF_LOSS_COUNT];
-	uint64_t lost_idless; /* part of `lost` without an id */
+	uint64_t lost_idless; /* the part of `lost` that has no id */
 };
 
 _Static_assert(sizeof(struct epf_source) == 256, "source");

@@ -1,10 +1,9 @@
 /* Opens a .epp file: checks the header, scans the segments, reads the window of an unfinished file, and sorts the
  * definitions.
  *
- * The header page must be complete and of this version; everything else may be cut or damaged, and is then left out
- * with a finding.
- * A short read that sets errno is a system error and ends the opening.
- */
+ * The header page must be complete and of this version.  Any other part may be cut or damaged; it is then left out, and
+ * a finding reports it.
+ * A short read that sets errno is a system error; opening then fails. */
 #include "trace/reader.h"
 
 #include <errno.h>
@@ -19,11 +18,11 @@
 #include "trace/reader_private.h"
 #include "trace/reader_process.h"
 
-/* ---- names that were lost ---- */
+/* ---- lost names ---- */
 
-/* Names that were lost in a kill: the log was full, and the helper had not emptied it yet (EPF_LIVE_LOG_FULL).  Only
- * the records show which names these are, so all records are read once.  These names become "(name lost)" for every
- * reader of the trace, including writers that copy it. */
+/* If the process was killed while the log was full, names are lost (EPF_LIVE_LOG_FULL).  Only the records show which
+ * numbers have no name, so all records are read once.  These numbers get the text "(name lost)" for every user of the
+ * reader, including writers that copy the trace. */
 
 struct losing {
 	struct reader_impl *impl;

@@ -1,16 +1,16 @@
-/* Reads a .epp file in any state: its definitions, an index of its record blocks, and what its window still holds.
+/* Reads a .epp file in any state: its definitions, an index of its record blocks, and the data that is still in its
+ * window.
  *
  * reader_open scans the segments once: it checks block headers and checksums, and reads definition, run, clock pair,
- * ledger and producer blocks.  Unless the file is finished, it then reads the window: regions whose sequence is in
- * no block are encoded into blocks in memory, so that the later stages handle only blocks.  Nothing in the file is
- * trusted: every offset, length and count is checked against the bytes that contain it.  Findings (a bad checksum, a
- * cut segment) are kept for validate and are not errors.
- * A packed file is opened by its index: its record blocks are read and checked only when they are decoded; a damaged
- * one then becomes an empty block and a finding.
- * In a live file, each region's sequence is read before and after copying.  If it changed, the region is now in a
- * block, which is then read instead.
- * Called by timeline/ and by the functions of epprof/trace_reader.h.  Not thread-safe: one thread at a time.
- */
+ * ledger and producer blocks.  If the file is not finished, it then reads the window: regions whose sequence is in no
+ * block are encoded into blocks in memory, so that later stages handle only blocks.  Nothing in the file is trusted:
+ * every offset, length and count is checked against the size of the data that contains it.  Findings (a bad checksum, a
+ * cut segment) are no errors; they are kept for validate.
+ * A packed file is opened by its index.  Its record blocks are read and checked only when they are decoded.  If a block
+ * is damaged, it becomes empty, and a finding reports it.
+ * While a file is being recorded, each region's sequence is read before and after the region is copied.  If the
+ * sequence has changed, the region is now in a block, and the block is read instead.
+ * Called by timeline/ and by the functions of epprof/trace_reader.h.  Not thread-safe: one thread at a time. */
 #ifndef EPPROF_RUNTIME_TRACE_READER_H
 #define EPPROF_RUNTIME_TRACE_READER_H
 
@@ -30,33 +30,34 @@ struct reader_source {
 	void *user;
 };
 
-/* The `read` of an open file; `user` is an int *, its descriptor. */
+/* The `read` function for an open file.  `user` points to an int, the file's descriptor. */
 size_t reader_read_file(void *user, uint64_t offset, void *buffer, size_t bytes);
 
 /* One records block, in the file or in memory. */
 struct reader_block {
-	uint64_t offset;      /* of the struct epf_block: in the file, or in reader->window_blocks if `in_window` */
-	uint64_t first_ticks; /* as in struct epf_block: host kinds only */
+	uint64_t offset;      /* the offset of the struct epf_block: in the file or, if `in_window` is set, in
+	                         reader->window_blocks */
+	uint64_t first_ticks; /* as in struct epf_block: only of records with host times */
 	uint64_t own_first_ticks;
 	uint64_t last_ticks;
 	uint32_t payload_bytes;
 	uint32_t record_count;
-	uint32_t track; /* of the block's region; records may switch to other tracks */
+	uint32_t track; /* the track of the block's region; records may switch to other tracks */
 	uint32_t run;
 	uint16_t kinds;
 	uint16_t open_count;
 	uint16_t source;
 	uint8_t in_window;
-	uint8_t is_packed;   /* a columns block */
-	uint8_t is_lost;     /* it is damaged, and treated as having no records */
-	uint32_t args_bytes; /* upper bound of the bytes of its args once decoded */
+	uint8_t is_packed;   /* the block is a block of columns */
+	uint8_t is_lost;     /* the block is damaged and is treated as empty */
+	uint32_t args_bytes; /* an upper bound of the size of the block's decoded args */
 };
 
-/* The index entry of a block in a packed file, as in struct epf_index_entry. */
+/* The data of a packed block's index entry, struct epf_index_entry. */
 struct reader_summary {
-	struct epf_index_reference all_ids; /* first > last: no ids */
+	struct epf_index_reference all_ids; /* the range of the block's own ids; first > last: no ids */
 	uint32_t flags;
-	uint32_t spans_count, references_count, ids_count; /* ids_count 0: all_ids is precise enough */
+	uint32_t spans_count, references_count, ids_count; /* ids_count is 0 if all_ids is precise enough */
 	const struct epf_index_span *spans;
 	const struct epf_index_reference *ids;
 	const struct epf_index_reference *references;
@@ -67,14 +68,14 @@ struct reader_name {
 	uint32_t bytes;
 };
 
-/* An event that was open when the file was read or cut off.  An event that another thread ended while it was on its
- * own thread's stack is not open: it is a record in `blocks`, flagged EPF_FLAG_UNENDED, as its thread's exit would
- * have stored it. */
+/* An event that was open when the file was read or cut off.  If another thread has ended an event that is still on its
+ * own thread's stack, the event is not open: it is a record in `blocks` with EPF_FLAG_UNENDED, as its thread would have
+ * stored it at its exit. */
 struct reader_open {
 	struct epf_open open;
 	uint32_t track;
 	uint32_t depth;
-	uint64_t offset; /* of the stack entry in the file */
+	uint64_t offset; /* the offset of the stack entry in the file */
 };
 
 struct reader_finding {
@@ -87,49 +88,52 @@ struct reader {
 	struct reader_source source;
 	struct epf_header header;
 	struct epf_live live; /* zero for a finished file */
-	epp_trace_info info;  /* strings belong to the reader */
+	epp_trace_info info;  /* the reader owns the strings */
 	uint64_t file_bytes;
 
 	struct epf_source *sources; /* sources[0] is header.source */
 	size_t sources_count;
-	struct epf_run *runs; /* in order; a run that never ended has end.ticks 0 */
+	struct epf_run *runs; /* in the order of their starts; a run that never ended has end.ticks 0 */
 	size_t runs_count;
-	epp_trace_track *tracks;             /* sorted by track number; strings belong to the reader */
-	struct epf_track *track_definitions; /* same order: the fields that epp_trace_track does not have */
+	epp_trace_track *tracks;             /* sorted by track number; the reader owns the strings */
+	struct epf_track *track_definitions; /* in the same order: the fields that epp_trace_track does not have */
 	size_t tracks_count;
-	struct reader_name *names; /* by name number; text NULL: unknown */
+	struct reader_name *names; /* indexed by the number of a name; text NULL: unknown */
 	size_t names_count;
-	/* source 0's, sorted by ticks: run starts and ends, the helper's samples, the live page's latest */
+	/* The clock pairs of source 0, sorted by ticks: those at starts and ends of runs, the helper's, and the latest
+	 * one of the live page. */
 	struct epf_host_pair *pairs;
 	size_t pairs_count;
-	struct epf_ledger_entry *ledger; /* entries of blocks, then those of slots for which no block has an entry */
+	struct epf_ledger_entry *ledger; /* entries in blocks, then entries of slots for which no block has an entry */
 	size_t ledger_count;
-	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them, or more if the file is merged; label "" = unused */
+	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them, or more if the file is merged; an empty label
+	                                   means that the entry is unused */
 	size_t producers_count;
 	struct reader_open *open;
 	size_t open_count;
 
-	struct reader_block *blocks; /* in file order; the window's blocks come last */
+	struct reader_block *blocks; /* in file order; blocks made from the window are last */
 	size_t blocks_count;
-	struct reader_summary *summaries; /* parallel to blocks; NULL: the file was not opened by an index */
-	struct epf_index_span *spans;     /* referenced by summaries */
+	struct reader_summary *summaries; /* one for each block; NULL: the file was not opened by its index */
+	struct epf_index_span *spans;     /* the spans to which `summaries` refer */
 	struct epf_index_reference *references;
-	uint8_t *window_blocks; /* blocks made from the window's regions, headers and payloads, 8-aligned */
+	uint8_t *window_blocks; /* the blocks that were made from the window's regions: headers and payloads,
+	                           8-aligned */
 	size_t window_blocks_bytes;
 
 	struct reader_finding *findings;
 	size_t findings_count;
 };
 
-/* Ownership: takes `source` and closes it, also on failure.  Errors: those of epp_trace_open. */
+/* Ownership: takes `source`, and closes it, also on failure.  Errors: those of epp_trace_open. */
 epp_status *reader_open(const struct reader_source *source, const char *path, struct reader **reader) EPP_MUST_CHECK;
 /* Opens the file of an open reader again without its index, so that all blocks are scanned. */
 epp_status *reader_open_again(const struct reader *of, struct reader **reader) EPP_MUST_CHECK;
 void reader_close(struct reader *reader);
 
 /* Reads the header and payload of a block unchanged into *buffer, which is grown with realloc to *buffer_bytes.  The
- * checksum is checked again, so a file that changed since it was opened gives EPP_CORRUPT.  In a ring that is being
- * recorded, a block that was overwritten in the meantime is returned as an empty one. */
+ * checksum is checked again: if the file changed since it was opened, the function returns EPP_CORRUPT.  If a ring that
+ * is being recorded has overwritten the block meanwhile, the function returns an empty block. */
 epp_status *reader_block_read(struct reader *reader, const struct reader_block *block, uint8_t **buffer,
                               size_t *buffer_bytes) EPP_MUST_CHECK;
 
@@ -146,34 +150,35 @@ struct reader_decoded {
 	const uint8_t *args; /* base of the records' args_offset; points into `bytes` */
 	uint32_t args_bytes;
 	uint32_t count;
-	bool whole; /* false: the payload differs from its header; the first `count` records are valid */
+	bool whole; /* false: the payload does not match its header; only the first `count` records are valid */
 };
 
-/* Reads and decodes a block of rows or columns.  `block` is one of reader->blocks; it is marked lost if it is
- * damaged and the file was opened by its index.  Errors: those of reader_block_read. */
+/* Reads and decodes a block of rows or columns.  `block` is one of reader->blocks.  If it is damaged and the file was
+ * opened by its index, it is marked as lost.  Errors: those of reader_block_read. */
 epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
     EPP_MUST_CHECK;
 
-/* Decodes the block of rows in decoded->bytes, whose header is also in decoded->header; decoded->records has room. */
+/* Decodes the block of rows in decoded->bytes, whose header is also in decoded->header.  decoded->records must have
+ * room. */
 epp_status *reader_decode_rows(struct reader_decoded *decoded) EPP_MUST_CHECK;
 
-/* Returns true for call tracks in host ticks, such as waits: their events nest exactly, so they are shown on their
- * thread's row. */
+/* Returns true for tracks of calls in host ticks, such as waits.  Their events nest exactly in those of their thread,
+ * so they are shown in the thread's row. */
 static inline bool reader_is_on_thread(const epp_trace_track *track)
 {
 	return track->kind == EPP_TRACK_CALLS && track->clock_kind == EPF_TRACK_CLOCK_HOST && track->thread;
 }
 
-/* Finds a track by its number; NULL if there is none. */
+/* Return the track with this number, or NULL. */
 const epp_trace_track *reader_track(const struct reader *reader, uint32_t track);
 const struct epf_track *reader_track_definition(const struct reader *reader, uint32_t track);
 
-/* The public type of an open trace: a reader from epp_trace_open or epp_trace_open_session. */
+/* The public type of an open trace, from epp_trace_open or epp_trace_open_session. */
 struct epp_trace {
 	struct reader *reader;
 };
 
-/* True if a name with this text is defined. */
+/* Returns true if a name with this text is defined. */
 static inline bool reader_has_name(const struct reader *reader, const char *text)
 {
 	size_t bytes = strlen(text);

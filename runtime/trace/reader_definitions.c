@@ -1,9 +1,8 @@
 /* Reads everything in a trace except its records: names, tracks, runs, clock pairs, ledger entries, producers.
  *
- * Each may be defined several times (in the log and in a block, or in several blocks).  For a name or a track the
- * first definition is valid, for an account the last.  Everything is collected in file order and sorted once, at the
- * end.
- */
+ * An item may be defined several times (in the log and in a block, or in several blocks).  For a name or a track the
+ * first definition is valid, for a ledger entry the last.  All items are collected in file order and sorted once, at
+ * the end. */
 #include <bsd/stdlib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 /* ---- file offsets of definitions ---- */
 
-/* File offsets of data that is stored without its offset, so that findings can name where it is. */
+/* File offsets of items whose struct has no offset, so that findings can report a position. */
 
 bool reader_note_offset(struct reader_impl *impl, enum reader_item kind, uint64_t of, uint64_t offset)
 {
@@ -61,7 +60,7 @@ bool reader_note_producer_offsets(struct reader_impl *impl, uint32_t first, size
 
 uint64_t reader_find_offset(const struct reader_impl *impl, enum reader_item kind, uint64_t of)
 {
-	/* The last definition is the valid one. */
+	/* The search is backwards, because the last definition is the valid one. */
 	for (size_t i = impl->item_offsets_count; i-- > 0;)
 		if (impl->item_offsets[i].kind == kind && impl->item_offsets[i].of == of)
 			return impl->item_offsets[i].offset;
@@ -70,8 +69,9 @@ uint64_t reader_find_offset(const struct reader_impl *impl, enum reader_item kin
 
 /* ---- shared args ---- */
 
-/* Shared args that records of the window reference by a number.  They are defined before they are referenced, so the
- * log and earlier blocks contain them.  Blocks contain the args themselves, so only an unfinished file needs this. */
+/* Args that several records of the window share.  Such records contain only the number of the args; the args are
+ * defined earlier, in the log or in blocks.  Records in blocks contain the args themselves, so this is needed only for
+ * unfinished files. */
 
 /* Reads an EPF_DEFINE_ARGS. */
 static epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset)
@@ -110,7 +110,7 @@ epp_status *reader_order_args(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Returns the index of the first definition of a number, or its insertion index. */
+/* Returns the index of the first definition of a number, or the index at which it would be inserted. */
 static size_t place_of(const struct reader_impl *impl, uint32_t number)
 {
 	size_t low = 0, high = impl->args_count;
@@ -140,20 +140,20 @@ const struct epf_arg *reader_defined_args(const void *user, uint32_t number, uin
 
 /* Classifies tracks: a thread, a device's stream, or the calls of a thread that a plugin reports.
  *
- * Only this file decides the kind; all other code compares epp_trace_track.kind.  In the file, a plugin's host calls
+ * Only this file determines the kind; all other code compares epp_trace_track.kind.  In the file, a plugin's host calls
  * are on a device track without a device, or on a custom track with a producer:
  *
  *   device, with a clock of the plugin's, device -1   the plugin's calls; `stream` is the thread
  *   device, ONNX Runtime's microseconds, device -1-n  a stream of device n (ONNX Runtime's process number of a device)
  *   custom, with a producer                           the plugin's calls; `stream` is the thread, unless a device is set.
- *                                                     ONNX Runtime's process -1 may be device 0 or none: there it is a
- *                                                     thread only if one of that number has recorded
+ *                                                     ONNX Runtime's process -1 means device 0 or no device: `stream`
+ *                                                     is a thread only if a thread with this number has recorded
  *
- * A thread has one track for each run and each way of recording.  Each stores the number of the first; viewers show all
- * their events in the first track's row.  A device's group includes its plugin's name if another plugin has a device of
- * the same name. */
+ * A thread has one track for each run and each way of recording.  Each of them stores the number of the thread's first
+ * track; viewers show all their events in the row of the first track.  If two plugins have devices with the same name,
+ * the groups of these devices include the plugin's name. */
 
-/* Room for a track's name and a producer's label; the format limits both. */
+/* The room for a track's name with a producer's label; the format limits both. */
 #define TEXT_BYTES_MAX 384u
 
 static bool is_calls(const struct reader *reader, const epp_trace_track *track)
@@ -198,7 +198,7 @@ static bool is_same_thread(const epp_trace_track *track, const epp_trace_track *
 	       (track->kind == EPP_TRACK_CALLS || strcmp(track->name, thread->name) == 0);
 }
 
-/* Sets epp_trace_track.thread; `tracks` are the threads and calls, sorted by thread. */
+/* Sets epp_trace_track.thread.  `tracks` has the tracks of threads and of calls, sorted by thread. */
 static void find_threads(epp_trace_track **tracks, size_t count)
 {
 	epp_trace_track *thread = NULL;
@@ -215,7 +215,7 @@ static void find_threads(epp_trace_track **tracks, size_t count)
 
 /* ---- names ---- */
 
-/* A thread without a name is labelled with its number in all outputs. */
+/* Labels a thread without a name by its number. */
 static epp_status *name_thread(struct reader_impl *impl, epp_trace_track *track)
 {
 	char text[24];
@@ -233,7 +233,7 @@ static epp_status *name_calls(struct reader_impl *impl, epp_trace_track *track)
 	char text[TEXT_BYTES_MAX];
 
 	track->group = track->thread ? track->thread->group : "";
-	/* A trace that was made from another trace has the text already. */
+	/* If the trace was made from another trace, the name already has this text. */
 	if (strstr(track->name, calls))
 		return NULL;
 	int bytes = snprintf(text, sizeof(text), "%s%s%s", track->thread ? track->thread->name : track->name, calls,
@@ -272,7 +272,7 @@ static epp_status *make_labels_unique(struct reader_impl *impl, epp_trace_track 
 	return NULL;
 }
 
-/* Appends the plugin's name to devices of different plugins that have the same name. */
+/* If different plugins have devices with the same name, appends the plugin's name to the group of each. */
 static epp_status *name_devices(struct reader_impl *impl, epp_trace_track **tracks)
 {
 	struct reader *reader = &impl->reader;
@@ -305,7 +305,7 @@ static epp_status *set_group(struct reader_impl *impl, epp_trace_track *track)
 	const struct epf_source *source = track->source < reader->sources_count ? &reader->sources[track->source] : NULL;
 
 	track->pid = source ? source->pid : 0;
-	/* Threads are grouped under their program. */
+	/* The group of a thread is its program. */
 	if (!source || *track->group || (track->kind != EPP_TRACK_THREAD && track->kind != EPP_TRACK_CALLS))
 		return NULL;
 	track->group = reader_text(impl, source->program, strnlen(source->program, sizeof(source->program)));
@@ -430,7 +430,8 @@ static epp_status *define_track(struct reader_impl *impl, const uint8_t *body, s
 	    definition.clock_kind > EPF_TRACK_CLOCK_OFFSET_US)
 		reader_find(impl, EPP_ERROR, offset, "track %u: invalid kind %u or clock kind %u", definition.track,
 		            definition.kind, definition.clock_kind);
-	/* A track may be defined again: by the log and a block made from it, or in a file read while it is written. */
+	/* A track may be defined twice: in the log and in a block, or because the file was read while it was
+	 * written. */
 	for (size_t i = impl->reader.tracks_count; i-- > 0;)
 		if (impl->reader.tracks[i].track == definition.track)
 			return NULL;
@@ -557,7 +558,7 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 			return reader_ring_entries(impl, bytes / sizeof(*reader->ledger));
 		break;
 	case EPF_BLOCK_PRODUCERS:
-		/* Places of a ring are in no order: only the latest segment counts. */
+		/* The places of a ring are in no order, so producers of an older segment are ignored. */
 		if (reader_ring_number(impl) < impl->producers_number)
 			break;
 		impl->producers_number = reader_ring_number(impl);
@@ -649,8 +650,8 @@ static epp_status *order_pairs(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Of several entries of one track and run, the last one is valid; for track 0, a session's own losses, the largest
- * counts are. */
+/* Sorts the ledger and removes duplicates.  Of several entries of one track and run, the last one is valid.  For track
+ * 0, a session's own losses, the largest counts are valid. */
 static epp_status *order_ledger(struct reader *reader)
 {
 	size_t kept = 0;
@@ -672,7 +673,7 @@ static epp_status *order_ledger(struct reader *reader)
 	return NULL;
 }
 
-/* Reserved names have the same text in every file, even if the file does not define them. */
+/* Defines the reserved names.  They have the same text in every file, even if the file does not define them. */
 static epp_status *define_reserved(struct reader_impl *impl)
 {
 	static const char *const texts[] = EPF_NAME_TEXTS;

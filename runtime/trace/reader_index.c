@@ -1,15 +1,15 @@
-/* Opens a packed file by its index: reads the index and the blocks that contain no records.  Record blocks are known
- * from their index entries; they are read and checked on demand.
+/* Opens a packed file by its index: reads the index and the blocks that contain no records.  For record blocks the
+ * index entries are sufficient; the blocks are read and checked on demand.
  *
- * The index is checked completely before any of it is used.  If it is damaged or cut off, all blocks are scanned as
- * in any other file, and a finding reports it. */
+ * The index is checked completely before any part of it is used.  If it is damaged or cut off, all blocks are scanned
+ * as in any other file, and a finding reports the damage. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "codec/checksum.h"
 #include "trace/reader_private.h"
 
-/* Upper limit: a file of a hundred billion events has fewer blocks. */
+/* The maximum number of entries; a file with a hundred billion events has fewer blocks. */
 #define ENTRIES_MAX (1u << 24)
 
 /* The concatenated parts of the index. */
@@ -22,7 +22,7 @@ struct parts {
 	size_t references_count;
 };
 
-/* Reads the block at `offset` into impl->segment; *flaw is the reason why it is invalid, or "". */
+/* Reads the block at `offset` into impl->segment.  *flaw is the reason for which it is invalid, or "". */
 static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct epf_block *block, const char **flaw)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -51,7 +51,8 @@ static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct 
 
 /* ---- the parts ---- */
 
-/* Inserts `more` elements in front of those read before, because the parts are read from last to first. */
+/* Inserts `more` elements before those that were read earlier, because the parts are read from the last to the
+ * first. */
 static bool put_in_front(void *array_pointer, size_t *count, const uint8_t **at, size_t more, size_t size)
 {
 	void **array = array_pointer;
@@ -196,7 +197,7 @@ static epp_status *take_parts(struct reader_impl *impl, struct parts *parts)
 		spans += parts->entries[i].spans_count;
 		references += parts->entries[i].ids_count + parts->entries[i].references_count;
 	}
-	/* Read the last byte, which updates file_bytes. */
+	/* Reads the last byte, because reader_read then updates file_bytes. */
 	return reader_read(impl, impl->index_place.end - 1, &last, 1, &got);
 }
 

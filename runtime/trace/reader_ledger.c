@@ -1,10 +1,10 @@
-/* Builds the ledger's lines: for each thread, session and profiler, how many events it emitted and what became of
- * them.
+/* Builds the ledger's lines: for each thread, session and profiler the numbers of emitted, written, lost and open
+ * events.
  *
- * A thread's emitted count is the ids that it took and the losses that it counted; its written count is the number
- * of records of its own regions, on any track.  A profiler's emitted count comes from its producer entry; its
- * written count is the number of complete events on its tracks.  Blocks whose header is sufficient are not decoded.
- */
+ * A thread's emitted count is the number of ids that it took and of losses that it counted without an id; its written
+ * count is the number of records of its own regions, on any track.  A profiler's emitted count comes from its producer
+ * entry; its written count is the number of complete events on its tracks.  If the header of a block is sufficient for
+ * counting, the block is not decoded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,9 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Lists the tracks that have regions or a ledger entry of their own; track 0, the session, is left out.  Devices
- * have neither, unless their events were stored by no thread; then they count for the profiler's line. */
+/* Lists the tracks that have regions or a ledger entry of their own, except track 0, the session.  Tracks of devices
+ * normally have neither.  If no thread stored their events, they have regions; these events count for the profiler's
+ * line. */
 static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, size_t *count)
 {
 	size_t most = reader->ledger_count + reader->blocks_count + reader->open_count + 1, kept = 0;
@@ -80,7 +81,7 @@ static char *label_of(const struct reader *reader, uint32_t number)
 	return length < 0 ? NULL : label;
 }
 
-/* Ownership: takes the label.  There is room for all counted lines. */
+/* Adds a line.  There is room for all counted lines.  Ownership: takes the label. */
 static bool add_line(struct reader_impl *impl, const epp_trace_ledger_entry *account, char *label)
 {
 	if (!label)
@@ -92,8 +93,8 @@ static bool add_line(struct reader_impl *impl, const epp_trace_ledger_entry *acc
 	return true;
 }
 
-/* Source 0 always has a session line, other sources only if they have an entry; session entries are first in the
- * ledger. */
+/* Adds the lines of sessions.  Source 0 always has one, other sources only if they have an entry.  Entries of sessions
+ * are first in the ledger. */
 static bool add_sessions(struct reader_impl *impl)
 {
 	const struct reader *reader = &impl->reader;
@@ -155,7 +156,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 
 	if (impl->accounts)
 		return NULL;
-	/* Once epp_trace_ledger_count has reported the failure, it is permanent. */
+	/* After epp_trace_ledger_count has reported this failure, all later calls fail. */
 	if (impl->accounts_missing)
 		return epp_status_no_memory();
 	impl->accounts_missing = true;
@@ -174,7 +175,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 	return epp_status_no_memory();
 }
 
-/* Returns the line of a thread's track; NULL: none. */
+/* Returns the line of a thread's track, or NULL. */
 static epp_trace_ledger_entry *line_of(struct reader_impl *impl, uint32_t track)
 {
 	size_t low = impl->accounts_sessions, high = impl->accounts_threads;
@@ -190,7 +191,7 @@ static epp_trace_ledger_entry *line_of(struct reader_impl *impl, uint32_t track)
 	                                                                                  : NULL;
 }
 
-/* Returns the line that a ledger entry belongs to. */
+/* Returns the line to which a ledger entry belongs. */
 static epp_trace_ledger_entry *line_of_entry(struct reader_impl *impl, const struct epf_ledger_entry *entry)
 {
 	if (entry->track)
@@ -202,7 +203,7 @@ static epp_trace_ledger_entry *line_of_entry(struct reader_impl *impl, const str
 	return NULL;
 }
 
-/* Binary search: plugin lines are sorted by producer number. */
+/* Finds a profiler's line by binary search, because these lines are sorted by producer number. */
 static struct reader_account *find_producer(struct reader_impl *impl, int32_t number)
 {
 	size_t low = impl->accounts_threads, high = impl->accounts_count;
@@ -219,7 +220,7 @@ static struct reader_account *find_producer(struct reader_impl *impl, int32_t nu
 	           : NULL;
 }
 
-/* Returns the line of the profiler that owns the track; NULL: none. */
+/* Returns the line of the profiler that owns the track, or NULL. */
 static epp_trace_ledger_entry *line_of_producer(struct reader_impl *impl, uint32_t track)
 {
 	const epp_trace_track *known = reader_track(&impl->reader, track);
@@ -262,7 +263,7 @@ bool reader_account_header(struct reader_impl *impl, const struct reader_block *
 	return true;
 }
 
-/* Returns true if the account comes from a slot: its thread left it without a ledger block. */
+/* Returns true if the thread's account is in a slot, because no ledger block has it. */
 static bool slot_of(const struct reader_impl *impl, uint32_t track)
 {
 	for (size_t i = 0; i < impl->slots_count && track; i++)
@@ -280,7 +281,7 @@ static uint64_t lost_events(const uint64_t *lost)
 	return total;
 }
 
-/* Adds the events that a ring overwrote as losses by policy. */
+/* Adds the events that a ring has overwritten, as losses by policy. */
 static void count_overwritten(struct reader_impl *impl)
 {
 	for (size_t i = 0; i < impl->overwritten_count; i++) {
@@ -329,17 +330,18 @@ void reader_account_begin(struct reader_impl *impl)
 	count_overwritten(impl);
 }
 
-/* A kill between taking an id and storing its event, or between the two counts of a loss without an id: the event
- * never began.  A kill between counting a loss and closing the event: the event is both lost and open.  A thread does
- * only one of these at a time. */
+/* Corrects the line of a killed thread.  If the kill was between the taking of an id and the store of its event, or
+ * between the two counts of a loss without an id, the event never began.  If the kill was between the count of a loss
+ * and the close of the event, the event is both lost and open.  A thread does only one of these at a time, so the
+ * difference is at most one event. */
 static void settle_thread(epp_trace_ledger_entry *line, uint64_t known)
 {
 	if (line->emitted == known + 1 || (line->emitted + 1 == known && line->open && line->lost_total))
 		line->emitted = known;
 }
 
-/* A kill while a profiler submitted events: its counters were updated before or after its events.  Events that were
- * being submitted may be lost. */
+/* Corrects the line of a profiler that submitted events when the process was killed.  Its counters may have been
+ * updated before or after the events were stored; the missing events are lost. */
 static void settle_profiler(epp_trace_ledger_entry *line, uint64_t known)
 {
 	if (line->emitted > known) {
@@ -360,7 +362,8 @@ void reader_account_end(struct reader_impl *impl)
 		if (!line->track && !line->is_plugin)
 			line->emitted = line->lost_total;
 		uint64_t known = line->written + line->lost_total + line->open;
-		/* A live file is not read at one instant, so `emitted` is set to what was found. */
+		/* A live file is not read at one instant, so `emitted` is set to the number of events that were
+		 * found. */
 		if (live)
 			line->emitted = known;
 		else if (cut_off && line->is_plugin && impl->reader.live.flags & EPF_LIVE_RECORDING)

@@ -1,19 +1,19 @@
-/* Sorts the entries of the open stacks: they are open events, unless a record or another thread's end closes them.
+/* Handles the entries of the stacks of open events.  An entry is an open event, unless it has a record, or an orphan
+ * end (an end on another thread) closes it.
  *
  * The record of an event that is still on its stack is the last one that its thread stored, or one of the `unended`
- * records that the thread's exit added.  So it is in the window, in the track's last blocks, or, in a live file, in
- * a block that was written after the stack was copied.  Orphan ends may be anywhere after the event's start, but the
- * headers of blocks show which contain some.  The start of an event that an orphan end closes is only in the stack:
- * it becomes a record here, flagged `unended` like the one that its thread would have stored, so that readers of
- * records find it.
- */
+ * records that the thread's exit added.  It is therefore in the window, in the track's last blocks or, in a live file,
+ * in a block that was written after the stack was copied.  Orphan ends may be in any block after the event's start, but
+ * the headers of blocks show which blocks contain some.  If an orphan end closes an event, the start of the event is
+ * only in the stack.  The event becomes a record here, with the flag `unended`, as its thread would have stored it, so
+ * that readers of records find it. */
 #include <stdlib.h>
 
 #include "containers/array.h"
 #include "format/format_slot.h"
 #include "trace/reader_private.h"
 
-/* If a region fills up while an end unwinds the stack, a second region is used. */
+/* If a region is full when an end unwinds the stack, the records are in two regions. */
 #define LAST_BLOCKS 2
 
 struct orphan {
@@ -24,7 +24,7 @@ struct stacks {
 	struct reader_impl *impl;
 	struct reader_decoded records;
 	struct id_set entries;  /* the ids on the stacks */
-	struct id_set recorded; /* ids that have a record or were handled */
+	struct id_set recorded; /* ids that have a record, or that were handled already */
 	struct orphan *orphans; /* the orphan ends of ids on the stacks, sorted */
 	size_t orphans_count, orphans_capacity;
 	uint64_t first_start_ticks;
@@ -59,7 +59,7 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Reads the blocks that may close an entry. */
+/* Reads the blocks that may contain the record of an entry. */
 static epp_status *note_blocks(struct stacks *stacks)
 {
 	const struct reader *reader = &stacks->impl->reader;
@@ -79,7 +79,7 @@ static epp_status *note_blocks(struct stacks *stacks)
 			if (block->in_window || block->track != slot->track)
 				continue;
 			seen += i < stacks->impl->blocks_before_slots;
-			/* Blocks with orphan ends were noted above; their ids must not be added twice. */
+			/* Blocks with orphan ends were read above; their ids must not be added twice. */
 			if (!(block->kinds & 1u << EPF_ORPHAN_END) || block->last_ticks < stacks->first_start_ticks)
 				EPP_TRY(note_block(stacks, block));
 		}
@@ -135,7 +135,7 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 			reader_find(impl, EPP_ERROR, offset, "slot %u: open event %u is invalid", reader_slot->index, d);
 			continue;
 		}
-		/* Handle each id once: a stack that was being compacted has duplicate entries. */
+		/* Each id is handled once, because a stack that was being compacted has duplicate entries. */
 		if (id_set_has(&stacks->recorded, 0, open->id))
 			continue;
 		if (!id_set_add(&stacks->recorded, 0, open->id, &added))

@@ -1,6 +1,6 @@
-/* Detects if the writer of a trace is alive.  A pid is not sufficient: it may belong to another machine or boot, or
- * may have been reused.  So the boot id must match, and the process must have started before it created the file
- * (but not necessarily before it loaded the library: a forked child inherits the loaded library). */
+/* Detects if the writer of a trace is alive.  A pid is not sufficient: it may belong to another machine or boot, or may
+ * have been reused.  So the boot id must match, and the process must have started before the file was created.  It need
+ * not have started before the library was loaded, because a forked child inherits the loaded library. */
 #include "trace/reader_process.h"
 
 #include <string.h>

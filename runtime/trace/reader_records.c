@@ -34,8 +34,8 @@ epp_status *reader_block_read(struct reader *reader, const struct reader_block *
 			return NULL;
 	}
 	if ((reader->header.features & EPF_FEATURE_RING) && reader->info.state == EPP_TRACE_RECORDING) {
-		/* The ring has overwritten this block; the next reader finds it in the account of overwritten
-		 * events. */
+		/* The ring has overwritten this block. The next reader that opens the file counts its events as
+		 * overwritten. */
 		header = (struct epf_block){ .magic = EPF_BLOCK_MAGIC,
 			                     .type = EPF_BLOCK_RECORDS,
 			                     .run = block->run,
@@ -135,8 +135,8 @@ void reader_decoded_deinit(struct reader_decoded *decoded)
 	*decoded = (struct reader_decoded){ 0 };
 }
 
-/* Tracks are sorted by number. Most files number them 1, 2, 3, ..., and then track N is at index N - 1, which is tried
- * first. */
+/* Returns the index of a track. Tracks are sorted by number. Most files number them 1, 2, 3, ..., so that track N is at
+ * index N - 1, which is tried first. */
 static size_t track_index(const struct reader *reader, uint32_t track)
 {
 	size_t low = 0, high = reader->tracks_count;

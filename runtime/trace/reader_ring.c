@@ -1,9 +1,8 @@
 /* Scans the segments of a ring, which are in no order; a segment may be reused while it is read.
  *
- * Each scan visits all places and adds the new blocks of each; if a place's segment number has changed, the blocks
- * of the old segment are discarded.  At the end, blocks of overwritten segments are left out, because they are
- * counted as lost, and the others are sorted in the order in which they were written.
- */
+ * Each scan visits all places and adds their new blocks.  If the segment number of a place has changed, the blocks of
+ * the old segment are discarded.  At the end, the blocks of overwritten segments are left out, because they are counted
+ * as lost.  The others are sorted in the order in which they were written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ static uint64_t place_of(const struct reader_impl *impl, uint64_t offset)
 	return (offset - header->segments_offset) / header->segment_bytes;
 }
 
-/* Discards the blocks of a place that another segment has taken. */
+/* Discards the blocks of a place, because another segment is there now. */
 static void forget_place(struct reader_impl *impl, uint64_t index)
 {
 	for (size_t i = 0; i < impl->reader.blocks_count; i++)
@@ -26,7 +25,8 @@ static void forget_place(struct reader_impl *impl, uint64_t index)
 			impl->origins[i] = READER_GONE;
 }
 
-/* Reads the current segment number of a place; 0: none, or unknown because its header is damaged. */
+/* Reads the current segment number of a place.  It is 0 if there is none, or if it is unknown because the header is
+ * damaged. */
 static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t *number, bool *is_damaged)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -37,8 +37,8 @@ static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t
 	                    &got));
 	uint32_t checksum = segment.checksum;
 	segment.checksum = 0;
-	/* A truncated header is damaged too.  A segment that is being reused has number 0 and possibly an old
-	 * checksum. */
+	/* A truncated header counts as damaged.  A segment that is being reused is not damaged: it has number 0 and
+	 * possibly an old checksum. */
 	*is_damaged = segment.number && (got < sizeof(segment) || segment.magic != EPF_SEGMENT_MAGIC ||
 	                                 checksum_crc32c(0, &segment, sizeof(segment)) != checksum);
 	*number = *is_damaged ? 0 : segment.number;
@@ -169,7 +169,7 @@ struct ordered {
 	uint64_t origin, number;
 };
 
-/* Blocks of the window are later than all others. */
+/* Compares two blocks by the numbers of their segments.  Blocks of the window are later than all others. */
 static int by_number(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
@@ -189,8 +189,8 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 	if (!list)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < impl->places_capacity; i++)
-		/* A writer may have been cut off there.  If it held events that no account counts as lost, the
-		 * ledger will not balance. */
+		/* The writer may have been killed while it wrote this segment.  If the segment had events that no
+		 * account counts as lost, the ledger does not balance. */
 		if (impl->places[i].is_damaged)
 			reader_find(impl, finished ? EPP_ERROR : EPP_NOTE,
 			            reader->header.segments_offset + i * reader->header.segment_bytes,
@@ -207,7 +207,8 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 		impl->origins[i] = list[i].origin;
 	}
 	reader->blocks_count = kept;
-	/* The blocks are no longer in scan order, so any block of a thread may close an entry of its stack. */
+	/* After sorting, the blocks are not in scan order, so any block of a thread may contain the record of an open
+	 * entry. */
 	impl->blocks_before_slots = 0;
 	free(list);
 	return settle_accounts(impl);

@@ -1,11 +1,10 @@
 /* Scans the segments in order: each is read as a whole, and its blocks are checked and added.
  *
- * The scan stops where a segment's last valid block ends and can continue there, because a live file grows: the
- * reader scans once, reads the window, and scans again for blocks that appeared in the meantime.  An invalid block
- * ends its segment, unless a valid block follows at the distance of the invalid block's length.  In the last segment
- * of an unfinished file, the invalid rest is what a killed writer leaves if it is the beginning of a block followed
- * by zeros; otherwise it is damage.
- */
+ * The scan stops at the end of a segment's last valid block, and can continue there.  This is needed because a live
+ * file grows: the reader scans once, reads the window, and scans again for blocks that were added meanwhile.  An
+ * invalid block ends its segment, unless a valid block follows at the distance of the invalid block's length.  In the
+ * last segment of an unfinished file, a killed writer leaves the beginning of a block followed by zeros; any other
+ * invalid rest is damage. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,8 +109,8 @@ static void stop_is(struct reader_impl *impl, epp_severity severity, uint64_t of
 	impl->stop = (struct reader_finding){ severity, offset, why ? strdup(why) : NULL };
 }
 
-/* A killed writer leaves an incomplete beginning of a block.  If the block's last byte, or any byte after it, is not
- * zero, the block was complete once, so it is damaged. */
+/* Returns true if the bytes are the incomplete block that a killed writer leaves.  If the block's last byte, or any
+ * byte after it, is not zero, the block was complete once, so it is damaged. */
 static bool is_a_beginning(const struct reader_impl *impl, size_t at, size_t bytes)
 {
 	size_t known = bytes - at < sizeof(struct epf_block) ? bytes - at : sizeof(struct epf_block);
@@ -130,13 +129,13 @@ static bool is_a_beginning(const struct reader_impl *impl, size_t at, size_t byt
 	return true;
 }
 
-/* Returns the offset of a valid block that follows a damaged one; 0: none. */
+/* Returns the offset of a valid block after a damaged one; 0 if there is none. */
 static size_t behind_damage(const struct reader_impl *impl, size_t at, size_t bytes)
 {
 	uint32_t segment_bytes = impl->reader.header.segment_bytes;
 	struct epf_block block;
 
-	/* A live writer may have written the following block after this one was read. */
+	/* A live writer may have written the next block after this one was read, so the damage is not certain. */
 	if (impl->reader.info.state == EPP_TRACE_RECORDING || at + sizeof(block) > bytes)
 		return 0;
 	memcpy(&block, impl->segment + at, sizeof(block));
@@ -177,7 +176,7 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 	return NULL;
 }
 
-/* Returns true if a segment's blocks are to be read at all. */
+/* Returns true if the blocks of a segment are to be read. */
 static bool begin_segment(struct reader_impl *impl, size_t bytes)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -190,12 +189,12 @@ static bool begin_segment(struct reader_impl *impl, size_t bytes)
 	uint32_t checksum = segment.checksum;
 	segment.checksum = 0;
 	if (!segment.magic && !segment.number && !checksum)
-		return true; /* preallocated; a block in it is still worth reading */
+		return true; /* the segment was preallocated; a block in it is still read */
 	if (segment.magic != EPF_SEGMENT_MAGIC || checksum_crc32c(0, &segment, sizeof(segment)) != checksum)
 		reader_find(impl, EPP_WARNING, offset, "segment %llu: its header is damaged",
 		            (unsigned long long)impl->segment_index + 1);
 	else if (!segment.number)
-		return false; /* being reused: its events are counted as lost */
+		return false; /* the segment is being reused: its events are counted as lost */
 	else if (segment.number != impl->segment_index + 1 && !(header->features & EPF_FEATURE_RING))
 		reader_find(impl, EPP_ERROR, offset, "segment %llu has the number %llu in its header",
 		            (unsigned long long)impl->segment_index + 1, (unsigned long long)segment.number);
@@ -212,7 +211,7 @@ epp_status *reader_scan_place(struct reader_impl *impl, uint64_t index, size_t b
 	if (begin_segment(impl, bytes))
 		EPP_TRY(take_segment(impl, bytes));
 	*at = impl->segment_at;
-	/* A writer writes in one place at a time, so only one segment may end with an incomplete block. */
+	/* A writer writes at one position at a time, so only one segment may end with an incomplete block. */
 	if (impl->stop.text && before.text && impl->stop.offset != before.offset)
 		reader_find(impl, EPP_WARNING, before.offset, "%s: the rest of its segment is not read", before.text);
 	if (impl->stop.text)
@@ -238,7 +237,7 @@ epp_status *reader_scan(struct reader_impl *impl)
 		if (!got)
 			break;
 		if (index != impl->segment_index && impl->stop.text) {
-			/* Not the last segment, so no writer was active here. */
+			/* This is not the last segment, so no writer was active in it. */
 			reader_find(impl, EPP_ERROR, impl->stop.offset, "%s: the rest of its segment is not read",
 			            impl->stop.text);
 			stop_is(impl, EPP_NOTE, 0, NULL);
@@ -248,7 +247,7 @@ epp_status *reader_scan(struct reader_impl *impl)
 			impl->segment_at = begin_segment(impl, got) ? EPF_SEGMENT_HEADER_BYTES : segment_bytes;
 		}
 		if (got < sizeof(struct epf_segment)) {
-			impl->segment_at = 0; /* examined again when the file has grown */
+			impl->segment_at = 0; /* read again when the file has grown */
 			stop_is(impl, EPP_NOTE, reader->header.segments_offset + index * segment_bytes,
 			        "the file ends inside a segment's header");
 		} else {

@@ -1,10 +1,11 @@
-/* Detects that a file was truncated: it is shorter than it was when it was finished, or it ends where a complete file
- * cannot end. */
+/* Detects that a file was truncated.  A truncated file is shorter than it was when it was finished, or it ends at a
+ * position at which a complete file cannot end. */
 #include <string.h>
 
 #include "trace/reader_private.h"
 
-/* Finds the end of the file by bisection if it is shorter than it should be; reader_read sets reader.file_bytes. */
+/* If the file is shorter than it should be, finds its end by bisection with reader_read, which sets
+ * reader.file_bytes. */
 static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
 {
 	uint64_t high = impl->whole_bytes;
@@ -25,7 +26,8 @@ static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
 	return NULL;
 }
 
-/* Detects that a finished file was truncated: by its recorded size, or by an ending that a finished file cannot have. */
+/* Detects that a finished file was truncated, by its recorded size, or because a finished file cannot end at this
+ * position. */
 static epp_status *judge_end(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;

@@ -1,13 +1,14 @@
 /* Reads the window of an unfinished file so that no event is lost or duplicated, although its writer may be active.
  *
- * The order is the reverse of the writer's.  The open stacks are copied before the records: an event that ends in
- * between is in both copies, and its record decides.  A region is read twice: the first copy determines how far its
- * records extend, the second provides their content, so a record that was being stored is either left out or
- * complete.  Then the segments are scanned again: if a region became a block in the meantime (it is zeroed after the
- * block was written), its sequence is found there, and the copy is dropped.  Names and tracks are defined before
- * records use them, and in the log before in a block: so the log is read after the records, and the scan after it
- * only looks for definitions.
- */
+ * The parts are read in the reverse of the order in which the writer stores them.
+ * - The stacks of open events are copied before the records.  An event that ends in between is in both copies; its
+ * record is used.
+ * - A region is read twice.  The first copy gives the end of its records, the second their content.  A record that was
+ * being stored is therefore either left out or complete.
+ * - Then the segments are scanned again.  If a region became a block meanwhile, its sequence is found in the block, and
+ * the copy is dropped.  (A region is zeroed after its block was written.)
+ * - The writer defines names and tracks before records use them, and in the log before in a block.  The log is
+ * therefore read after the records, and the scan after the log looks only for definitions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +21,14 @@
 
 /* ---- a window in a separate file ---- */
 
-/* Reads a window in a separate file (EPF_FEATURE_EXTERNAL_WINDOW): offsets between the live page and the segments
- * are read from that file, all others from the trace.  The window's file has the same layout and a copy of the
- * header page, whose file_id must match the trace. */
+/* Reads a window in a separate file (EPF_FEATURE_EXTERNAL_WINDOW).  The bytes between the live page and the segments
+ * are read from that file, all others from the trace.  The window's file has the same layout and a copy of the header
+ * page, whose file_id must match the trace. */
 
 struct elsewhere {
 	struct reader_source trace;
 	int fd;
-	uint64_t first, end; /* range of the window's offsets */
+	uint64_t first, end; /* the range of the window's offsets */
 };
 
 static size_t read_window(int fd, uint64_t offset, uint8_t *to, size_t bytes)
@@ -99,10 +100,10 @@ bool reader_external_window(struct reader_impl *impl)
 #define BATCH_BYTES (1u << 18)
 #define TRIES 4
 
-/* A region's copy. */
+/* A copy of a region. */
 struct copy {
 	uint64_t offset;
-	size_t bytes; /* header, open ids and records */
+	size_t bytes; /* the size of header, open ids and records */
 	uint8_t *region;
 };
 
@@ -114,7 +115,7 @@ struct window_reading {
 	size_t copies_count, copies_capacity;
 };
 
-/* Like reader_read, but bytes beyond the end of the file are zero. */
+/* As reader_read, but bytes beyond the end of the file are zero. */
 static epp_status *read_or_zero(struct reader_impl *impl, uint64_t offset, void *buffer, size_t bytes)
 {
 	size_t got;
@@ -141,7 +142,7 @@ static epp_status *take_live(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Adds a run of the live page, unless it is in a block. */
+/* Adds a run of the live page, unless a block has it. */
 static bool add_run(struct reader_impl *impl, const struct epf_run *run)
 {
 	struct reader *reader = &impl->reader;
@@ -156,8 +157,8 @@ static bool add_run(struct reader_impl *impl, const struct epf_run *run)
 	return true;
 }
 
-/* Reads the runs whose blocks could not be written, and the current run. Called after the regions are read, because a run
- * may begin and store records meanwhile: without it, these would belong to no run. A run that has ended since is in a
+/* Reads the runs whose blocks could not be written, and the current run. Called after the regions are read: a run may
+ * begin and store records while they are read, and these records need their run.  If a run has ended since, it is in a
  * block, which the next scan reads. */
 static epp_status *take_run(struct reader_impl *impl)
 {
@@ -168,7 +169,7 @@ static epp_status *take_run(struct reader_impl *impl)
 		if (live->unwritten[i].run && !add_run(impl, &live->unwritten[i]))
 			return epp_status_no_memory();
 	}
-	/* The writer stores the number after the rest. */
+	/* The writer stores the run's number last, so it is read first. */
 	EPP_TRY(read_or_zero(impl, offset, &live->run, sizeof(live->run)));
 	if (!live->run)
 		return NULL;
@@ -186,8 +187,8 @@ static epp_status *take_run(struct reader_impl *impl)
 	return add_run(impl, &run) ? NULL : epp_status_no_memory();
 }
 
-/* Reads the session's own losses that no ledger block contains yet; called after the blocks are read, so that none
- * counts twice. */
+/* Reads the session's own losses that no ledger block contains yet.  Called after the blocks are read, so that no loss
+ * is counted twice. */
 static epp_status *take_own_losses(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
@@ -206,8 +207,8 @@ static epp_status *take_own_losses(struct reader_impl *impl)
 	return NULL;
 }
 
-/* If a piece was emptied while it was read, its content is in blocks, and no record read so far needs what came
- * after. */
+/* Reads a piece of the log.  If the piece was emptied while it was read, its definitions are in blocks; later
+ * definitions are not needed, because no record that was read so far uses them. */
 static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint64_t word_offset, uint64_t offset)
 {
 	uint32_t bytes = impl->reader.header.log_bytes;
@@ -226,7 +227,7 @@ static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint
 	return emptied ? NULL : reader_define(impl, piece, used, offset);
 }
 
-/* Reads the definitions that no block contains yet. */
+/* Reads the definitions that are not in a block yet. */
 static epp_status *take_log(struct reader_impl *impl)
 {
 	const struct epf_header *header = &impl->reader.header;
@@ -244,7 +245,7 @@ static epp_status *take_log(struct reader_impl *impl)
 		offset += header->log_bytes;
 	}
 	free(piece);
-	/* The length of the file is known only from reads; read the window's last byte. */
+	/* Reads the window's last byte, because only reads show the length of the file. */
 	uint8_t last;
 	return status ? status : read_or_zero(impl, header->segments_offset - 1, &last, 1);
 }
@@ -260,7 +261,7 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 	size_t head = offsetof(struct epf_slot, region);
 
 	memcpy(&slot.slot, seen, head);
-	/* Its thread may have pushed and popped during the copy: two equal copies are consistent. */
+	/* The thread may have pushed and popped events during the copy.  Two equal copies are consistent. */
 	for (int i = 0; i < TRIES && impl->reader.info.state == EPP_TRACE_RECORDING; i++) {
 		uint8_t again[offsetof(struct epf_slot, region)];
 		EPP_TRY(read_or_zero(impl, offset, again, head));
@@ -304,8 +305,8 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 	return NULL;
 }
 
-/* Adds what a profiler lost with a region that is being dropped.  One store makes both the thread's account and this
- * one valid. */
+/* Adds the events that profilers lost with a region that is being dropped.  One store of the writer makes this loss and
+ * the thread's loss valid. */
 static void take_dropped(struct reader *reader)
 {
 	uint64_t reason = reader->live.dropped_reason;
@@ -350,7 +351,7 @@ static size_t records_start(const struct epf_region *header)
 	                             EPF_RECORD_BYTES * EPF_RECORD_BYTES;
 }
 
-/* Returns true if the thread's account counts the region's events as lost already. */
+/* Returns true if the thread's account already counts the region's events as lost. */
 static bool is_dropped(const struct reader_impl *impl, const struct epf_region *header)
 {
 	for (size_t i = 0; i < impl->slots_count; i++)
@@ -359,7 +360,7 @@ static bool is_dropped(const struct reader_impl *impl, const struct epf_region *
 	return false;
 }
 
-/* Returns the end of the region's last record; 0: it has no valid record. */
+/* Returns the end of the region's last record, or 0 if it has no valid record. */
 static size_t region_used(struct reader_impl *impl, const uint8_t *region, size_t bytes, uint64_t offset)
 {
 	struct epf_region header;
@@ -409,7 +410,7 @@ static epp_status *copy_region(struct window_reading *window, const uint8_t *reg
 		return NULL;
 	}
 	EPP_TRY(read_or_zero(impl, offset, copy->region, used));
-	/* If it is another region by now, the first one is in a block. */
+	/* If the region has another sequence now, the records of the first copy are in a block. */
 	if (memcmp(copy->region, region, 2 * sizeof(uint64_t)) != 0)
 		copy->bytes = 0;
 	return NULL;
@@ -456,8 +457,9 @@ epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block,
 	return reader_add_block(impl, block, at, true, origin, block->payload_bytes);
 }
 
-/* Drops the copies of regions of a live ring that were emptied since: they are in blocks, which the following scan
- * finds unless they have been overwritten already.  Regions that are emptied later were copied completely. */
+/* In a live ring, drops the copies of regions that were emptied since they were copied.  Their records are in blocks;
+ * the next scan finds these, unless the ring has overwritten them already.  Regions that are emptied later were copied
+ * completely. */
 static epp_status *drop_emptied(struct window_reading *window)
 {
 	struct reader_impl *impl = window->impl;
@@ -474,8 +476,7 @@ static epp_status *drop_emptied(struct window_reading *window)
 	return NULL;
 }
 
-/* Returns the record at `from` of a copy, or NULL.  If the second copy was zeroed or overwritten, the region is in a
- * block, and the copy has been dropped. */
+/* Returns the record at the offset `from` of a copy, or NULL. */
 static const struct epf_record *record_at(const struct copy *copy, size_t from, size_t *bytes)
 {
 	const struct epf_record *record = (const struct epf_record *)(const void *)(copy->region + from);
@@ -486,7 +487,7 @@ static const struct epf_record *record_at(const struct copy *copy, size_t from, 
 	return *bytes <= copy->bytes - from ? record : NULL;
 }
 
-/* Returns the size of a copy with the shared args that its records reference. */
+/* Returns the size of a copy together with the shared args to which its records refer. */
 static size_t whole_bytes(const struct reader_impl *impl, const struct copy *copy, size_t from)
 {
 	size_t whole = copy->bytes, bytes;
@@ -531,7 +532,7 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 	return reader_block_keep(impl, block, &writer, copy->offset);
 }
 
-/* Defines threads whose definition was lost with a log that could not be read. */
+/* Defines threads whose definition is missing, because the log could not be read. */
 static epp_status *define_threads(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
@@ -547,7 +548,8 @@ static epp_status *define_threads(struct reader_impl *impl)
 	return NULL;
 }
 
-/* A small window needs little memory; the batch has room for at least one slot and one chunk. */
+/* Returns the size of the memory for a batch of regions.  A small window needs little; the batch has room for at least
+ * one slot and one chunk. */
 static size_t batch_size(const struct epf_header *header)
 {
 	uint64_t slots = (uint64_t)header->slot_count * EPF_SLOT_BYTES;

@@ -1,4 +1,5 @@
-/* Implements epprof/trace_reader.h with the reader: sources of bytes, and access to what was read at opening. */
+/* Implements epprof/trace_reader.h with the reader: the sources of bytes, and access to the data that was read at
+ * opening. */
 #include "epprof/trace_reader.h"
 
 #include <errno.h>
@@ -14,9 +15,9 @@
 
 /* ---- the host clock ---- */
 
-/* Computes runs and clock quality from a trace's host clock samples. */
+/* Computes runs and the accuracy of the host's clock from its samples in the trace. */
 
-/* Over shorter spans the uncertainty of two readings is larger than the rate error. */
+/* Over shorter time spans, the uncertainty of two readings is larger than the error of the rate. */
 #define RATE_SPAN_NS 1000000000
 
 static const struct epf_host_pair *first_start(const struct reader *reader)
@@ -174,7 +175,7 @@ void epp_trace_close(epp_trace *trace)
 	free(trace);
 }
 
-/* ---- answers ---- */
+/* ---- access to the data ---- */
 
 const epp_trace_info *epp_trace_get_info(const epp_trace *trace)
 {
@@ -290,7 +291,7 @@ epp_status *epp_trace_find_record(epp_trace *trace, uint32_t source, uint64_t id
 		status = reader_block_decode(reader, &reader->blocks[i], &records);
 		for (uint32_t r = 0; r < records.count && !status; r++) {
 			unsigned kind = EPF_BITS_KIND(records.records[r].bits);
-			/* These carry the id of another record. */
+			/* Records of these kinds have the id of another record. */
 			bool is_own = kind != EPF_ORPHAN_END && kind != EPF_ASYNC_END && kind != EPF_FLOW;
 			if (is_own && records.records[r].id == id)
 				*offset = reader_impl(reader)->origins[i];

@@ -1,14 +1,14 @@
 /* Encodes records as columns (EPF_BLOCK_COLUMNS, struct epf_columns in format/format_packed.h): 3 to 4 bytes per
  * plain event.
  *
- * Each column is divided into planes of bytes, and each plane is compressed separately by zstd.  Names, differences
- * of ids and values repeat; times are close to random, and only the bytes that they need are stored.
+ * Each column is divided into planes of bytes, and each plane is compressed separately by zstd.  Names, differences of
+ * ids and values repeat, so they compress well.  Times are close to random; of these only the bytes that differ are
+ * stored.
  *
  * An encoder collects the records of one block; a decoder returns what codec_decode would have returned.  Input is
  * not trusted: the memory for a payload is bounded by counts that are checked first.
  * Called by trace/writer/trace_writer_pack.c and trace/reader_records.c.  One thread at a time for each encoder or
- * decoder.
- */
+ * decoder. */
 #ifndef EPPROF_RUNTIME_TRACE_COLUMNS_COLUMNS_H
 #define EPPROF_RUNTIME_TRACE_COLUMNS_COLUMNS_H
 
@@ -19,7 +19,8 @@
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
 
-/* An arg's value is stored as the difference to the previous one whose key is equal modulo this. */
+/* The number of value predictors: an arg's value is stored as the difference to the last value whose key is equal
+ * modulo this. */
 #define COLUMNS_KEYS 256u
 
 /* ---- encoding ---- */
@@ -41,12 +42,13 @@ struct columns_encoder {
 	size_t texts_room;
 	uint8_t *plane;
 	size_t plane_room;
-	/* The parents of the records appended last, as codec_parent returns them; valid for records with args. */
+	/* The parents of the records of the last columns_append, as codec_parent returns them; valid for records with
+	 * args. */
 	uint64_t *parents;
 	size_t parents_room;
 };
 
-/* A zero-initialised encoder may be deinitialised.  False: no memory. */
+/* Returns false if out of memory.  A zero-initialised encoder may be deinitialised. */
 bool columns_encoder_init(struct columns_encoder *encoder);
 void columns_encoder_deinit(struct columns_encoder *encoder);
 
@@ -64,22 +66,23 @@ bool columns_finish(struct columns_encoder *encoder, struct epf_block *block, ui
 
 struct columns_decoder {
 	struct ZSTD_DCtx_s *zstd;
-	uint8_t *planes; /* decompressed */
+	uint8_t *planes; /* the decompressed planes */
 	size_t planes_room;
-	uint64_t *args; /* scratch for the three columns of args */
+	uint64_t *args; /* scratch memory for the three columns of args */
 	size_t args_room;
 };
 
 /* A zero-initialised decoder is ready to use and may be deinitialised. */
 void columns_decoder_deinit(struct columns_decoder *decoder);
 
-/* Returns an upper bound of the size of a payload's decoded args; UINT32_MAX: not a payload of columns. */
+/* Returns an upper bound of the size of a payload's decoded args; UINT32_MAX if the payload is not in columns. */
 uint32_t columns_args_bytes(const struct epf_block *block, const uint8_t *payload);
 
 enum columns_result { COLUMNS_OK, COLUMNS_DAMAGED, COLUMNS_NO_MEMORY };
 
-/* Like codec_decode.  Args are written to `args`, which has room for columns_args_bytes and is the base of
- * args_offset. COLUMNS_DAMAGED: the payload differs from its header; the first `*decoded` records are valid. */
+/* Decodes a block as codec_decode does.  Args are written to `args`, which must have room for columns_args_bytes and is
+ * the base of args_offset.  COLUMNS_DAMAGED: the payload does not match its header; only the first `*decoded` records
+ * are valid. */
 enum columns_result columns_decode(struct columns_decoder *decoder, const struct epf_block *block, const uint8_t *payload,
                                    uint64_t *open_ids, struct codec_record *records, uint8_t *args, uint32_t *decoded);
 

@@ -15,15 +15,16 @@
 #include "epprof/session.h"
 
 #define TILE 512u
-/* Size of an arg without its text: key, type, number. */
+/* The maximum size of an arg without its text: key, type, number. */
 #define ARG_BYTES_MAX (VARINT_BYTES_MAX + 6u)
-/* Offset 0 means that there are no args; varints are written four bytes at a time. */
+/* ARGS_BEGIN is not 0, because offset 0 means that there are no args.  ARGS_SLACK is needed because varints are written
+ * four bytes at a time. */
 #define ARGS_BEGIN 8u
 #define ARGS_SLACK 8u
 
-/* ---- planes of bits, which files of earlier versions have ---- */
+/* ---- planes of bits, in files of earlier versions ---- */
 
-#define BITS_GROUP 8u /* values that are packed together, as one word */
+#define BITS_GROUP 8u /* the number of values that are packed together as one word */
 
 static size_t bits_bytes(size_t count, unsigned width)
 {
@@ -39,7 +40,7 @@ static uint64_t spread_bits(uint64_t word, unsigned width)
 	return (word & (ones * 0x0001000100010001)) | (word >> width & (ones * 0x0001000100010001)) << 8;
 }
 
-/* Reads exactly bits_bytes; writes whole groups. */
+/* Reads exactly bits_bytes.  Writes whole groups, so `bytes` must have room for them. */
 static void unpack_bits(uint8_t *restrict bytes, const uint8_t *restrict at, size_t count, unsigned width)
 {
 	size_t i = 0;
@@ -64,7 +65,7 @@ static const uint8_t planes_most[EPF_COLUMN_COUNT] = {
 	[EPF_COLUMN_TAIL] = 8, [EPF_COLUMN_KEY] = 4, [EPF_COLUMN_TYPE] = 1,     [EPF_COLUMN_VALUE] = 8,
 };
 
-/* The planes of a column; those with a single value are combined in `constant`. */
+/* The planes of a column.  Planes with a single value are combined in `constant`. */
 struct planes {
 	uint64_t constant;
 	unsigned count;
@@ -75,7 +76,7 @@ struct planes {
 struct decoding {
 	struct columns_decoder *decoder;
 	struct epf_columns head;
-	const uint8_t *at, *end; /* of the rest of the payload */
+	const uint8_t *at, *end; /* the rest of the payload */
 	uint8_t *room;           /* memory for the next plane */
 	struct planes columns[EPF_COLUMN_COUNT];
 	const uint8_t *texts;
@@ -139,8 +140,8 @@ static bool make_room(struct decoding *decoding, const struct epf_block *block)
 
 /* ---- planes ---- */
 
-/* Returns the next plane, of `count` bytes; NULL: it is invalid.  If all bytes are equal, `*same` is true, and the
- * result has one byte. */
+/* Returns the next plane of `count` bytes, or NULL if it is invalid.  If all its bytes are equal, `*same` is true, and
+ * the result has one byte. */
 static const uint8_t *take_plane(struct decoding *decoding, size_t count, bool *same)
 {
 	uint32_t head;
@@ -210,7 +211,7 @@ static bool take_columns(struct decoding *decoding, const struct epf_block *bloc
 			(out)[i] = (value); \
 	} while (0)
 
-/* Reads the numbers of a column, beginning with index `from`. */
+/* Reads numbers of a column, beginning with the one at index `from`. */
 static inline __attribute__((always_inline)) void merge(const struct planes *planes, size_t from,
                                                         uint64_t *restrict out, size_t count)
 {
@@ -303,7 +304,7 @@ __attribute__((noinline)) static bool put_args(struct args *args, struct codec_r
 			if (value > args->texts_left)
 				return false;
 			at = put(at, value);
-			/* If no arg has text, `texts` is NULL, and pointer arithmetic on it is undefined. */
+			/* If no arg has text, `texts` is NULL, and arithmetic on it would be undefined. */
 			if (value) {
 				at = mempcpy(at, args->texts, value);
 				args->texts += value;

@@ -1,7 +1,8 @@
 /* The encoder of trace/columns/columns.h: collects numbers column by column, then compresses them plane by plane.
  *
- * The bits that any number of a column has, and those that all have, determine how many planes it needs and which
- * planes have a constant value.  Every other plane is compressed by zstd, or stored if that saves nothing. */
+ * Two masks determine the planes of a column: the bits that are set in any of its numbers give the number of planes;
+ * the bits that are set in all of them show which planes have a constant value.  Every other plane is compressed by
+ * zstd, or stored as it is if compression saves nothing. */
 #include "trace/columns/columns.h"
 
 #include <stdlib.h>
@@ -10,12 +11,12 @@
 #include "codec/varint.h"
 #include "epprof/session.h"
 
-/* zstd's fastest level that compresses bytes without repetitions, too.  In a plane, shorter repetitions are
- * coincidences, which cost more time than they save bytes. */
+/* LEVEL is zstd's fastest level that also compresses bytes without repetitions.  REPETITION_LEAST is the shortest
+ * repetition that zstd looks for: in a plane, shorter ones are coincidences, which cost time and save few bytes. */
 #define LEVEL 1
 #define REPETITION_LEAST 7
 
-/* Compilers vectorise loops whose length is known: arrays have room for a multiple of this. */
+/* Arrays have room for a multiple of this, because compilers vectorise loops whose length is known. */
 #define STRIDE 64u
 
 static size_t whole_strides(size_t count)
@@ -128,7 +129,7 @@ __attribute__((noinline)) static bool append_args(struct columns_encoder *encode
 	return true;
 }
 
-/* Sets the bases of the first differences of a block. */
+/* Sets the values to which the first differences of a block refer. */
 static void begin_differences(struct columns_encoder *encoder, uint64_t end, uint64_t id)
 {
 	if (encoder->columns[EPF_COLUMN_END].count)
@@ -140,7 +141,7 @@ static void begin_differences(struct columns_encoder *encoder, uint64_t end, uin
 bool columns_append(struct columns_encoder *encoder, const struct codec_record *records, uint32_t count,
                     const uint8_t *args, uint32_t args_bytes)
 {
-	/* Columns without memory yet have no valid address for pointer arithmetic. */
+	/* Columns that have no memory yet have no valid address, so arithmetic on it would be undefined. */
 	if (!count)
 		return true;
 	if (!reserve(encoder, EPF_COLUMN_END, EPF_COLUMN_TAIL, count) ||
@@ -193,14 +194,14 @@ static bool put_plane(struct output *output, enum epf_plane_form form, const voi
 	if ((size_t)(output->end - output->at) < sizeof(head) + count)
 		return false;
 	memcpy(output->at, &head, sizeof(head));
-	/* What zstd wrote is in place already. */
+	/* The output of zstd is in place already. */
 	if (output->at + sizeof(head) != bytes)
 		memcpy(output->at + sizeof(head), bytes, count);
 	output->at += sizeof(head) + count;
 	return true;
 }
 
-/* Writes bytes that are not all equal. */
+/* Writes a plane whose bytes are not all equal. */
 static bool put_bytes(struct columns_encoder *encoder, struct output *output, const uint8_t *bytes, size_t count)
 {
 	uint8_t *at = output->at + sizeof(uint32_t);
@@ -213,7 +214,7 @@ static bool put_bytes(struct columns_encoder *encoder, struct output *output, co
 	return put_plane(output, EPF_PLANE_STORED, bytes, count);
 }
 
-/* Computes the bits that any number has, and those that all numbers have. */
+/* Computes the bits that are set in any number, and those that are set in all numbers. */
 static void find_bits(const struct columns_column *column, uint64_t *any, uint64_t *all)
 {
 	uint64_t some = 0, every = UINT64_MAX;

@@ -1,10 +1,9 @@
 /* Checks a whole trace and reports inconsistencies.
  *
  * The reader's findings while opening come first.  Then every records block is decoded once: its header is checked
- * against its records, each record by itself, its id against all others, and its time against its run.  References
- * to something that may come later (an end on another thread) are collected and checked at the end.  Of each kind of
- * finding, the first REPORTED_MAX are reported individually, the rest as a count.
- */
+ * against its records, each record by itself, its id against all others, and its time against its run.  References to a
+ * record that may come later (from an end on another thread) are collected and checked at the end.  Of each kind of
+ * finding, the first REPORTED_MAX are reported individually, and the rest as a count. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,15 +48,15 @@ struct validation {
 	struct reader_impl *impl;
 	void (*report)(void *user, const epp_trace_finding *finding);
 	void *user;
-	uint64_t found; /* number of warnings and errors */
+	uint64_t found; /* the number of warnings and errors */
 	uint64_t counts[CHECK_COUNT];
 	epp_severity worst[CHECK_COUNT];
 
 	struct id_set ids;
-	struct reference *ends; /* orphan and async ends */
+	struct reference *ends; /* ends on other threads, and ends of asynchronous events */
 	size_t ends_count, ends_capacity;
-	struct id_set undefined; /* names, tracks, runs and sources that have been reported */
-	uint64_t lost;           /* number of records that may be missing; huge if there is damage */
+	struct id_set undefined; /* names, tracks, runs and sources that were reported as undefined */
+	uint64_t lost;           /* the number of records that may be missing; very large if the file is damaged */
 };
 
 static void add_finding(struct validation *v, enum check check, epp_severity severity, uint64_t offset,
@@ -95,7 +94,7 @@ static void report_omitted(const struct validation *v)
 
 /* ---- names and tracks ---- */
 
-/* Returns true the first time that it is called for `what`. */
+/* Returns true only at the first call for this value. */
 static bool first_time(struct validation *v, uint64_t what)
 {
 	bool added;
@@ -153,7 +152,7 @@ static void check_args(struct validation *v, const struct reader_decoded *record
 			check_name(v, arg.key, offset);
 }
 
-/* Checks one record by itself. */
+/* Checks one record on its own. */
 static void check_record(struct validation *v, const struct reader_decoded *records, const struct codec_record *record,
                          const struct epf_run *run, uint64_t offset)
 {
@@ -200,7 +199,7 @@ static epp_status *check_id(struct validation *v, const struct epf_block *block,
 			return epp_status_no_memory();
 		v->ends[v->ends_count++] = (struct reference){ record->id, offset, block->source };
 	}
-	/* A flow took an id, but its record holds its target's id. */
+	/* A flow has an id of its own, but its record has the id of its target. */
 	if (kind == EPF_FLOW || !(READER_OWN_ID_KINDS >> kind & 1))
 		return NULL;
 	if (!record->id)
@@ -257,8 +256,8 @@ static void check_header(struct validation *v, const struct reader_decoded *reco
 		            block->first_ticks, block->own_first_ticks, block->last_ticks, first, own, last);
 }
 
-/* Returns true if the ranges of ids in the block's index entry contain all its own ids.  How ids were divided into
- * ranges depends on the version of the packer. */
+/* Returns true if the ranges of ids in the block's index entry contain all ids of the block.  The division into ranges
+ * depends on the version of the packer. */
 static bool ids_are_listed(const struct reader_summary *summary, const struct reader_decoded *records)
 {
 	for (uint32_t i = 0; i < records->count && summary->ids_count; i++) {
@@ -275,7 +274,8 @@ static bool ids_are_listed(const struct reader_summary *summary, const struct re
 	return true;
 }
 
-/* Checks the index entry of a block against its records, because the timeline relies on it for a time range. */
+/* Checks the index entry of a block against its records, because the timeline uses it to select blocks for a time
+ * range. */
 static epp_status *check_summary(struct validation *v, const struct reader_decoded *records, size_t index, uint64_t offset)
 {
 	const struct reader_summary *summary = &v->impl->reader.summaries[index];
@@ -347,8 +347,8 @@ static epp_status *check_open(struct validation *v)
 	return NULL;
 }
 
-/* An end without a begin is not an error if events are still to come, or if at least as many events are counted as
- * lost. */
+/* Reports ends without a begin.  They are no error if further events may follow, or if at least as many events are
+ * counted as lost. */
 static void check_pairing(struct validation *v)
 {
 	bool live = v->impl->reader.info.state == EPP_TRACE_RECORDING;
@@ -362,7 +362,7 @@ static void check_pairing(struct validation *v)
 		            "an end of id %" PRIu64 ", which never began", v->ends[i].id);
 }
 
-/* The pairs of a run's start and end are in the run's definition. */
+/* Returns the offset of a pair in the file.  The pairs of a run's start and end are in the run's block. */
 static uint64_t pair_offset(const struct validation *v, const struct epf_host_pair *pair)
 {
 	const struct reader *reader = &v->impl->reader;
@@ -432,7 +432,7 @@ static void report_findings(struct validation *v, const struct reader *reader, s
 	}
 }
 
-/* For a file that was opened by its index: compares all blocks in the file with the index. */
+/* For a file that was opened by its index: compares all blocks of the file with the index. */
 static epp_status *check_index(struct validation *v)
 {
 	const struct reader *reader = &v->impl->reader;

@@ -1,5 +1,5 @@
-/* Creates and finishes a trace writer.  Everything except records is kept in memory and written at the end, because
- * it may become known late: names of threads, the process, the start of the run.
+/* Creates and finishes a trace writer.  Everything except records is kept in memory and written at the end, because the
+ * caller may set it late: names of threads, the process, the start of the run.
  *
  * Every record is counted on its track, so that all accounts balance.  Used by import/ and by programs that call the
  * library. */
@@ -18,7 +18,7 @@
 
 /* ---- names ---- */
 
-/* The names of a trace writer: collected in a string table and written at the end. */
+/* The names of a trace writer are collected in a string table and written at the end. */
 
 static void trace_writer_names_deinit(struct trace_writer_names *names)
 {
@@ -85,14 +85,14 @@ static epp_status *trace_writer_names_write(struct epp_trace_writer *writer)
 
 /* ---- sources ---- */
 
-/* The processes of a trace writer.  The first one is in the header.  There may be tens of thousands of others, about
- * which little is known: each takes a tenth of the memory that it takes in the file. */
+/* The processes of a trace writer.  The first one is in the header.  There may be tens of thousands of others, most of
+ * which have few fields: in memory each takes a tenth of its size in the file. */
 
-/* Number of sources that are written at once. */
+/* The number of sources that are written with one block. */
 #define WRITTEN_AT_ONCE 256u
 
 struct trace_writer_source {
-	struct epf_source *whole; /* all fields; NULL: only the fields below are known */
+	struct epf_source *whole; /* all fields; NULL: only the fields below are set */
 	char *program, *hostname; /* NULL: not given */
 	uint32_t pid;
 };
@@ -147,7 +147,8 @@ static void describe(struct epf_source *source, uint32_t pid, const char *progra
 		strlcpy(source->hostname, hostname, sizeof(source->hostname));
 }
 
-/* Replaces a text by a copy, cut to the size of the field in the file. */
+/* Replaces a text by a copy of `with`, cut to the size of the field in the file.  On failure, marks the writer as out
+ * of memory. */
 static void replace_or_fail(struct epp_trace_writer *writer, char **text, const char *with)
 {
 	char *copy = with ? strndup(with, sizeof(((struct epf_source *)0)->program) - 1) : NULL;
@@ -316,7 +317,7 @@ void epp_trace_writer_destroy(epp_trace_writer *writer)
 
 /* ---- tracks, producers ---- */
 
-/* Replaces a text; an empty one is stored as NULL, because many tracks have none. */
+/* Replaces a text.  An empty text is stored as NULL, because many tracks have no text. */
 static epp_status *replace(char **text, const char *with)
 {
 	char *copy = with && *with ? strdup(with) : NULL;
@@ -352,7 +353,7 @@ epp_status *trace_writer_add_track(struct epp_trace_writer *writer, const struct
 epp_status *epp_trace_writer_add_track(epp_trace_writer *writer, const epp_trace_track *definition, uint32_t *track)
 {
 	*track = 0;
-	/* Call tracks are written in the form that a recording has: reader_definitions.c. */
+	/* Tracks of calls are written in the same form as by a recording (reader_definitions.c). */
 	bool is_calls = definition->kind == EPP_TRACK_CALLS && definition->producer >= 0;
 	if (definition->kind < EPF_TRACK_THREAD || (definition->kind > EPF_TRACK_CUSTOM && !is_calls) ||
 	    definition->clock_kind > EPF_TRACK_CLOCK_DURATION || definition->source >= writer->sources_count ||
@@ -470,7 +471,7 @@ static uint64_t sum(const uint64_t *lost)
 	return total;
 }
 
-/* Number of entries, of any tracks, that are written at once. */
+/* The number of ledger entries that are written with one block. */
 #define LEDGER_ENTRIES 1024u
 
 static epp_status *append_ledger(struct epp_trace_writer *writer, const struct epf_ledger_entry *entries, size_t count)
@@ -478,8 +479,8 @@ static epp_status *append_ledger(struct epp_trace_writer *writer, const struct e
 	return trace_writer_append_payload(writer, EPF_BLOCK_LEDGER, entries, count * sizeof(*entries), sizeof(*entries));
 }
 
-/* Threads and custom tracks have their own ledger entries. A device's losses are counted for its producer, if it has
- * one, or else not at all. */
+/* Threads and custom tracks have their own ledger entries.  Losses of a device are counted for its producer; if it has
+ * none, they are not written. */
 static epp_status *write_ledger(struct epp_trace_writer *writer)
 {
 	const size_t room = writer->tracks_count < LEDGER_ENTRIES ? writer->tracks_count + 1u : LEDGER_ENTRIES;

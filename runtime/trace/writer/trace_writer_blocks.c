@@ -19,7 +19,7 @@
 _Static_assert(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX <= EPF_SEGMENT_BYTES - EPF_SEGMENT_HEADER_BYTES,
                "a block fits into a segment");
 
-/* A recording process holds a lock on its file (storage/window/window.c). */
+/* Returns true if a process has a lock on the file, as a recording process has (storage/window/window.c). */
 static bool is_being_recorded(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -89,7 +89,7 @@ static epp_status *write_segment(struct epp_trace_writer *writer)
 
 static epp_status *next_segment(struct epp_trace_writer *writer)
 {
-	/* The rest of the segment is a hole, which reads as zeros: no block begins there. */
+	/* The rest of the segment is a hole, which reads as zeros, so no block begins there. */
 	EPP_TRY(write_segment(writer));
 	writer->segment_number++;
 	writer->segment_at = EPF_SEGMENT_HEADER_BYTES;
@@ -183,11 +183,11 @@ epp_status *trace_writer_commit(struct epp_trace_writer *writer)
 
 /* ---- records ---- */
 
-/* Collects and encodes the records of a trace writer.  Records of all tracks are collected in the order of the
- * calls.  When there are enough, they are sorted by track and then by end, which is the order in which a thread
- * records, and encoded into blocks.  Blocks of a track may overlap in time: the timeline merges them. */
+/* Collects and encodes the records of a trace writer.  Records of all tracks are collected in the order of the calls.
+ * When there are enough, they are sorted by track and then by end, because a thread records its events in the order of
+ * their ends, and encoded into blocks.  Blocks of a track may overlap in time: the timeline merges them. */
 
-/* Limits of one block, for the records in memory. */
+/* The limits of one block: size and number of records in memory. */
 #define BLOCK_BYTES (128u << 10)
 #define BLOCK_RECORDS 4096u
 
@@ -215,7 +215,7 @@ static bool entry_before(const struct trace_writer_entry *a, const struct trace_
 		return a->track < b->track;
 	if (a_end != b_end)
 		return a_end < b_end;
-	/* The event that began later is the inner one, and ended first. */
+	/* Of two events with the same end, the one that began later is the inner one, and ended first. */
 	return a->record.start_ticks > b->record.start_ticks;
 }
 
@@ -312,7 +312,7 @@ epp_status *trace_writer_flush(struct epp_trace_writer *writer)
 
 /* ---- collecting ---- */
 
-/* Writes the args at `slot`; returns the number of slots.  `*cut` is set if some did not fit. */
+/* Writes the args at `slot`.  Returns the number of slots.  `*cut` is set if some args did not fit. */
 static uint32_t put_args(struct epf_arg *slot, const epp_trace_record *record, bool *cut)
 {
 	struct epf_arg *at = slot;
@@ -390,7 +390,7 @@ static epp_status *check(const struct epp_trace_writer *writer, const epp_trace_
 
 epp_status *epp_trace_writer_add_record(epp_trace_writer *writer, const epp_trace_record *record)
 {
-	/* Upper limit of one record's slots: each text may end in a partly filled slot. */
+	/* The maximum number of slots of one record: the last slot of each text may be filled only in part. */
 	const uint32_t slots_most = 2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16;
 	bool cut = false;
 

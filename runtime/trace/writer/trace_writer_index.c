@@ -1,9 +1,9 @@
-/* Builds the index of a packed file while its blocks are written: the place of each block, and the data that
- * readers need before they read it.
+/* Builds the index of a packed file while its blocks are written: the offset of each block, and the data that readers
+ * need before they read the block.
  *
- * Records are noted before their block is appended, and the block's entry is added when it is.  The index itself
- * consists of blocks at the end of the file, each of which has the offset of the previous one; the header page has
- * the offset of the last. */
+ * Records are added before their block is appended; the block's entry is added when the block is appended.  The index
+ * itself consists of blocks at the end of the file.  Each of them has the offset of the previous one, and the header
+ * page has the offset of the last one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "trace/reader.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* Limit for relative ticks that the clock arithmetic can handle. */
+/* The limit of relative ticks, so that arithmetic with them cannot overflow. */
 #define SPAN_MAX ((int64_t)1 << 61)
 /* Kinds that reference other records or switch the track. */
 #define REFERRING_KINDS \
@@ -23,7 +23,7 @@ static void begin_next(struct trace_writer_index *index)
 	index->span = SIZE_MAX;
 	index->ids_next.count = index->references_next.count = 0;
 	index->ids_next.current = index->references_next.current = 0;
-	/* No id is close to an empty range. */
+	/* Both ranges become empty.  An empty range is far from every id. */
 	index->ids_next.ranges[0] = index->references_next.ranges[0] = (struct epf_index_reference){ .first = UINT64_MAX };
 }
 
@@ -49,7 +49,7 @@ static int by_first(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Sorts the ranges and joins those that overlap; if there is still one too many, joins the two closest. */
+/* Sorts the ranges and joins ranges that overlap.  If there is still one too many, joins the two that are closest. */
 static void join_ranges(struct trace_writer_ids *ids)
 {
 	struct epf_index_reference *of = ids->ranges;
@@ -93,7 +93,7 @@ __attribute__((noinline)) static void add_far_id(struct trace_writer_ids *ids, u
 		join_ranges(ids);
 }
 
-/* Returns false if the id is neither in the range nor close above it. */
+/* Adds an id to a range if it is in the range or close above it.  Returns false if it is not. */
 static inline bool add_near_id(struct epf_index_reference *range, uint64_t id)
 {
 	if (id < range->first || (id > range->last && id - range->last > EPF_INDEX_NEAR))
@@ -137,7 +137,7 @@ static epp_status *find_span(struct trace_writer_index *index, uint32_t track, u
 	return NULL;
 }
 
-/* Widens the current span by starts and an end, relative to its base. */
+/* Extends the current span so that it contains these starts and this end, which are relative to its base. */
 static void widen_span(struct trace_writer_index *index, int64_t first, int64_t last, int64_t end)
 {
 	struct epf_index_span *span = &index->spans[index->span];

@@ -1,10 +1,11 @@
 /* Packs an opened trace: joins its records blocks and encodes them as columns.
  *
- * The reader's block list decides which blocks are joined, so only one joined block is in memory at a time.  Blocks
- * of a track are joined in order of their ends, which is the recording order (the window of a killed process
- * contains them in any order), until the next one does not fit.  Blocks that are packed already are not joined, so
- * that packing a file again gives the same file.
- * Clock pairs go into separate blocks: a reader of a time range needs all of them, and nothing else of their blocks. */
+ * The blocks to be joined are selected by the reader's list of blocks, so only one joined block is in memory at a time.
+ * The blocks of a track are joined in the order of their ends until the next one does not fit.  This is the order in
+ * which they were recorded; the window of a killed process contains them in any order.  Blocks that are packed already
+ * are not joined, so that packing a file again gives the same file.
+ * Clock pairs are written to separate blocks, because a reader of a time range needs all clock pairs, but few other
+ * records. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "trace/reader_private.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* Limit for the rows or decoded args of a joined block, so that its columns fit into a segment. */
+/* The limit for the rows or decoded args of a joined block, so that its columns fit into a segment. */
 #define BYTES_MOST (384u << 10)
 
 /* The clock pairs of a track. */
@@ -28,7 +29,7 @@ struct trace_packer {
 	uint32_t records_most;
 	struct columns_encoder encoder;
 	struct reader_decoded decoded;
-	struct epf_block *block; /* header and a payload of up to TRACE_WRITER_PAYLOAD_MAX */
+	struct epf_block *block; /* a header and a payload of up to TRACE_WRITER_PAYLOAD_MAX */
 	struct pairs *pairs;
 	size_t pairs_count, pairs_room;
 };
@@ -85,7 +86,7 @@ static epp_status *keep_pair(struct trace_packer *packer, const struct epf_block
 	return NULL;
 }
 
-/* Removes the clock pairs from the decoded records; stores them if `keep` is set. */
+/* Removes the clock pairs from the decoded records.  If `keep` is set, stores them. */
 static epp_status *take_pairs(struct trace_packer *packer, const struct epf_block *block, bool keep)
 {
 	struct reader_decoded *decoded = &packer->decoded;
@@ -117,11 +118,12 @@ static epp_status *add_decoded(struct trace_packer *packer)
 
 	if (!columns_append(&packer->encoder, decoded->records, decoded->count, decoded->args, decoded->args_bytes))
 		return epp_status_no_memory();
-	decoded->header.kinds = packer->encoder.times.kinds; /* the actual kinds, regardless of the block's header */
+	decoded->header.kinds = packer->encoder.times.kinds; /* the kinds of the records themselves, not those in the
+	                                                        block's header */
 	return trace_writer_index_records(packer->writer->index, decoded, packer->encoder.parents);
 }
 
-/* Writes the collected records as a block of columns; *fits is false if the block has no room for them. */
+/* Writes the collected records as a block of columns.  *fits is false if the block has no room for them. */
 static epp_status *put_columns(struct trace_packer *packer, const struct epf_block *of, bool *fits)
 {
 	struct epf_block *block = packer->block;
@@ -134,7 +136,7 @@ static epp_status *put_columns(struct trace_packer *packer, const struct epf_blo
 	return *fits ? trace_writer_append(packer->writer, block) : NULL;
 }
 
-/* Writes the records decoded last as rows, because their columns are too large. */
+/* Writes the records that were decoded last as rows, because their columns are too large. */
 static epp_status *put_rows(struct trace_packer *packer)
 {
 	const struct reader_decoded *decoded = &packer->decoded;
@@ -170,7 +172,7 @@ epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_bloc
 /* Blocks of one track, run and source that become one block: a range of a list sorted by these. */
 struct group {
 	uint32_t first, count;
-	uint32_t last_block; /* determines the order of groups in the file */
+	uint32_t last_block; /* the order of the groups in the file */
 };
 
 static bool may_join(const struct reader_block *a, const struct reader_block *b)
@@ -226,8 +228,8 @@ static size_t make_groups(const struct reader *reader, uint32_t records_most, ui
 	return count;
 }
 
-/* Decodes a block to records.  `first_time`: counts them, and stores their clock pairs.  Of a damaged block, the
- * readable records are kept. */
+/* Decodes a block and adds its records.  If this is the first time for the block, counts the records and stores their
+ * clock pairs.  Of a damaged block, the readable records are added. */
 static epp_status *add_records(struct trace_packer *packer, const struct reader_block *block, bool begins, bool first_time)
 {
 	struct reader_impl *impl = packer->impl;
@@ -242,7 +244,7 @@ static epp_status *add_records(struct trace_packer *packer, const struct reader_
 	return add_decoded(packer);
 }
 
-/* Writes a group as one block, or, if its columns do not fit, each block separately. */
+/* Writes a group as one block.  If its columns do not fit, writes each block of the group separately. */
 static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
 {
 	bool fits;
@@ -271,7 +273,7 @@ static epp_status *put_pairs(struct trace_packer *packer, const struct pairs *pa
 		if (!columns_begin(&packer->encoder, NULL, 0) ||
 		    !columns_append(&packer->encoder, pairs->records + from, (uint32_t)step, NULL, 0))
 			return epp_status_no_memory();
-		EPP_TRY(put_columns(packer, &of, &fits)); /* pairs without args always fit */
+		EPP_TRY(put_columns(packer, &of, &fits)); /* clock pairs have no args, so they always fit */
 	}
 	return NULL;
 }

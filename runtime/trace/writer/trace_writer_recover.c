@@ -1,14 +1,12 @@
-/* Writes an opened trace as a finished one: recovery of a trace that its process did not finish, snapshot of a trace
- * that is being recorded, or packing.
+/* Writes an opened trace as a finished one.  This is used to recover a trace that its process did not finish, to take a
+ * snapshot of a trace that is being recorded, and to pack a trace.
  *
- * The reader's data is written unchanged: blocks as they are, regions of the window as the blocks that the helper
- * would have made from them.  Open events become records with the flag `unended`.  The ledger is written with its
- * current sums, including a ring's overwritten events, because the new file is not a ring: all of its segments are
- * valid.
+ * The reader's data is written unchanged.  Regions of the window are written as the blocks that the helper would have
+ * made from them.  Open events become records with the flag `unended`.  The ledger is written with its current sums,
+ * including a ring's overwritten events, because the new file is not a ring: all of its segments are valid.
  *
- * A snapshot leaves out blocks that ended before its time range, and counts their events as filtered.  A trace that
- * is being recorded is not read at one instant, so its ledger is computed from what was found.
- */
+ * A snapshot leaves out blocks that ended before its time range, and counts their events as filtered.  A trace that is
+ * being recorded is not read at one instant, so its ledger is computed from the events that were found. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,14 +24,14 @@ struct recovery {
 	struct epp_trace_writer *writer;
 	uint8_t *buffer; /* definitions, or a block */
 	size_t used;
-	uint64_t from_ticks;                 /* blocks that ended before this are left out */
+	uint64_t from_ticks;                 /* blocks that ended before this time are left out */
 	uint64_t last_ticks;                 /* the latest host time in the trace */
-	uint64_t *left_out;                  /* number of events left out, for each line of the ledger */
-	struct trace_packer *packer;         /* NULL: records are written as they are */
+	uint64_t *left_out;                  /* the number of events that were left out, for each line of the ledger */
+	struct trace_packer *packer;         /* NULL: records are written without packing */
 	const struct trace_rewrite *rewrite; /* NULL: nothing is changed */
 };
 
-/* Returns true if a snapshot leaves the block out.  Device blocks have no host time; they are kept. */
+/* Returns true if a snapshot leaves out the block.  Blocks of devices have no host time, so they are kept. */
 static bool is_left_out(const struct recovery *recovery, const struct reader_block *block)
 {
 	return block->last_ticks && block->last_ticks < recovery->from_ticks;
@@ -89,7 +87,7 @@ static epp_status *write_definitions(struct recovery *recovery)
 
 /* ---- records ---- */
 
-/* Counts the events that are left out, for the loss reason `filter`. */
+/* Counts the events of the blocks that are left out, as losses by filter. */
 static epp_status *count_left_out(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
@@ -162,7 +160,7 @@ static epp_status *write_block(struct recovery *recovery, const struct reader_bl
 	                        : trace_writer_append(recovery->writer, (struct epf_block *)(void *)records->bytes);
 }
 
-/* Counts each block when it is written, because a ring may overwrite it a moment later. */
+/* Each block is counted when it is written, because a ring may overwrite the block at any time. */
 static epp_status *write_blocks(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
@@ -201,7 +199,7 @@ static epp_status *pack_blocks(struct recovery *recovery)
 	return trace_packer_blocks(recovery->packer);
 }
 
-/* Writes the open events, innermost first, as the end of the session would have stored them. */
+/* Writes the open events, the innermost first, as the end of the session would have stored them. */
 static epp_status *write_open(struct recovery *recovery)
 {
 	const struct reader *reader = &recovery->impl->reader;
@@ -238,7 +236,7 @@ static epp_status *write_open(struct recovery *recovery)
 
 /* ---- clocks and accounts ---- */
 
-/* Adds a time that damage may have made longer than any. */
+/* Adds times.  The result is limited, because damage may have made a time too large for the sum. */
 static int64_t later(int64_t ns, double more_ns)
 {
 	int64_t sum;
@@ -246,7 +244,7 @@ static int64_t later(int64_t ns, double more_ns)
 	return more_ns >= 0x1p63 || __builtin_add_overflow(ns, (int64_t)more_ns, &sum) ? INT64_MAX : sum;
 }
 
-/* Returns the end for a run that never ended: the latest known host time. */
+/* Returns the end of a run that never ended: the latest known host time. */
 static struct epf_host_pair last_pair(const struct recovery *recovery, const struct epf_run *run)
 {
 	const struct reader *reader = &recovery->impl->reader;
@@ -287,7 +285,7 @@ static epp_status *write_clocks(struct recovery *recovery)
 	                                   sizeof(*reader->sources));
 }
 
-/* Adds the events left out to the losses and to the emitted events. */
+/* Adds the events that were left out to the losses and to the emitted events. */
 static void settle_snapshot(struct recovery *recovery)
 {
 	for (size_t i = 0; i < recovery->impl->accounts_count; i++) {
@@ -306,7 +304,7 @@ static uint32_t run_of_source(const struct reader *reader, uint32_t source)
 	return 1;
 }
 
-/* Writes the ledger; `producers` are the trace's, and receive the sums of their lines. */
+/* Writes the ledger.  `producers` are those of the trace; they receive the sums of their lines. */
 static epp_status *write_lines(struct recovery *recovery, struct epf_producer *producers)
 {
 	struct reader_impl *impl = recovery->impl;
@@ -322,7 +320,7 @@ static epp_status *write_lines(struct recovery *recovery, struct epf_producer *p
 			producer->emitted = line->emitted;
 			continue;
 		}
-		/* The session takes no ids: it emitted what it lost. */
+		/* The session itself takes no ids, so its emitted events are those that it lost. */
 		if (!line->track) {
 			entry.run = run_of_source(reader, line->source);
 			entry.ids_taken = 0;
@@ -364,14 +362,14 @@ static void fill_header(struct epf_header *header, const struct epf_header *old)
 	memset(header->window_path, 0, sizeof(header->window_path));
 }
 
-/* The names are known only after the records are written. */
+/* Written after the records, because the names are known only then. */
 static epp_status *write_changed_definitions(struct recovery *recovery)
 {
 	const struct trace_rewrite *rewrite = recovery->rewrite;
 
 	EPP_TRY(rewrite->definitions(rewrite->user));
 	recovery->last_ticks -= recovery->last_ticks < rewrite->base_ticks ? recovery->last_ticks : rewrite->base_ticks;
-	/* Before the changes the header was the input's. */
+	/* The header is filled in again, because the changes may have changed the reader's header since. */
 	fill_header(&recovery->writer->header, &recovery->impl->reader.header);
 	return write_definitions(recovery);
 }
@@ -464,7 +462,7 @@ epp_status *epp_trace_pack(epp_trace *trace, const char *path, int overwrite)
 	return trace_writer_pack(trace->reader, path, overwrite, TRACE_WRITER_PACKED_RECORDS);
 }
 
-/* Writes the last `last_ns` before now of a trace that a process of this machine records. */
+/* Writes the last `last_ns` before now of a trace that a process of this machine is recording. */
 static epp_status *snapshot(struct reader *reader, const char *path, uint64_t last_ns, int overwrite)
 {
 	uint64_t now = epp_host_ticks(), per_second = epp_host_ticks_per_second();
@@ -473,7 +471,8 @@ static epp_status *snapshot(struct reader *reader, const char *path, uint64_t la
 	return make_finished(reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0, 0, NULL);
 }
 
-/* True if the trace's ticks are those of this process: both have measured their rate, with a small error. */
+/* Returns true if the trace's ticks are those of this process's clock.  Both processes have measured the rate, with a
+ * small error. */
 static bool has_own_clock(const struct reader *reader)
 {
 	uint64_t own = epp_host_ticks_per_second(), theirs = reader->header.source.ticks_per_second;
