@@ -1,11 +1,10 @@
 /* Submits all events to ONNX Runtime in EndProfiling, as OrtProfilingEvents in microseconds.
  *
- * The kit fits its clock itself (host clock: CLOCK_MONOTONIC) and converts times by ONNX Runtime's formula, rounded
- * down: (start_offset_ns + (event - start)) / 1000.  AddEvents takes time proportional to the number of events
- * already in the container, so it is called with many events at a time, but not with all, so that memory stays
+ * The kit itself fits the device's clock to the host's (CLOCK_MONOTONIC), and converts times by ONNX Runtime's formula,
+ * rounded down: (start_offset_ns + (event - start)) / 1000.  AddEvents takes time proportional to the number of events
+ * already in the container, so each call adds many events.  It does not add all at once, because memory must stay
  * bounded.
- * All functions run only in EndProfiling, which has exclusive access to all chunks, tokens and pairs.
- */
+ * All functions run only in EndProfiling, which has exclusive access to all chunks, tokens and pairs. */
 #ifndef EPPROF_EP_KIT_BATCH_H
 #define EPPROF_EP_KIT_BATCH_H
 
@@ -37,10 +36,11 @@ struct kit_batch {
 
 	OrtProfilingEvent **events;
 	size_t events_count;
-	size_t pushed_count; /* number of these that the collector received, so they are counted already */
-	size_t own_count;    /* number of these that the kit made itself; no ledger counts them */
+	size_t pushed_count; /* the number of events in the batch that the collector received; they are counted
+	                        already */
+	size_t own_count;    /* the number of events in the batch that the kit created itself; no ledger counts them */
 	size_t events_room;
-	OrtProfilingEvent *event_first; /* used if there is no memory */
+	OrtProfilingEvent *event_first; /* the array of one event, used if there is no memory for a larger one */
 
 	struct json_text text;
 	const char *keys[KIT_BATCH_ARGS_MAX];
@@ -48,7 +48,8 @@ struct kit_batch {
 	size_t args_count;
 };
 
-/* Events that the collector received are not lost, but are missing in ONNX Runtime's profile. */
+/* Counts events that could not be added.  Events that the collector received are not lost, but are missing in ONNX
+ * Runtime's profile. */
 static void kit_batch_count_lost(struct kit *kit, uint64_t pushed_count, uint64_t others_count)
 {
 	atomic_fetch_add_explicit(&kit->batch_failures, pushed_count, memory_order_relaxed);
@@ -77,7 +78,7 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 	                kit->options.ticks_per_second, kit->host_ticks_per_second, kit->options.clock_bits);
 }
 
-/* Adds the events made so far to the container. */
+/* Adds the events that were created so far to the container. */
 static void kit_batch_flush(struct kit_batch *batch)
 {
 	struct kit *kit = batch->kit;
@@ -113,7 +114,8 @@ static void kit_batch_arg(struct kit_batch *batch, const char *key, const char *
 	batch->values[batch->args_count++] = json_text_add(&batch->text, value, true);
 }
 
-/* Writes a number to the end of `text`; returns its begin.  Some systems' printf has no length for 64 bits in C11. */
+/* Writes a number to the end of `text`, and returns its begin.  printf is not used, because on some systems it has no
+ * length modifier for 64 bits in C11. */
 static const char *kit_decimal(char text[KIT_NUMBER_BYTES], uint64_t number, bool is_negative)
 {
 	char *at = &text[KIT_NUMBER_BYTES - 1];
@@ -133,14 +135,14 @@ static void kit_batch_arg_number(struct kit_batch *batch, const char *key, int64
 	kit_batch_arg(batch, key, kit_decimal(number, size, value < 0));
 }
 
-/* For correlation ids and counts. */
+/* Adds an arg with a count or a correlation id. */
 static void kit_batch_arg_count(struct kit_batch *batch, const char *key, uint64_t value)
 {
 	char number[KIT_NUMBER_BYTES];
 	kit_batch_arg(batch, key, kit_decimal(number, value, false));
 }
 
-/* Writes 17 digits with a point, whatever the locale of the process. */
+/* Adds an arg with a floating-point number: 17 digits with a point, independent of the locale of the process. */
 static void kit_batch_arg_f64(struct kit_batch *batch, const char *key, double value)
 {
 	char number[KIT_NUMBER_BYTES];
@@ -152,7 +154,7 @@ static void kit_batch_arg_f64(struct kit_batch *batch, const char *key, double v
 	kit_batch_arg(batch, key, number);
 }
 
-/* Adds an arg that the EP gave. */
+/* Adds an arg of the EP's event. */
 static void kit_batch_arg_own(struct kit_batch *batch, const EpprofArg *arg)
 {
 	const char *key = json_text_add(&batch->text, arg->key, false);
@@ -166,8 +168,8 @@ static void kit_batch_arg_own(struct kit_batch *batch, const EpprofArg *arg)
 		kit_batch_arg_number(batch, key, arg->number.i64);
 }
 
-/* Makes an event from the collected args; `name` is prepared by json_text.  If there is no memory or a call fails,
- * the event is lost.  `counted`: one of the batch's counts, or NULL. */
+/* Creates an event with the collected args.  `name` must be prepared by json_text.  If there is no memory, or if a call
+ * fails, the event is lost.  `counted` is the batch's count to increment, or NULL. */
 static bool kit_batch_event(struct kit_batch *batch, OrtProfilingEventCategory category, int32_t process_id,
                             int32_t thread_id, const char *name, int64_t start_us, int64_t duration_us, size_t *counted)
 {
@@ -196,7 +198,8 @@ static int64_t kit_us_of(const struct kit *kit, uint64_t host_ns)
 	return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000);
 }
 
-/* Computes the time of an event; false: there is no common clock, and the event is placed inside its parent. */
+/* Computes the time of an event.  Returns false if there is no common clock; the event is then placed inside its
+ * parent. */
 static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, const struct kit_token *token,
                             int64_t *start_us, int64_t *duration_us)
 {
@@ -212,7 +215,8 @@ static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, c
 	}
 	struct clock_place start, end;
 	size_t end_hint;
-	/* If the counter wraps, stops or jumps, the parent's time is the better information. */
+	/* If the counter wraps, stops or jumps, the position is searched near the parent's time, which is more
+	 * reliable. */
 	if ((kit->clock_unused_bits > 0 || batch->fit.is_doubtful) && context) {
 		uint64_t near_ns = kit->start_ns + (uint64_t)(context->start_us * 1000 - kit->offset_ns);
 		int64_t position = clock_fit_position_near(&batch->fit, event->start_ticks, near_ns, &batch->hint);
@@ -230,7 +234,7 @@ static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, c
 	return true;
 }
 
-/* Converts a stream to a thread id: unchanged if it fits. */
+/* Converts a stream's number to a thread id.  The number is not changed if it fits. */
 static int32_t kit_thread_id_of(int64_t stream)
 {
 	uint64_t folded = (uint64_t)stream;
@@ -239,7 +243,8 @@ static int32_t kit_thread_id_of(int64_t stream)
 	return stream == -1 ? -1 : (int32_t)folded;
 }
 
-/* Adds an arg that the kit made; `start_us`: NULL if there is no common clock.  False: it is the EP's own. */
+/* Adds an arg that the kit created.  `start_us` is NULL if there is no common clock.  Returns false if the arg is the
+ * EP's own. */
 static bool kit_batch_arg_special(struct kit_batch *batch, const EpprofArg *arg, const int64_t *start_us)
 {
 	const struct kit *kit = batch->kit;
@@ -319,7 +324,7 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, boo
 		kit_batch_count_lost(kit, is_pushed, !is_pushed);
 }
 
-/* Adds an event with the number of missing events, if any are missing. */
+/* If events are missing, adds an event with their number. */
 static void kit_batch_add_lost(struct kit_batch *batch)
 {
 	struct kit *kit = batch->kit;
@@ -350,15 +355,15 @@ static void kit_batch_add_lost(struct kit_batch *batch)
 	kit_batch_arg(batch, "ep", kit->options.ep_name);
 	for (size_t i = 0; i < counts_count; i++)
 		kit_batch_arg_count(batch, counts[i].key, counts[i].count);
-	/* The recording has these counts in its ledger already. */
+	/* If the collector records, its ledger already has these counts. */
 	if (atomic_load_explicit(&kit->recording, memory_order_relaxed))
 		kit_batch_arg_count(batch, EPPROF_RECORDED_KEY, 0);
 	kit_batch_event(batch, OrtProfilingEventCategory_API, -1, -1, "epprof.lost",
 	                kit_us_of(kit, kit_host_ticks(kit)), 0, &batch->own_count);
 }
 
-/* Frees the batch's memory.  Returns an error only if no event was added at all, because ONNX Runtime drops all
- * events if it gets one. */
+/* Frees the batch's memory.  Returns an error only if no event was added, because ONNX Runtime drops all events of the
+ * profiler if it gets an error. */
 static OrtStatus *kit_batch_end(struct kit_batch *batch)
 {
 	kit_batch_flush(batch);

@@ -1,11 +1,11 @@
 /* Buffers: the events that were emitted and not yet submitted.
  *
- * Each thread fills a chunk of its own; the first chunks are small, so that thousands of mostly idle threads fit.
+ * Each thread fills a chunk of its own.  The first chunks are small, so that chunks of thousands of mostly idle threads
+ * fit.
  * An epprof host receives a full chunk at once, and the thread reuses the memory.  For ONNX Runtime, a full chunk is
  * kept until EndProfiling, and the thread takes another one.  The chunks of all threads together stay within
  * buffer_bytes.
- * All functions require that the thread's `busy` is held.
- */
+ * The caller of a function holds the thread's `busy`. */
 #ifndef EPPROF_EP_KIT_BUFFER_H
 #define EPPROF_EP_KIT_BUFFER_H
 
@@ -53,8 +53,8 @@ static void kit_chunk_empty(struct kit_thread *thread)
 	}
 }
 
-/* Submits the events of the thread's chunks that the collector has not received.  The chunks are kept;
- * kit_chunk_turn reuses one with is_collectors set. */
+/* Submits the events of the thread's chunks that the collector has not received yet.  The chunks are kept, except that
+ * kit_chunk_turn reuses a chunk with is_collectors set. */
 static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 {
 	EpprofEvent part[KIT_PART_EVENTS];
@@ -85,7 +85,7 @@ static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 	atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
 }
 
-/* Empties a full chunk with is_collectors set; ONNX Runtime does not get its events. */
+/* Empties a full chunk with is_collectors set.  ONNX Runtime does not get its events. */
 static void kit_chunk_reuse(struct kit *kit, struct kit_thread *thread)
 {
 	atomic_fetch_add_explicit(&kit->batch_no_room, thread->chunk->events_count, memory_order_relaxed);
@@ -105,7 +105,7 @@ static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 	kit_chunk_empty(thread);
 }
 
-/* Makes a chunk with `bytes` of room the thread's current one; NULL: no memory. */
+/* Gives the thread a new current chunk with room for `bytes`.  Returns NULL if out of memory. */
 static KIT_NOINLINE struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	struct kit_chunk *full = thread->chunk;
@@ -130,7 +130,7 @@ static KIT_NOINLINE struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit
 		kit_chunk_destroy(kit, full);
 	else
 		chunk->next = full;
-	/* If little memory is left, this is the last chunk of this thread, because the other threads need one too. */
+	/* If little memory is left, this is the thread's last chunk, because the other threads need a chunk, too. */
 	size_t others = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
 	size_t left = kit->options.buffer_bytes - kit_bytes_in_hand(kit);
 	chunk->is_collectors = recording && left < (others + 1) * KIT_CHUNK_BYTES;
@@ -140,7 +140,7 @@ static KIT_NOINLINE struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit
 	return chunk;
 }
 
-/* Returns room for an event's args and strings in the thread's chunk; NULL if there is no room. */
+/* Returns room for an event's args and strings in the thread's chunk, or NULL if there is none. */
 static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	bytes = (bytes + 7) & ~(size_t)7;
@@ -175,8 +175,8 @@ static inline struct kit_copy *kit_copy_of(struct kit_thread *thread, const char
 	return &thread->copies[((uintptr_t)source * 0x9e3779b97f4a7c15u) >> (64 - KIT_COPIES_BITS)];
 }
 
-/* Returns the stored copy of a string, or NULL.  The EP may have stored another string at the same address, so the
- * text is compared. */
+/* Returns the stored copy of a string, or NULL.  The text is compared, because the EP may have stored another string at
+ * the same address since. */
 static inline const char *kit_copy_find(struct kit_thread *thread, const char *source)
 {
 	const struct kit_copy *known = kit_copy_of(thread, source);
@@ -189,7 +189,7 @@ struct kit_string {
 	uint32_t bytes;
 };
 
-/* Measures a string that is likely to be repeated; returns the room that it needs. */
+/* Measures a string that is likely to be repeated.  Returns the room that it needs in the chunk. */
 static inline size_t kit_string_measure(struct kit_thread *thread, const char *source, struct kit_string *string)
 {
 	string->bytes = 0;
@@ -200,13 +200,13 @@ static inline size_t kit_string_measure(struct kit_thread *thread, const char *s
 	return (size_t)string->bytes + 1;
 }
 
-/* Returns the stored copy of a string; a new string is copied to `*to`. */
+/* Returns the stored copy of a string.  If there is none yet, copies the string to `*to`. */
 static inline const char *kit_string_put(struct kit *kit, struct kit_thread *thread, const char *source,
                                          const struct kit_string *string, char **to)
 {
 	if (kit_likely(string->copy != NULL))
 		return string->copy;
-	/* The same event may contain the string twice. */
+	/* The same event may contain the string twice, so it is searched again. */
 	const char *copy = kit_copy_find(thread, source);
 	if (copy)
 		return copy;
@@ -263,7 +263,8 @@ static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp
 	size_t specials_bytes = specials_count * sizeof(EpprofArg);
 	size_t bytes = specials_bytes + kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
 	if (!chunk || kit_chunk_room(chunk) < bytes + sizeof(EpprofEvent) || chunk->events_count == KIT_CHUNK_EVENTS_MAX) {
-		/* The copies may be in the chunk that is submitted now, so measure again without them. */
+		/* The copies may be in the chunk that is being submitted now, so the event is measured again without
+		 * them. */
 		memset(thread->copies, 0, sizeof(thread->copies));
 		bytes = specials_bytes + kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
 		chunk = kit_chunk_turn(kit, thread, bytes + sizeof(EpprofEvent));
@@ -278,7 +279,8 @@ static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp
 	uint64_t ticks = (uint64_t)kit_clock_since(kit, event->end_ticks, event->start_ticks);
 	EpprofEvent *stored = &kit_chunk_events(chunk)[chunk->events_count++];
 	stored->start_ticks = event->start_ticks;
-	stored->end_ticks = event->start_ticks + ticks; /* an overflow of the counter in between is undone */
+	stored->end_ticks = event->start_ticks + ticks; /* if the counter wrapped between start and end, this undoes the
+	                                                   wrap */
 	stored->parent = event->parent;
 	stored->name = kit_string_put(kit, thread, event->name, &name, &to);
 	stored->args = args;

@@ -1,9 +1,9 @@
 /* Clock pairs: one in StartProfiling, one in EndProfiling, and one about every 100 ms by a thread that emits.
  *
- * The events' own ticks show when a pair is due, which costs nothing.  Every check_events events the host's clock is
- * read too, for counters that wrap soon or stop; for a counter that wraps within seconds, it is read at every event.
- * An epprof host receives each pair at once.  For ONNX Runtime they are stored; a full list is thinned by half.
- */
+ * The ticks of the events show when a pair is due, so that no clock must be read for this.  A counter may wrap soon or
+ * stop, so the host's clock is read, too, once every check_events events; for a counter that wraps within seconds, at
+ * every event.  An epprof host receives each pair at once.  For ONNX Runtime they are stored; a full list is thinned by
+ * half. */
 #ifndef EPPROF_EP_KIT_CLOCK_COMPARE_H
 #define EPPROF_EP_KIT_CLOCK_COMPARE_H
 
@@ -27,7 +27,7 @@ static void kit_pairs_setup(struct kit *kit)
 	kit->check_events = largest / KIT_SOON_SECONDS < per_second ? 1 : KIT_CHECK_EVENTS;
 }
 
-/* options.read_clocks, as kit_pair_read. */
+/* Reads the clocks by options.read_clocks.  Returns the same as kit_pair_read. */
 static struct clock_pair kit_clocks_read(struct kit *kit)
 {
 	struct clock_pair best = { 0, 0, UINT64_MAX };
@@ -47,7 +47,8 @@ static struct clock_pair kit_clocks_read(struct kit *kit)
 	return best;
 }
 
-/* Reads the clocks a few times and returns the pair with the smallest half-width; UINT64_MAX: they could not be read. */
+/* Reads the clocks a few times and returns the pair with the smallest half-width.  The half-width is UINT64_MAX if the
+ * clocks could not be read. */
 static struct clock_pair kit_pair_read(struct kit *kit)
 {
 	struct clock_pair best = { 0, 0, UINT64_MAX };
@@ -93,7 +94,7 @@ static void kit_pair_add(struct kit *kit, const struct clock_pair *pair)
 	kit_push_pair(kit, pair);
 	if (kit->push)
 		return;
-	/* Another thread is adding a pair now, which is as good. */
+	/* If another thread is adding a pair now, that pair is sufficient. */
 	if (atomic_exchange_explicit(&kit->pairs_busy, 1, memory_order_acquire))
 		return;
 	kit_pair_store(kit, pair);
@@ -113,7 +114,7 @@ static KIT_NOINLINE void kit_pair_when_due(struct kit *kit, struct kit_thread *t
 	kit_pair_add(kit, &pair);
 }
 
-/* Called after an event that ended at `end_ticks`. */
+/* Adds a pair if one is due.  Called after an event that ended at `end_ticks`. */
 static inline void kit_pair_check(struct kit *kit, struct kit_thread *thread, uint64_t end_ticks)
 {
 	if (!kit_reads_clock(kit))

@@ -9,31 +9,31 @@
  *   size_t hint = 0;
  *   struct clock_place place = clock_fit_map(&fit, device_ticks, &hint);
  *
- * Error bound inside an interval: the larger half-width of its two pairs, plus the largest difference in the
- * interval between its own line and the extrapolation from the left or the right neighbour, plus a tick.  An
- * interval whose slope differs from the nominal one by more than 1,000 ppm is broken (a jump, a stop): its bound is
- * its whole deviation, or its length if that is less.  Before the first and after the last pair, the uncertainty of
- * the slope grows with the distance, up to 500 ppm; a single pair assumes 500 ppm.  A neighbour's slope is measured
- * over at least half of the interval's length, so that the noise of a short interval is not multiplied; an interval
- * without a sound neighbour assumes a wander of 1 ppm.  The length of a tick is determined from the counter's
- * values: a counter in nanoseconds that only shows multiples of 1000 has ticks of 1 us.
+ * Error bound inside an interval: the larger half-width of its two pairs, plus the largest difference in the interval
+ * between its own line and the extrapolation from the left or the right neighbour, plus a tick.  An interval whose
+ * slope differs from the nominal one by more than 1,000 ppm is broken (a jump, a stop): its bound is its whole
+ * deviation, or its length if that is less.  Before the first and after the last pair, the uncertainty of the slope
+ * grows with the distance, up to 500 ppm; a single pair assumes 500 ppm.  A neighbour's slope is measured over at least
+ * half of the interval's length, so that the noise of a short interval is not multiplied.  For an interval without a
+ * usable neighbour, a rate error of 1 ppm is assumed.  The length of a tick is determined from the counter's values: a
+ * counter in nanoseconds that only shows multiples of 1000 has ticks of 1 us.
  *
  * Positions are device ticks since the first pair, unwrapped and signed: a counter may start anywhere, even near
  * 2^64.
- * A position may be ambiguous.  The bound then covers all its meanings, unless the event's cause is known (an event
- * does not begin before its cause):
+ * A position may be ambiguous: it may stand for several host times.  The bound then covers all of them, unless the
+ * event's cause is known (an event does not begin before its cause):
  *   a clock that jumped          between two pairs, the line before the jump or the line after it may be valid
- *   a clock that stopped         the position means any moment of that time
- *   a clock that lost time       it may have jumped back, so that positions just before the jump were repeated after it
- *   a clock that went backwards  a new epoch begins there; positions are looked for in the hint's epoch first
- * Pure computation: no allocation, no system call, 64-bit modular arithmetic; used by the kit and by the timeline.
- */
+ *   a clock that stopped         the position stands for any moment of the time in which the clock stood still
+ *   a clock that lost time       the clock may have jumped back, so that positions just before the jump occurred again
+ *                                after it
+ *   a clock that went backwards  a new epoch begins; a position is searched in the hint's epoch first
+ * Pure computation: no allocation, no system call, 64-bit modular arithmetic; used by the kit and by the timeline. */
 #ifndef EPPROF_EP_KIT_CLOCK_FIT_H
 #define EPPROF_EP_KIT_CLOCK_FIT_H
 
 #include "clock_segments.h"
 
-/* Rounding error of ONNX Runtime's microseconds, for a start and for an end. */
+/* The rounding errors of ONNX Runtime's microseconds, for a start and for an end. */
 #define CLOCK_FIT_MICROSECOND_START_NS 1000u
 #define CLOCK_FIT_MICROSECOND_END_NS 2000u
 
@@ -45,7 +45,7 @@
 
 struct clock_place {
 	uint64_t host;
-	uint64_t bound; /* host ticks; UINT64_MAX for CLOCK_FIT_NONE */
+	uint64_t bound; /* the error bound in host ticks; UINT64_MAX for CLOCK_FIT_NONE */
 	enum clock_fit_kind kind;
 };
 
@@ -55,7 +55,7 @@ static inline struct clock_place clock_place_of(uint64_t host, uint64_t bound, e
 	return place;
 }
 
-/* Places a position beyond pair `pair`, which is the first or the last of its epoch. */
+/* Places a position that is beyond the pair with the index `pair`, the first or the last one of its epoch. */
 static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, size_t pair, int64_t position)
 {
 	const struct clock_segment *end = &fit->segments[pair];
@@ -89,7 +89,7 @@ static inline struct clock_place clock_fit_outside(const struct clock_fit *fit, 
 	return place;
 }
 
-/* Returns the first pair of the epoch that contains position; `count` if none does. */
+/* Returns the first pair of the epoch that contains the position; `count` if there is none. */
 static inline size_t clock_fit_epoch(const struct clock_fit *fit, int64_t position)
 {
 	const struct clock_segment *segments = fit->segments;
@@ -100,16 +100,16 @@ static inline size_t clock_fit_epoch(const struct clock_fit *fit, int64_t positi
 	return first;
 }
 
-/* Returns the pair at or before position: in the hint's epoch or, if the position is out of that epoch's reach, in
- * one that contains it. */
+/* Returns the pair at or before the position: in the hint's epoch or, if the position cannot be in that epoch, in one
+ * that contains it. */
 static inline size_t clock_fit_seek(const struct clock_fit *fit, int64_t position, size_t hint)
 {
 	const struct clock_segment *segments = fit->segments;
 	size_t first = segments[hint].epoch_first;
 	size_t last = segments[hint].epoch_last;
 	if (position < segments[first].position || position > segments[last].position) {
-		/* Beyond the epoch's pairs, but before the clock is known to have gone backwards: it still belongs
-		 * to that epoch. */
+		/* A position beyond the epoch's pairs still belongs to the epoch, if its host time is before the first
+		 * pair of the next epoch. */
 		size_t end = position < segments[first].position ? first : last;
 		uint64_t host = clock_fit_outside(fit, end, position).host;
 		if (end == last ? last + 1 == fit->count || host <= clock_segment_first(&segments[last + 1])
@@ -133,7 +133,7 @@ static inline size_t clock_fit_seek(const struct clock_fit *fit, int64_t positio
 	return first;
 }
 
-/* Places an unwrapped position in the hint's epoch; the caller handles its other meanings. */
+/* Places an unwrapped position in the hint's epoch.  The caller handles other host times for which it may stand. */
 static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int64_t position, size_t *hint)
 {
 	size_t pair = *hint < fit->count ? *hint : fit->count - 1;
@@ -156,8 +156,8 @@ static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int
 	return clock_place_of(host, segment->bound, (enum clock_fit_kind)segment->kind);
 }
 
-/* Finds the epoch next to that of the hint if the clock was or may have been at this position in it; false: none on
- * that side.  Sets `*other` to a pair of that epoch. */
+/* Finds the epoch before or after the hint's, if the clock was or may have been at this position in it.  Sets `*other`
+ * to a pair of that epoch.  Returns false if there is no such epoch on that side. */
 static inline int clock_fit_find_beside(const struct clock_fit *fit, int64_t position, size_t hint, int to_right,
                                         size_t *other, struct clock_place *place)
 {
@@ -173,13 +173,13 @@ static inline int clock_fit_find_beside(const struct clock_fit *fit, int64_t pos
 		*place = clock_fit_find(fit, position, other);
 		return 1;
 	}
-	/* Between the two epochs: extrapolate the other epoch's clock. */
+	/* The position is between the two epochs, so the clock of the other epoch is extrapolated. */
 	*place = clock_fit_outside(fit, *other, position);
 	return to_right ? position < first->position && place->host >= segments[own->epoch_last].host
 	                : position > last->position && place->host <= clock_segment_first(&segments[own->epoch_first]);
 }
 
-/* Places an unwrapped position; if it may mean several moments, the bound covers them. */
+/* Places an unwrapped position.  If it may stand for several host times, the bound covers them. */
 static inline struct clock_place clock_fit_place(const struct clock_fit *fit, int64_t position, size_t *hint)
 {
 	if (fit->count == 0)
@@ -213,7 +213,8 @@ static inline int64_t clock_fit_move(const struct clock_fit *fit, int64_t ticks,
 
 /* Places a position in an interval with a jump: on the line before the jump or on the line after it.  Chooses the
  * earlier place that is inside the interval and not before the cause.  The bound reaches from one line to the other,
- * but not before the cause, because the clock may have lost the time gradually.  False: neither line is possible. */
+ * because the clock may have lost the time gradually, but not before the cause.  Returns false if neither line is
+ * possible. */
 static inline int clock_fit_place_at_jump(const struct clock_fit *fit, const struct clock_segment *own,
                                           int64_t position, uint64_t cause_host_ticks, struct clock_place *place)
 {
@@ -246,16 +247,16 @@ static inline int clock_fit_place_at_jump(const struct clock_fit *fit, const str
 	return 1;
 }
 
-/* If the cause of an event began in an interval with a jump, or in the one before it: returns the earliest possible
- * place that is not before the cause.  False: there is no such interval, or no jump is needed to explain the
- * position. */
+/* If the cause of an event began in an interval with a jump, or in the interval before that, sets `*place` to the
+ * earliest possible place that is not before the cause.  Returns false if there is no such interval, or if the position
+ * can be explained without a jump. */
 static inline int clock_fit_place_by_jump(const struct clock_fit *fit, int64_t position, uint64_t cause_host_ticks,
                                           size_t *hint, struct clock_place *place)
 {
 	for (size_t i = *hint; i < fit->count && i <= *hint + 1; i++) {
 		const struct clock_segment *own = &fit->segments[i];
 		uint64_t offset = (uint64_t)position - (uint64_t)own->position;
-		/* The clock stopped there for longer than this interval. */
+		/* The clock stood still at this position for longer than this interval. */
 		if ((offset == 0 && own->still != 0) || (own->length != 0 && offset == own->length && own[1].still != 0))
 			return 0;
 		if (!own->around) {
@@ -270,8 +271,8 @@ static inline int clock_fit_place_by_jump(const struct clock_fit *fit, int64_t p
 	return 0;
 }
 
-/* Places a position of an event whose cause began at `cause_host_ticks`, to which the hint must point: at the
- * earliest possible moment that is not before the cause. */
+/* Places a position of an event whose cause began at `cause_host_ticks`, at the earliest possible moment that is not
+ * before the cause.  The hint must be the pair at or before `cause_host_ticks`. */
 static inline struct clock_place clock_fit_place_caused(const struct clock_fit *fit, int64_t position,
                                                         uint64_t cause_host_ticks, size_t *hint)
 {
@@ -290,7 +291,7 @@ static inline struct clock_place clock_fit_place_caused(const struct clock_fit *
 			place = beside;
 			*hint = other;
 		} else if (*hint == fit->segments[begin].epoch_last && place.kind == CLOCK_FIT_OUTSIDE) {
-			/* A position in the gap between the two epochs may belong to either. */
+			/* A position in the gap between two epochs may belong to either of them. */
 			place.bound = clock_fit_add(place.bound, distance);
 		}
 	}
@@ -314,22 +315,24 @@ static inline struct clock_place clock_fit_place_caused(const struct clock_fit *
 	return place;
 }
 
-/* Returns the position of a counter value: the possible one that is closest to the hint's pair. */
+/* Returns the position of a counter value.  Of the possible positions, it is the one that is closest to the hint's
+ * pair. */
 static inline int64_t clock_fit_position(const struct clock_fit *fit, uint64_t device_ticks, size_t hint)
 {
 	return clock_fit_unwrap(fit, device_ticks, hint < fit->count ? fit->segments[hint].position : 0);
 }
 
-/* Places a counter value.  `*hint` is 0 at first and belongs to one sequence of queries: a query close to the
- * previous one costs a multiplication, and a counter that wraps is unwrapped to the value closest to it.  CLOCK_FIT_UNUSED
- * avoids a warning in the kit as one file, which does not call this. */
+/* Places a counter value.  `*hint` must be 0 at first, and must be used for one sequence of queries only.  A query
+ * close to the previous one costs only a multiplication.  A counter that wraps is unwrapped to the position closest to
+ * the previous query.  CLOCK_FIT_UNUSED avoids a warning in the kit's single file, which does not call this
+ * function. */
 static inline CLOCK_FIT_UNUSED struct clock_place clock_fit_map(const struct clock_fit *fit, uint64_t device_ticks,
                                                                 size_t *hint)
 {
 	return clock_fit_place(fit, clock_fit_position(fit, device_ticks, *hint), hint);
 }
 
-/* Sets `*hint` to the pair at or before host time `host_ticks`. */
+/* Sets `*hint` to the pair at or before the host time `host_ticks`. */
 static inline void clock_fit_hint(const struct clock_fit *fit, uint64_t host_ticks, size_t *hint)
 {
 	size_t first = 0;
@@ -345,9 +348,8 @@ static inline void clock_fit_hint(const struct clock_fit *fit, uint64_t host_tic
 }
 
 /* Returns the position of a counter value that is known to be near host time `near_host_ticks` (the start of its
- * cause).  The result is right if the counter was read less than half a wrap before or after `near_host_ticks`, however
- * far apart the clock pairs are.
- * Sets the hint accordingly. */
+ * cause).  The result is right if the counter was read less than half a wrap before or after `near_host_ticks`,
+ * independent of the distances between clock pairs.  Sets `*hint` to the pair at or before `near_host_ticks`. */
 static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint64_t device_ticks,
                                               uint64_t near_host_ticks, size_t *hint)
 {
@@ -363,7 +365,7 @@ static inline int64_t clock_fit_position_near(const struct clock_fit *fit, uint6
 	return clock_fit_unwrap(fit, device_ticks, expected);
 }
 
-/* Like clock_fit_map, for the value of an event whose cause began at `near_host_ticks`. */
+/* As clock_fit_map, for a counter value of an event whose cause began at `near_host_ticks`. */
 static inline CLOCK_FIT_UNUSED struct clock_place clock_fit_map_near(const struct clock_fit *fit, uint64_t device_ticks,
                                                                      uint64_t near_host_ticks, size_t *hint)
 {

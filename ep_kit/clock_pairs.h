@@ -1,19 +1,19 @@
-/* Clock pairs, which are simultaneous readings of the device's and the host's clock: makes them, computes with their
- * ticks, and chooses those that a fit uses.  Part of clock_fit.h. */
+/* Clock pairs, which are simultaneous readings of the device's and the host's clock.  Functions to create pairs, to
+ * compute with their ticks, and to choose the pairs that a fit uses.  Part of clock_fit.h. */
 #ifndef EPPROF_EP_KIT_CLOCK_PAIRS_H
 #define EPPROF_EP_KIT_CLOCK_PAIRS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* At host time `host` +- half_width (host ticks), the device's counter was at `device`. */
+/* A clock pair: when the host's clock was `host` +- half_width (host ticks), the device's counter was `device`. */
 struct clock_pair {
 	uint64_t device;
 	uint64_t host;
 	uint64_t half_width;
 };
 
-/* Returns the pair of a reading of the device's counter between two readings of the host's clock. */
+/* Returns the pair for a reading of the device's counter between two readings of the host's clock. */
 static inline struct clock_pair clock_pair_of_bracket(uint64_t device, uint64_t host_before, uint64_t host_after)
 {
 	uint64_t width = host_after - host_before;
@@ -33,14 +33,14 @@ static inline uint64_t clock_fit_multiply(uint64_t a, uint64_t b, uint64_t *high
 	return (uint64_t)product;
 }
 
-/* a * b / c, saturated. */
+/* Returns a * b / c; the largest number if that overflows. */
 static inline uint64_t clock_fit_scale(uint64_t a, uint64_t b, uint64_t c)
 {
 	clock_fit_u128 result = (clock_fit_u128)a * b / (c ? c : 1);
 	return result >> 64 ? UINT64_MAX : (uint64_t)result;
 }
 
-/* a * b >> shift, below 64, modulo 2^64. */
+/* Returns (a * b) >> shift modulo 2^64, for a shift below 64. */
 static inline uint64_t clock_fit_shift(uint64_t a, uint64_t b, uint32_t shift)
 {
 	return (uint64_t)((clock_fit_u128)a * b >> shift);
@@ -54,7 +54,7 @@ static inline uint64_t clock_fit_multiply(uint64_t a, uint64_t b, uint64_t *high
 	return other << 32 | (uint32_t)low;
 }
 
-/* Divides bit by bit. */
+/* Without a 128-bit type: divides bit by bit. */
 static inline uint64_t clock_fit_scale(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t rest, low = clock_fit_multiply(a, b, &rest), quotient = 0;
@@ -89,7 +89,7 @@ static inline uint64_t clock_fit_distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* Orders by host time; at equal times, the smaller half-width comes first. */
+/* Compares pairs by host time.  At equal times, the one with the smaller half-width comes first. */
 static inline int clock_pair_before(const struct clock_pair *a, const struct clock_pair *b)
 {
 	return a->host != b->host ? a->host < b->host : a->half_width < b->half_width;
@@ -108,8 +108,8 @@ static inline void clock_pair_sift(struct clock_pair *pairs, size_t root, size_t
 	}
 }
 
-/* Sorts pairs by host time and keeps the narrowest one of each 100 ms, the first and the last.  Returns the number
- * kept. */
+/* Sorts pairs by host time.  Keeps the pair with the smallest half-width of each 100 ms, and the first and the last
+ * pair.  Returns the number of pairs that are kept. */
 static inline size_t clock_fit_prepare(struct clock_pair *pairs, size_t count, uint64_t host_per_second)
 {
 	size_t sorted = 1;
@@ -138,7 +138,7 @@ static inline size_t clock_fit_prepare(struct clock_pair *pairs, size_t count, u
 			if (pairs[next].half_width < pairs[best].half_width)
 				best = next;
 		}
-		/* Pairs only move to the left of their old index, so unread ones are not overwritten. */
+		/* A pair is only moved to a lower index, so that pairs which were not read yet are not overwritten. */
 		if (i == 0 && best != 0)
 			kept++;
 		struct clock_pair last = pairs[next - 1];

@@ -1,7 +1,7 @@
-/* Builds the segments of a fit from pair to pair, detects jumps and stops of the clock between pairs, and computes
- * error bounds: the rules are in clock_fit.h, of which this is a part.
+/* Builds the segments of a fit, one from each pair to the next; detects jumps and stops of the clock between pairs; and
+ * computes error bounds by the rules in clock_fit.h, of which this file is a part.
  *
- * Order: positions and epochs, the counter's step, slopes and broken intervals, bounds. */
+ * The steps are: positions and epochs, the counter's step, slopes and broken intervals, bounds. */
 #ifndef EPPROF_EP_KIT_CLOCK_SEGMENTS_H
 #define EPPROF_EP_KIT_CLOCK_SEGMENTS_H
 
@@ -12,57 +12,60 @@
 #define CLOCK_FIT_BROKEN_PPM 1000u
 #define CLOCK_FIT_ASSUMED_PPM 500u
 #define CLOCK_FIT_WANDER_PPM 1u
-/* Upper limit for the deviation of any clock's rate from the nominal one. */
+/* The maximum deviation of a clock's rate from its nominal rate. */
 #define CLOCK_FIT_RATE_PPM 50000u
 
-/* Number of differing intervals that determine the counter's step, and their minimum length in steps. */
+/* The number of different intervals that are needed to determine the counter's step, and their minimum length in
+ * steps. */
 #define CLOCK_FIT_STEP_INTERVALS 8u
 #define CLOCK_FIT_STEP_PARTS 64u
-/* If a position lasts longer than this fraction of a second, the cause of an event is needed to place it. */
+/* If the clock stays at one position for longer than 1/CLOCK_FIT_STILL_PART of a second, the cause of an event is
+ * needed to place it. */
 #define CLOCK_FIT_STILL_PART 1000u
 
 enum clock_fit_kind {
-	CLOCK_FIT_NONE = 0,    /* no pair, so no place */
-	CLOCK_FIT_FITTED = 1,  /* between two pairs */
-	CLOCK_FIT_FORMULA = 2, /* one pair: ONNX Runtime's formula */
-	CLOCK_FIT_OUTSIDE = 3, /* before the first or after the last pair */
-	CLOCK_FIT_BROKEN = 4   /* in an interval that holds a jump, or while the clock stood still */
+	CLOCK_FIT_NONE = 0,    /* there is no pair, so an event cannot be placed */
+	CLOCK_FIT_FITTED = 1,  /* the position is between two pairs */
+	CLOCK_FIT_FORMULA = 2, /* there is one pair: placed by ONNX Runtime's formula */
+	CLOCK_FIT_OUTSIDE = 3, /* the position is before the first or after the last pair */
+	CLOCK_FIT_BROKEN = 4   /* the position is in an interval with a jump, or the clock stood still at it */
 };
 
-/* The interval from one pair to the next; that of the last pair has no length.  Pairs at one position are merged:
- * the clock stopped. */
+/* The interval from one pair to the next.  The interval of the last pair has no length.  Pairs with the same device
+ * time, at which the clock stood still, are merged. */
 struct clock_segment {
-	int64_t position;     /* of its left pair */
-	uint64_t length;      /* device ticks; 0: the epoch ends here */
-	uint64_t host;        /* of its left pair; of the last pair at this position */
+	int64_t position;     /* the position of the left pair */
+	uint64_t length;      /* in device ticks; 0: the epoch ends at this pair */
+	uint64_t host;        /* the host time of the left pair; if pairs were merged, of the last one */
 	uint64_t still;       /* host ticks from the first to the last pair with this device time */
-	uint64_t lost;        /* host ticks in excess of the device's ticks, if the interval is broken */
-	uint64_t before;      /* host ticks: the same positions may have occurred this much earlier, */
-	uint64_t after;       /* or later */
-	uint64_t slope;       /* host ticks a device tick, `shift` fractional bits */
-	uint64_t around;      /* the slope on both sides of a jump in this interval; 0: no known jump */
-	uint64_t bound;       /* host ticks, for any position in the interval */
-	uint64_t bend;        /* the part of `bound` that comes from the neighbours */
-	uint64_t half_width;  /* of its left pair */
-	uint32_t epoch_first; /* index of a pair, as is epoch_last */
+	uint64_t lost;        /* if the interval is broken: the host ticks in excess of the device's ticks */
+	uint64_t before;      /* in host ticks: the same positions may have occurred up to this much earlier */
+	uint64_t after;       /* in host ticks: the same positions may have occurred up to this much later */
+	uint64_t slope;       /* host ticks per device tick, with `shift` fractional bits */
+	uint64_t around;      /* the slope on both sides of a jump in this interval; 0: no jump is known */
+	uint64_t bound;       /* the error bound of all positions in the interval, in host ticks */
+	uint64_t bend;        /* the part of `bound` that results from the neighbours */
+	uint64_t half_width;  /* the half-width of the left pair */
+	uint32_t epoch_first; /* epoch_first and epoch_last are the indexes of the first and the last pair of the
+	                         epoch */
 	uint32_t epoch_last;
 	uint32_t kind; /* enum clock_fit_kind */
 };
 
 struct clock_fit {
 	const struct clock_segment *segments;
-	size_t count; /* number of segments */
+	size_t count; /* the number of segments */
 	uint64_t device_first;
 	uint64_t device_per_second;
 	uint64_t host_per_second;
 	uint64_t slope; /* the nominal slope */
-	uint64_t tick;  /* step of the device's counter in host ticks, at least 1 */
+	uint64_t tick;  /* the step of the device's counter in host ticks, at least 1 */
 	uint32_t shift;
 	uint32_t unused_bits; /* 64 - bits */
-	uint32_t is_doubtful; /* 1: positions may be ambiguous, so the cause of an event is useful */
+	uint32_t is_doubtful; /* 1: positions may be ambiguous, so the cause of an event helps to place it */
 };
 
-/* Returns the slope of a line through two pairs: host ticks per device tick (> 0), saturated. */
+/* Returns the slope of a line through two pairs: host ticks per device tick; above 0, limited to the largest number. */
 static inline uint64_t clock_fit_slope(const struct clock_fit *fit, uint64_t host_ticks, uint64_t device_ticks)
 {
 	uint64_t slope = clock_fit_scale(host_ticks, UINT64_C(1) << fit->shift, device_ticks);
@@ -74,7 +77,8 @@ static inline uint64_t clock_fit_advance(const struct clock_fit *fit, uint64_t d
 	return clock_fit_shift(device_ticks, slope, fit->shift);
 }
 
-/* Returns the unwrapped position of a counter value that is closest to `expected`. */
+/* Returns the unwrapped position for a counter value.  Of the possible positions, it is the one closest to
+ * `expected`. */
 static inline int64_t clock_fit_unwrap(const struct clock_fit *fit, uint64_t device_ticks, int64_t expected)
 {
 	uint64_t offset = (device_ticks - fit->device_first - (uint64_t)expected) << fit->unused_bits;
@@ -87,8 +91,8 @@ static inline uint64_t clock_segment_first(const struct clock_segment *segment)
 	return segment->host - segment->still;
 }
 
-/* Returns the deviation over a segment's length between its slope and that of its left (right) neighbours;
- * UINT64_MAX: no sound neighbour. */
+/* Returns the deviation, over a segment's length, between its slope and the slope of its left (right) neighbours;
+ * UINT64_MAX if there is no usable neighbour. */
 static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct clock_segment *segments, size_t i,
                                       int to_right)
 {
@@ -110,7 +114,7 @@ static inline uint64_t clock_fit_bend(const struct clock_fit *fit, const struct 
 	return UINT64_MAX;
 }
 
-/* Sets positions and epochs; merges pairs at one position. */
+/* Sets positions and epochs.  Merges pairs with the same position. */
 static inline void clock_fit_lay_out(struct clock_fit *fit, struct clock_segment *segments,
                                      const struct clock_pair *pairs, size_t pairs_count)
 {
@@ -174,7 +178,7 @@ static inline uint64_t clock_fit_step(const struct clock_fit *fit, const struct 
 	return differing >= CLOCK_FIT_STEP_INTERVALS && step <= sum / intervals / CLOCK_FIT_STEP_PARTS ? step : 1;
 }
 
-/* Sets slope and kind of an interval.  Returns the time that the interval lost, if it is broken. */
+/* Sets slope and kind of an interval.  If the interval is broken, returns the time that the clock lost in it. */
 static inline uint64_t clock_fit_lay_interval(const struct clock_fit *fit, struct clock_segment *own)
 {
 	uint64_t host_ticks = clock_segment_first(&own[1]) - own->host;
@@ -186,17 +190,18 @@ static inline uint64_t clock_fit_lay_interval(const struct clock_fit *fit, struc
 	if (deviation <= explained || deviation - explained <= clock_fit_scale(nominal, CLOCK_FIT_BROKEN_PPM, 1000000))
 		return 0;
 	own->kind = CLOCK_FIT_BROKEN;
-	/* The true rate may differ from the nominal one. */
+	/* Without a usable neighbour, the true rate may differ from the nominal one. */
 	deviation = clock_fit_add(deviation, clock_fit_scale(host_ticks, CLOCK_FIT_ASSUMED_PPM, 1000000));
 	own->bend = deviation < host_ticks ? deviation : host_ticks;
 	return host_ticks > nominal ? deviation : 0;
 }
 
-/* An interval that lost time may contain a jump back: positions up to that much before it may have been repeated in
- * it, and positions after it may have occurred in it before. */
+/* The ambiguity that results from an interval in which the clock lost time.  The clock may have jumped back in it.
+ * Positions up to the lost time before the interval may then have occurred in it again, and positions after the
+ * interval may have occurred in it before. */
 struct clock_doubt {
-	uint64_t lost;  /* host ticks */
-	uint64_t ticks; /* device ticks from the interval on that are ambiguous */
+	uint64_t lost;  /* the lost time in host ticks */
+	uint64_t ticks; /* the number of device ticks, from the interval on, that are ambiguous */
 };
 
 static inline void clock_doubt_pass(struct clock_doubt *doubt, uint64_t length)
@@ -245,8 +250,8 @@ static inline int clock_slope_is_near(uint64_t slope, uint64_t other, uint64_t p
 	return clock_fit_distance(slope, other) <= clock_fit_scale(slope, ppm, 1000000);
 }
 
-/* Returns the slope around a broken interval with a jump; 0: no jump.  If a neighbour has the same slope, there is
- * no jump, but the clock's rate is far from nominal; without a neighbour, that is possible too. */
+/* Returns the slope around a broken interval with a jump; 0 if there is no jump.  If a neighbour has the same slope as
+ * the interval, there is no jump: the clock's rate is far from nominal.  Without a neighbour, this is possible, too. */
 static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struct clock_segment *segments, size_t i)
 {
 	const struct clock_segment *own = &segments[i];
@@ -255,7 +260,7 @@ static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struc
 		if (to_right ? i + 2 > own->epoch_last : i == own->epoch_first)
 			continue;
 		const struct clock_segment *beside = to_right ? own + 1 : own - 1;
-		/* A short neighbour has too much noise. */
+		/* The slope of a short neighbour has too much noise. */
 		if (clock_segment_first(&beside[1]) - beside->host < (clock_segment_first(&own[1]) - own->host) / 2)
 			continue;
 		if (clock_slope_is_near(own->slope, beside->slope, CLOCK_FIT_BROKEN_PPM))
@@ -263,12 +268,12 @@ static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struc
 		if (!around || clock_fit_distance(beside->slope, fit->slope) < clock_fit_distance(around, fit->slope))
 			around = beside->slope;
 	}
-	/* A neighbour with an impossible rate may contain a jump itself. */
+	/* A neighbour with an impossible rate may contain a jump itself, so the nominal slope is used instead. */
 	return around && !clock_slope_is_near(fit->slope, around, CLOCK_FIT_RATE_PPM) ? fit->slope : around;
 }
 
-/* Builds the fit over prepared pairs.  `segments` has room for `count` and must live as long as the fit.
- * bits: the width of the device's counter; 0: 64.  Rates of 0 are replaced by 1. */
+/* Builds the fit over prepared pairs.  `segments` must have room for `count` segments, and must be valid as long as the
+ * fit.  `bits` is the width of the device's counter; 0: 64.  Rates of 0 are replaced by 1. */
 static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *segments, const struct clock_pair *pairs,
                                    size_t count, uint64_t device_per_second, uint64_t host_per_second, uint32_t bits)
 {

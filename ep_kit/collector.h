@@ -1,15 +1,14 @@
-/* Pushes events to epprof's collector, if it records in the same ONNX Runtime process, while they happen; ONNX Runtime
- * gets them too, in the batch at the end (batch.h).
+/* If epprof's collector records in the same ONNX Runtime process, the kit pushes events to it while they happen.  ONNX
+ * Runtime gets the events, too, in the batch at the end (batch.h).
  *
- * StartProfiling looks for the collector's library.  The first events join its recording.  If the kit or the
- * collector learns of an event first depends on the order of the providers, so each StartEvent, StopEvent and token
- * tries to join, a limited number of times.  From then on full chunks are submitted as to an epprof host, but are
- * kept for ONNX Runtime.  An event's parent is a token in the kit, and is converted to the recording's id when it is
- * submitted.
+ * StartProfiling searches for the collector's library.  The kit joins the collector's recording at one of the first
+ * events.  Whether the kit or the collector gets an event first depends on the order of the providers.  Each
+ * StartEvent, StopEvent and token therefore tries to join, a limited number of times.  After that, full chunks are
+ * submitted as to an epprof host, but are kept for ONNX Runtime.  An event's parent is a token in the kit, and is
+ * converted to the recording's id when it is submitted.
  *
- * When all memory for chunks is in use, each thread's last chunk is used for the collector only: it is emptied when
- * it is full, and ONNX Runtime's profile lacks its events, which are counted.
- */
+ * If all memory for chunks is in use, each thread's last chunk is used for the collector only.  It is emptied when it
+ * is full.  Its events are then missing in ONNX Runtime's profile, which is counted. */
 #ifndef EPPROF_EP_KIT_COLLECTOR_H
 #define EPPROF_EP_KIT_COLLECTOR_H
 
@@ -38,7 +37,7 @@ static inline bool kit_join_enter(struct kit *kit)
 	return atomic_exchange_explicit(&kit->joining, 1, memory_order_acquire) == 0;
 }
 
-/* Submits the pairs stored so far. */
+/* Submits the clock pairs that were stored so far. */
 static void kit_push_stored_pairs(struct kit *kit)
 {
 	if (atomic_exchange_explicit(&kit->pairs_busy, 1, memory_order_acquire))
@@ -48,7 +47,7 @@ static void kit_push_stored_pairs(struct kit *kit)
 	atomic_store_explicit(&kit->pairs_busy, 0, memory_order_release);
 }
 
-/* Tries to join, during an event of ONNX Runtime.  False: another thread is trying now. */
+/* Tries to join, during an event of ONNX Runtime.  Returns false if another thread is trying now. */
 static KIT_NOINLINE bool kit_join(struct kit *kit, uint64_t ort_id)
 {
 	if (!kit_join_enter(kit))
@@ -74,9 +73,9 @@ static inline void kit_join_if_due(struct kit *kit, uint64_t ort_id)
 		kit_join(kit, ort_id);
 }
 
-/* Joins the recording for a token.  At this point the kit and the collector both have the event, so if joining fails
- * now, it will always fail.  Then no event of the run is submitted to the collector, because events would lack their
- * causes. */
+/* Joins the recording for a token.  Now both the kit and the collector have the event, so if joining fails, it will
+ * always fail.  In that case no event of the run is submitted to the collector, because the events would have no causes
+ * there. */
 static inline EpprofRecording *kit_join_for_token(struct kit *kit, uint64_t ort_id)
 {
 	while (atomic_load_explicit(&kit->may_join, memory_order_relaxed)) {

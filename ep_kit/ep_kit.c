@@ -1,5 +1,5 @@
-/* The kit for execution providers; epprof/ep.h documents it.  Compile only this file; the headers in this folder are
- * its parts:
+/* The kit for execution providers; epprof/ep.h documents it.  Compile only this file; it includes the headers in this
+ * folder:
  *
  *   system.h     what differs between systems, and between C and C++
  *   kit.h        the structs of a profiler, a thread and a buffer, and the rules for access to them
@@ -9,13 +9,12 @@
  *   names.h      names of devices and streams
  *   clock_compare.h   clock pairs: the device's clock against the host's
  *   handover.h   submits to an epprof host when buffers are full
- *   collector.h  the same for the collector under ONNX Runtime
+ *   collector.h  submits to the collector under ONNX Runtime
  *   tokens.h, token_find.h, profile_start.h, batch.h, json_text.h, json_value.h   to ONNX Runtime: in EndProfiling
  *   clock_fit.h, clock_pairs.h, clock_segments.h   device time to host time
  *
  * C11 and C++17, for Linux, Windows and macOS with 64 bits and for Linux with 32.  It never prints or aborts, and never
- * waits while it records.
- */
+ * waits while it records. */
 #include "system.h"
 
 #include <stdlib.h>
@@ -35,7 +34,7 @@
 
 /* ---- the host ---- */
 
-/* The minor version of "1.<minor>.<patch>"; 0 if it is something else. */
+/* Returns the minor version of "1.<minor>.<patch>", or 0 if the version has another form. */
 static uint32_t kit_host_version(const OrtApiBase *base)
 {
 	const char *text = base->GetVersionString();
@@ -49,7 +48,7 @@ static uint32_t kit_host_version(const OrtApiBase *base)
 	return major > 1 || minor > UINT32_MAX ? UINT32_MAX : (uint32_t)minor;
 }
 
-/* The slot is read by its number: official headers older than 1.28 have no name for it. */
+/* The slot is read by its index, because official headers older than 1.28 have no name for it. */
 static EpprofFunction kit_host_function(const struct kit *kit, uint32_t version, const char *name)
 {
 	EpprofGetExperimentalFunction_Fn get = NULL;
@@ -75,7 +74,8 @@ static void kit_host_setup(struct kit *kit, uint32_t version)
 		kit->push = NULL;
 	if (!kit->push)
 		kit->push_late = NULL;
-	/* A host clock without PushEvents can be used if it counts ns, as the kit's own clock does. */
+	/* If the host has a clock but no PushEvents, its clock is used only if it counts ns, as the kit's own clock
+	 * does. */
 	if (!kit->push && (!per_second || kit->host_ticks_per_second != 1000000000)) {
 		kit->host_ticks_per_second = 1000000000;
 		kit->host_ticks = NULL;
@@ -115,7 +115,7 @@ static OrtStatus *kit_start_profiling(OrtEpProfilerImpl *impl, int64_t offset_ns
 		kit->pair_first = kit_pair_read(kit);
 		kit_pair_add(kit, &kit->pair_first);
 	}
-	atomic_store(&kit->run, run + 3); /* next number, and on */
+	atomic_store(&kit->run, run + 3); /* increments the number and sets the bit "on" */
 	return NULL;
 }
 
@@ -151,7 +151,8 @@ static OrtStatus *kit_stop_event(OrtEpProfilerImpl *impl, uint64_t id, const Ort
 	return NULL;
 }
 
-/* Returns the chunks of all threads, each thread's in order; for an epprof host, submits them and returns NULL. */
+/* Returns the chunks of all threads, those of each thread in order.  For an epprof host, submits them and returns
+ * NULL. */
 static struct kit_chunk *kit_collect(struct kit *kit)
 {
 	struct kit_chunk *all = NULL;
@@ -180,7 +181,7 @@ static struct kit_chunk *kit_collect(struct kit *kit)
 
 static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *container, struct kit_chunk *chunks)
 {
-	/* Too large for the stack of a foreign thread. */
+	/* On the heap, because the struct is too large for the stack of a foreign thread. */
 	struct kit_batch *batch = container ? (struct kit_batch *)calloc(1, sizeof(*batch)) : NULL;
 	OrtStatus *status = NULL;
 	if (batch)
@@ -191,7 +192,7 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 		if (!batch)
 			kit_batch_count_lost(kit, chunk->pushed_count, chunk->events_count - chunk->pushed_count);
 	}
-	/* Only now, because the parent of any event may be in any chunk. */
+	/* Chunks are freed only now, because any chunk may contain the parent of any event. */
 	while (chunks) {
 		struct kit_chunk *next = chunks->next;
 		kit_chunk_destroy(kit, chunks);
@@ -208,7 +209,7 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 	return status;
 }
 
-/* Waits for work that is not finished, as long as the host permits it. */
+/* Waits until the pending work is finished, at most for the grace time of the host. */
 static void kit_await_pending(const struct kit *kit)
 {
 	uint64_t grace_ns = kit->grace_ns ? kit->grace_ns(&kit->profiler->impl) : kit->options.grace_ns;
@@ -316,7 +317,7 @@ static void kit_release(OrtEpProfilerImpl *impl) KIT_NOEXCEPT
 
 /* ---- creation ---- */
 
-/* Checks and copies the options.  Returns the error, or NULL. */
+/* Checks and copies the options.  Returns the error as a text, or NULL. */
 static const char *kit_options_read(epp_ep_options *options, const epp_ep_options *given)
 {
 	const unsigned char *bytes = (const unsigned char *)given;
@@ -415,19 +416,20 @@ OrtStatus *epp_ep_profiler_create(const epp_ep_options *options, epp_ep_profiler
 	return status;
 }
 
-/* ---- for the EP ---- */
+/* ---- functions that the EP calls ---- */
 
-/* Submits an event to an epprof host after EndProfiling.  `busy` is held, so no EndProfiling collects meanwhile. */
+/* Submits an event to an epprof host after EndProfiling.  `busy` is held, so that no EndProfiling collects at the same
+ * time. */
 static KIT_NOINLINE void kit_emit_late(struct kit *kit, struct kit_thread *thread, const epp_ep_event *event)
 {
 	EpprofBatch batch = KIT_ZERO;
 	EpprofClockPair pair = KIT_ZERO;
-	/* EndProfiling may be waiting for this thread's events of the run. */
+	/* Events of the run are pushed first, because EndProfiling may be waiting for them. */
 	kit_chunk_push(kit, thread);
 	kit_buffer_add(kit, thread, event);
 	if (!thread->chunk || thread->chunk->events_count == 0)
 		return;
-	/* An event far behind the last clock pair needs another one. */
+	/* An event long after the last clock pair needs another pair. */
 	uint64_t last = atomic_load_explicit(&kit->pair_device, memory_order_relaxed);
 	uint64_t now = kit_host_ticks(kit), last_host = atomic_load_explicit(&kit->pair_host, memory_order_relaxed);
 	if (kit_reads_clock(kit) && kit_clock_since(kit, event->end_ticks, last) > 0 &&
@@ -492,7 +494,7 @@ void epp_ep_emit(epp_ep_profiler *profiler, const epp_ep_event *event)
 	uint32_t run = atomic_load_explicit(&kit->run, memory_order_relaxed);
 	struct kit_thread *thread = kit_thread_get(kit);
 	if (!thread || !kit_thread_enter(thread)) {
-		/* EndProfiling may have held `busy`, and another run may have begun since. */
+		/* The event was not stored: EndProfiling may have held `busy`, and another run may have begun since. */
 		bool same_run = kit_run_is_on(run) && atomic_load(&kit->run) == run;
 		kit_count_lost(kit, same_run ? KIT_OTHER : KIT_OUTSIDE_RUN, 1);
 		return;
@@ -536,7 +538,7 @@ static void kit_name_set(epp_ep_profiler *profiler, bool is_stream, int32_t devi
 {
 	struct kit *kit = profiler ? kit_of(&profiler->impl) : NULL;
 	struct kit_name *name = kit ? kit_name_add(kit, is_stream, device, stream, text) : NULL;
-	/* A name set before a run is submitted to libepprof by StartProfiling. */
+	/* Outside a run the name is only stored; StartProfiling of the next run submits it to libepprof. */
 	struct kit_thread *thread = name && kit_run_is_on(atomic_load(&kit->run)) ? kit_thread_get(kit) : NULL;
 	if (!thread || !kit_thread_enter(thread))
 		return;

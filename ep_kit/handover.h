@@ -1,9 +1,8 @@
 /* Pushes events, clocks and clock pairs of the kit to libepprof in the same process: to an epprof host, or to epprof's
  * collector under ONNX Runtime.  Each push contains the ledger.
  *
- * A ledger counts the events submitted with it or before, and those lost so far.  So a trace that is cut off at any
- * moment balances, except for events that were still in the EP's buffers.
- */
+ * A ledger counts the events that were submitted with it or before, and the events that were lost so far.  A trace that
+ * is cut off at any moment therefore balances, except for events that were still in the EP's buffers. */
 #ifndef EPPROF_EP_KIT_HANDOVER_H
 #define EPPROF_EP_KIT_HANDOVER_H
 
@@ -36,7 +35,7 @@ static void kit_push_events(const struct kit *kit, const EpprofEvent *events, si
 	kit_push(kit, &batch);
 }
 
-/* The kit has a single clock, number 0. */
+/* Returns the description of the kit's only clock, which has the number 0. */
 static EpprofClock kit_clock(const struct kit *kit)
 {
 	EpprofClock clock = KIT_ZERO;
@@ -46,7 +45,7 @@ static EpprofClock kit_clock(const struct kit *kit)
 	return clock;
 }
 
-/* Pushes to `recording`, which other threads need not see yet; NULL: as kit_push. */
+/* Pushes a batch to `recording`, which other threads need not see yet.  If it is NULL, pushes as kit_push does. */
 static void kit_push_to(const struct kit *kit, EpprofRecording *recording, EpprofBatch *batch)
 {
 	if (!recording) {

@@ -1,13 +1,12 @@
-/* Escapes strings for ONNX Runtime, if its version does not, so that its profile is valid JSON and contains them
- * unchanged.  Bytes that are not UTF-8 become U+FFFD.
+/* Escapes strings for ONNX Runtime, if its version does not escape them itself.  Its profile is then valid JSON and
+ * contains the strings unchanged.  Bytes that are not UTF-8 become U+FFFD.
  *
  * Before 1.31, ONNX Runtime writes strings unescaped, so quotes, backslashes and control characters are escaped
  * here.  From 1.31 on, it escapes them itself.
  *
  * All versions write an arg's value that begins with a bracket or a brace without quotes and unescaped.  Before
  * 1.31, its first character is escaped here, which makes it a string.  From 1.31 on, it is unchanged if it is JSON;
- * otherwise a space is inserted in front.
- */
+ * otherwise a space is inserted in front. */
 #ifndef EPPROF_EP_KIT_JSON_TEXT_H
 #define EPPROF_EP_KIT_JSON_TEXT_H
 
@@ -19,18 +18,18 @@
 
 #include "json_value.h"
 
-#define JSON_ESCAPING_ORT_VERSION 31u /* the minor version of ONNX Runtime from which on it escapes strings */
-#define JSON_ESCAPE_BYTES_MAX 6u      /* \u001f, for a single byte */
+#define JSON_ESCAPING_ORT_VERSION 31u /* the minor version of the first ONNX Runtime that escapes strings itself */
+#define JSON_ESCAPE_BYTES_MAX 6u      /* the size of \u001f, which replaces a single byte */
 
-/* A buffer that is emptied for each event and grows to the size requested for it. */
+/* A buffer that is emptied for each event, and grows to the size that the event needs. */
 struct json_text {
 	char *bytes;
 	size_t used;
 	size_t room;
-	bool is_escaped_later; /* ONNX Runtime escapes the strings */
+	bool is_escaped_later; /* ONNX Runtime escapes the strings itself */
 };
 
-/* Empties the buffer and makes room; false: no memory. */
+/* Empties the buffer and makes room.  Returns false if out of memory. */
 static inline bool json_text_reset(struct json_text *text, size_t room)
 {
 	text->used = 0;
@@ -42,7 +41,7 @@ static inline bool json_text_reset(struct json_text *text, size_t room)
 	return text->bytes != NULL;
 }
 
-/* Returns the length of the UTF-8 character at `at`; 0: invalid. */
+/* Returns the length of the UTF-8 character at `at`; 0 if it is invalid. */
 static size_t json_character_bytes(const unsigned char *at)
 {
 	if (at[0] < 0x80)
@@ -70,7 +69,7 @@ static char *json_escape_byte(char *to, unsigned byte)
 	return to + 6;
 }
 
-/* Adds a prepared string with its NUL; the caller has reserved the room. */
+/* Adds a prepared string with its NUL.  The caller has reserved the room. */
 static inline const char *json_text_add(struct json_text *text, const char *string, bool is_value)
 {
 	const unsigned char *from = (const unsigned char *)string;
@@ -81,7 +80,7 @@ static inline const char *json_text_add(struct json_text *text, const char *stri
 	if (is_raw && escapes)
 		to = json_escape_byte(to, *from++);
 	else if (is_raw)
-		*to++ = ' '; /* skipped below if the value is JSON */
+		*to++ = ' '; /* removed below if the value is JSON */
 	while (*from != '\0') {
 		size_t bytes = json_character_bytes(from);
 		if (bytes == 0) {
@@ -106,7 +105,7 @@ static inline const char *json_text_add(struct json_text *text, const char *stri
 	return is_raw && !escapes && json_is_container(begin + 1) ? begin + 1 : begin;
 }
 
-/* Returns an upper bound of a string's prepared size. */
+/* Returns an upper bound of the size of a prepared string. */
 static inline size_t json_text_bytes(const char *string)
 {
 	return strlen(string) * JSON_ESCAPE_BYTES_MAX + 1;

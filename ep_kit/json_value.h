@@ -1,5 +1,6 @@
-/* Checks if a string is a JSON object or array.  ONNX Runtime writes an arg's value that begins like one without
- * quotes, so a value that is not JSON would make the profile invalid.  Recursive descent with a limited depth. */
+/* Checks whether a string is a JSON object or array.  If an arg's value begins like an object or array, ONNX Runtime
+ * writes it without quotes, so a value that is not JSON would make the profile invalid.  The parser uses recursive
+ * descent with a limited depth. */
 #ifndef EPPROF_EP_KIT_JSON_VALUE_H
 #define EPPROF_EP_KIT_JSON_VALUE_H
 
@@ -9,7 +10,7 @@
 
 #define JSON_DEPTH_MAX 32u
 
-/* The functions below return the end of what they parsed, or NULL if it is not JSON. */
+/* The functions below return the end of the parsed value, or NULL if it is not JSON. */
 
 static inline const char *json_space_end(const char *at)
 {
@@ -86,7 +87,7 @@ static inline const char *json_value_end(const char *at, unsigned depth)
 	}
 }
 
-/* `string` must be UTF-8. */
+/* Returns whether a string, which must be UTF-8, is a JSON object or array. */
 static inline bool json_is_container(const char *string)
 {
 	const char *end = *string == '{' || *string == '[' ? json_value_end(string, 0) : NULL;

@@ -1,11 +1,10 @@
 /* The kit's state: the structs of a profiler, a thread and a buffer, and the rules for access to them.
  *
  * A kit is one profiler.  `run` counts its runs; its lowest bit is set while a run is on.  Code that works for a run
- * compares `run` with the value that it started with.  A kit_thread belongs to one thread: only that thread touches
- * its stack.  Everything that EndProfiling collects (chunks, tokens) is accessed only with the thread's `busy` held,
- * and only EndProfiling waits for `busy`.  So a thread that holds `busy` and then sees its run on may add data.
- * EndProfiling ends the run, then takes each `busy` once, and then has exclusive access to everything.
- */
+ * compares `run` with its value at the beginning.  A kit_thread belongs to one thread: only that thread uses its stack.
+ * The data that EndProfiling collects (chunks, tokens) is accessed only while the thread's `busy` is held, and only
+ * EndProfiling waits for `busy`.  If a thread holds `busy` and then sees that its run is on, it may add data.
+ * EndProfiling ends the run, then takes each `busy` once, and then has exclusive access to all data. */
 #ifndef EPPROF_EP_KIT_KIT_H
 #define EPPROF_EP_KIT_KIT_H
 
@@ -26,25 +25,26 @@
 #define KIT_BUFFER_BYTES (64u << 20)
 #define KIT_STRING_BYTES_MAX 65536u
 #define KIT_ARGS_MAX 256u
-#define KIT_SPECIAL_ARGS_MAX 8u /* args that the kit makes of other members of an event */
+#define KIT_SPECIAL_ARGS_MAX 8u /* the maximum number of args that the kit creates from other members of an event */
 #define KIT_NAMES_MAX 1024u
 #define KIT_COPIES_BITS 6
-#define KIT_TOKEN_BLOCKS 20u /* sizes: 256, 512, 1,024, ... tokens */
+#define KIT_TOKEN_BLOCKS 20u /* the blocks have 256, 512, 1,024, ... tokens */
 #define KIT_TOKEN_BLOCK_FIRST 256u
-/* kit.charged holds two counts: blocks of tokens, in steps of this value, and bytes, in the bits below it. */
+/* kit.charged has two counts: the number of blocks of tokens in the upper bits, in steps of this value, and bytes in
+ * the bits below. */
 #define KIT_CHARGED_BLOCK ((uint64_t)1 << 56)
 
-/* Its events are behind it (kit_chunk_events).  They grow from the front, args and strings from the end, so an epprof
- * host receives the events in place.  A repeated string is stored once, so that the host can recognise it by its
- * address. */
+/* A chunk; its events are behind this struct (kit_chunk_events).  Events are added from the front, args and strings
+ * from the end, so that an epprof host can get the events as one array.  A repeated string is stored once, so that the
+ * host can recognise it by its address. */
 struct kit_chunk {
 	struct kit_chunk *next; /* the chunk that was filled before this one */
-	uint32_t bytes;         /* size of the chunk, including this header */
+	uint32_t bytes;         /* the size of the chunk, including this header */
 	uint32_t events_count;
-	uint32_t text_bytes; /* used bytes at the end */
-	/* number of events submitted to the collector; token_find.h describes their fields from then on */
+	uint32_t text_bytes; /* the number of used bytes at the end */
+	/* The number of events that were submitted to the collector; token_find.h describes their changed fields. */
 	uint32_t pushed_count;
-	bool is_collectors; /* emptied when it is full, so it must contain nothing but events and their texts */
+	bool is_collectors; /* the chunk is emptied when it is full, so it may contain only events and their texts */
 };
 
 static_assert(sizeof(struct kit_chunk) % 8 == 0, "the events behind a chunk are aligned");
@@ -54,7 +54,7 @@ static inline EpprofEvent *kit_chunk_events(struct kit_chunk *chunk)
 	return (EpprofEvent *)(void *)(chunk + 1);
 }
 
-/* The event of a token, as StopEvent saw it; unknown strings are NULL. */
+/* The event of a token, as StopEvent reported it.  Unknown strings are NULL. */
 struct kit_context {
 	int64_t start_us;
 	const char *name;
@@ -64,13 +64,15 @@ struct kit_context {
 
 struct kit_token {
 	uint64_t correlation_id;
-	uint64_t recorded_id;              /* id of the event in the collector's recording; 0: none */
-	uint32_t thread_id;                /* of the thread that took it, on which the event is open */
-	uint64_t taken_ns;                 /* for clocks with durations only: host time when it was taken */
-	const struct kit_context *context; /* in a chunk; NULL: the event has not stopped, or there was no room */
+	uint64_t recorded_id;              /* the id of the event in the collector's recording; 0: none */
+	uint32_t thread_id;                /* the thread that took the token, on which the event is open */
+	uint64_t taken_ns;                 /* for clocks with durations only: the host time at which the token was
+	                                      taken */
+	const struct kit_context *context; /* in a chunk; NULL: the event has not stopped yet, or there was no room */
 };
 
-/* A string that is already in a chunk: EPs emit the same names and keys from the same addresses again and again. */
+/* A string that was copied to a chunk.  Copies are found by the string's address, because EPs use the same names and
+ * keys at the same addresses for many events. */
 struct kit_copy {
 	const char *source;
 	const char *copy; /* NULL: none */
@@ -79,26 +81,30 @@ struct kit_copy {
 /* An open host event. */
 struct kit_open {
 	uint64_t id;
-	uint64_t token; /* 0: not taken */
+	uint64_t token; /* 0: no token was taken */
 };
 
 struct kit_thread {
-	struct kit_thread *next;    /* in kit.threads; set once */
-	void *memory;               /* that contains this struct, to be freed */
-	KIT_ATOMIC(uint64_t) owner; /* the owning thread: its serial << 32 | its number of the system; 0: none */
+	struct kit_thread *next;    /* the link of the list kit.threads; set once */
+	void *memory;               /* the allocation that contains this struct, which is to be freed */
+	KIT_ATOMIC(uint64_t) owner; /* the owning thread: its serial << 32 | its system id; 0: none */
 
-	/* Only for the owner. */
-	uint32_t run;                /* the run that the stack belongs to */
-	KIT_ATOMIC(uint32_t) beyond; /* number of open events beyond the stack's end; relaxed */
-	KIT_ATOMIC(uint32_t) depth;  /* always stored last, with release: the next owner loads it first */
+	/* The members below are used only by the owner. */
+	uint32_t run;                /* the run to which the stack belongs */
+	KIT_ATOMIC(uint32_t) beyond; /* the number of open events for which the stack had no room; relaxed */
+	KIT_ATOMIC(uint32_t)
+	depth; /* stored after all other members, with release, because the next owner loads it
+	                                first */
 
 	KIT_ATOMIC(uint32_t) busy;
-	/* Only with `busy` held. */
-	uint32_t chunk_bytes; /* of the next chunk */
-	uint32_t unchecked;   /* number of events since the host's clock was last read */
+	/* The members below are used only with `busy` held. */
+	uint32_t chunk_bytes; /* the size of the next chunk */
+	uint32_t unchecked;   /* the number of events since the host's clock was read last */
 	struct kit_chunk *chunk;
-	KIT_ATOMIC(uint64_t) in_hand; /* number of events in chunks that were not submitted; read by any thread */
-	struct kit_copy copies[1u << KIT_COPIES_BITS]; /* valid as long as the chunks with the copies */
+	KIT_ATOMIC(uint64_t)
+	in_hand; /* the number of events in chunks that were not submitted yet; any thread may read
+	                                 it */
+	struct kit_copy copies[1u << KIT_COPIES_BITS]; /* valid as long as the chunks that contain the copies */
 
 	struct kit_open open[KIT_OPEN_MAX];
 };
@@ -114,33 +120,33 @@ struct kit_name {
 
 enum kit_loss { KIT_NO_BUFFER, KIT_REFUSED, KIT_OUTSIDE_RUN, KIT_OTHER, KIT_LOSS_COUNT };
 
-/* Sums since the kit was created; a ledger is the difference of two. */
+/* Sums since the kit was created.  The difference of two such structs is a ledger. */
 struct kit_sums {
 	uint64_t delivered;
 	uint64_t lost[KIT_LOSS_COUNT];
 };
 
 struct kit {
-	uint64_t generation;      /* unique in this copy of the kit, never reused */
-	KIT_ATOMIC(uint32_t) run; /* number << 1 | is on */
+	uint64_t generation;      /* different for each kit in this copy of the code; never reused */
+	KIT_ATOMIC(uint32_t) run; /* the number of the run << 1 | whether a run is on */
 	uint32_t clock_unused_bits;
 	EpprofApi_PushEvents_SinceV1_Fn push;      /* NULL: the host is ONNX Runtime */
-	EpprofApi_PushEvents_SinceV1_Fn push_late; /* NULL: late events are counted only */
-	EpprofApi_GraceNs_SinceV1_Fn grace_ns;     /* NULL: EndProfiling waits for no work */
+	EpprofApi_PushEvents_SinceV1_Fn push_late; /* NULL: late events are only counted */
+	EpprofApi_GraceNs_SinceV1_Fn grace_ns;     /* NULL: EndProfiling does not wait for work */
 	EpprofApi_HostTicks_SinceV1_Fn host_ticks;
-	KIT_ATOMIC(struct kit_thread *) threads; /* grows only; freed in Release */
+	KIT_ATOMIC(struct kit_thread *) threads; /* entries are only added; freed in Release */
 	KIT_ATOMIC(size_t) threads_count;
-	KIT_ATOMIC(size_t) sweep_count; /* number of threads at which to search for dead ones */
+	KIT_ATOMIC(size_t) sweep_count; /* if there are this many threads, dead ones are searched */
 
 	epp_ep_profiler *profiler;
 	epp_ep_options options;
-	char *ep_name; /* options.ep_name, to be freed */
+	char *ep_name; /* a copy of options.ep_name, freed in Release */
 	uint64_t host_ticks_per_second;
 	const OrtApi *ort_api;
 	const OrtEpApi *ep_api;
 	uint64_t process_id;
 	bool on_heap;
-	bool host_escapes; /* it escapes strings in its JSON itself */
+	bool host_escapes; /* the host escapes strings in its JSON itself */
 
 	KIT_ATOMIC(uint64_t) delivered;
 	KIT_ATOMIC(uint64_t) lost[KIT_LOSS_COUNT];
@@ -157,38 +163,46 @@ struct kit {
 	KIT_ATOMIC(struct kit_name *) names; /* freed in Release */
 	KIT_ATOMIC(uint32_t) names_count;
 
-	/* The clock: when the next pair is due. */
+	/* The times at which the next clock pair is due. */
 	uint64_t pair_interval_host;
 	int64_t pair_interval_device;
-	uint32_t check_events; /* the host's clock is read after this many events */
+	uint32_t check_events; /* the number of events after which the host's clock is read */
 	KIT_ATOMIC(uint64_t) pair_host;
 	KIT_ATOMIC(uint64_t) pair_device;
-	KIT_ATOMIC(uint32_t) reading_clocks; /* a thread is in options.read_clocks */
+	KIT_ATOMIC(uint32_t) reading_clocks; /* a thread is in options.read_clocks now */
 
-	/* Only with ONNX Runtime. */
-	int64_t offset_ns;              /* argument of StartProfiling */
-	uint64_t start_ns;              /* host time of StartProfiling */
-	int64_t to_correlation_ns;      /* clock of correlation ids minus host time in StartProfiling */
-	KIT_ATOMIC(int64_t) profile_us; /* when ONNX Runtime's profile began, on that clock; 0: unknown */
+	/* The members below are used only with ONNX Runtime. */
+	int64_t offset_ns;         /* the argument of StartProfiling */
+	uint64_t start_ns;         /* the host time of StartProfiling */
+	int64_t to_correlation_ns; /* the clock of correlation ids minus the host's clock, read in
+	                                   StartProfiling */
+	KIT_ATOMIC(int64_t)
+	profile_us; /* the begin of ONNX Runtime's profile on the clock of correlation ids; 0:
+	                                   unknown */
 	uint32_t token_serial;
 	KIT_ATOMIC(uint32_t) tokens_count;
 	KIT_ATOMIC(struct kit_token *) tokens[KIT_TOKEN_BLOCKS];
-	KIT_ATOMIC(uint64_t) contexts_lost; /* number of tokens and contexts for which there was no room */
-	KIT_ATOMIC(uint64_t) cut_count;     /* number of strings and args that were cut */
+	KIT_ATOMIC(uint64_t) contexts_lost; /* the number of tokens and contexts for which there was no room */
+	KIT_ATOMIC(uint64_t) cut_count;     /* the number of strings and args that were cut */
 	KIT_ATOMIC(uint32_t) pairs_busy;
 	uint32_t pairs_count;
 	uint32_t pairs_room;
 	struct clock_pair *pairs;
-	struct clock_pair pair_first; /* StartProfiling's pair, used if there is no memory; half_width UINT64_MAX: none */
+	struct clock_pair pair_first; /* the pair of StartProfiling, which is used if there is no memory for others;
+	                                 half_width UINT64_MAX: none */
 
 	/* The collector, a library in ONNX Runtime's process. */
-	const EpprofCollector *collector;        /* NULL: there is none */
-	KIT_ATOMIC(EpprofRecording *) recording; /* NULL: not joined; otherwise valid until EndProfiling or Release */
+	const EpprofCollector *collector; /* NULL: there is no collector */
+	KIT_ATOMIC(EpprofRecording *)
+	recording; /* NULL: the kit has not joined; otherwise valid until EndProfiling or
+	                                            Release */
 	KIT_ATOMIC(bool) may_join;
 	KIT_ATOMIC(uint32_t) joining;
-	uint32_t join_tries;                /* remaining tries; only with `joining` held */
-	KIT_ATOMIC(uint64_t) batch_no_room; /* events that the collector received and ONNX Runtime does not: no room, */
-	KIT_ATOMIC(uint64_t) batch_failures; /* or refused by ONNX Runtime */
+	uint32_t join_tries; /* the number of remaining tries to join; used only with `joining` held */
+	KIT_ATOMIC(uint64_t)
+	batch_no_room; /* events that the collector received and for which ONNX Runtime's batch had
+	                                       no room */
+	KIT_ATOMIC(uint64_t) batch_failures; /* events that the collector received and ONNX Runtime refused */
 };
 
 static inline struct kit *kit_of(const OrtEpProfilerImpl *impl)
@@ -201,7 +215,7 @@ static inline uint64_t kit_host_ticks(const struct kit *kit)
 	return kit->host_ticks ? kit->host_ticks() : system_clock_ns();
 }
 
-/* The kit makes clock pairs itself. */
+/* Returns whether the kit reads the clocks itself to create clock pairs. */
 static inline bool kit_reads_clock(const struct kit *kit)
 {
 	return kit->options.now_ticks || kit->options.read_clocks;
@@ -223,14 +237,14 @@ static inline void kit_count_lost(struct kit *kit, enum kit_loss reason, uint64_
 	atomic_fetch_add_explicit(&kit->lost[reason], count, memory_order_relaxed);
 }
 
-/* Returns the memory in use for events; never more than buffer_bytes. */
+/* Returns the memory in use for events, which never exceeds buffer_bytes. */
 static inline size_t kit_bytes_in_hand(const struct kit *kit)
 {
 	return (size_t)(atomic_load_explicit(&kit->charged, memory_order_relaxed) % KIT_CHARGED_BLOCK);
 }
 
-/* Reserves memory for events; false: it would exceed buffer_bytes.  A failed call changes nothing, not even for a
- * moment, so another thread still finds the room that there is. */
+/* Reserves memory for events.  Returns false if buffer_bytes would be exceeded.  A failed call changes nothing, not
+ * even for a moment, so that another thread still finds the room that is left. */
 static inline bool kit_bytes_take(struct kit *kit, size_t bytes)
 {
 	uint64_t before = atomic_load_explicit(&kit->charged, memory_order_relaxed);
@@ -256,8 +270,8 @@ static inline struct kit_sums kit_sums_read(const struct kit *kit)
 	return sums;
 }
 
-/* Returns the ledger of this run as of `sums`.  Events that are still in chunks do not count, so that it balances
- * with what the host received. */
+/* Returns the ledger of this run as of `sums`.  Events that are still in chunks are not counted, so that the ledger
+ * agrees with the events that the host received. */
 static inline EpprofLedger kit_ledger(const struct kit *kit, const struct kit_sums *sums)
 {
 	const struct kit_sums *before = &kit->sums_before;

@@ -1,5 +1,5 @@
-/* Names of devices and streams: set at any time, pushed when a run begins, when the kit joins a recording, and when
- * they are set during a run. */
+/* Names of devices and streams.  The EP may set them at any time.  They are pushed when a run begins, when the kit
+ * joins a recording, and when the EP sets them during a run. */
 #ifndef EPPROF_EP_KIT_NAMES_H
 #define EPPROF_EP_KIT_NAMES_H
 
@@ -14,7 +14,7 @@ static inline bool kit_name_is_of(const struct kit_name *name, bool is_stream, i
 	return name->is_stream == is_stream && name->device == device && (!is_stream || name->stream == stream);
 }
 
-/* Returns the name of a device or stream; NULL: none. */
+/* Returns the name of a device or stream; NULL if there is none. */
 static struct kit_name *kit_name_find(struct kit *kit, bool is_stream, int32_t device, int64_t stream)
 {
 	struct kit_name *found = NULL, *name = atomic_load_explicit(&kit->names, memory_order_acquire);
@@ -25,7 +25,7 @@ static struct kit_name *kit_name_find(struct kit *kit, bool is_stream, int32_t d
 	return found;
 }
 
-/* Pushes one name, to `recording` if it is not NULL. */
+/* Pushes one name to `recording`, or to the host if that is NULL. */
 static void kit_name_push(struct kit *kit, EpprofRecording *recording, const struct kit_name *name)
 {
 	EpprofDevice device = KIT_ZERO;
@@ -46,7 +46,8 @@ static void kit_name_push(struct kit *kit, EpprofRecording *recording, const str
 	kit_push_to(kit, recording, &batch);
 }
 
-/* Pushes all names; devices first, because streams are shown under the name that their device has then. */
+/* Pushes all names.  The names of devices are pushed first, because a stream is shown under the name that its device
+ * has when the stream's name arrives. */
 static void kit_names_push(struct kit *kit, EpprofRecording *recording)
 {
 	struct kit_name *first = atomic_load_explicit(&kit->names, memory_order_acquire);
@@ -59,7 +60,7 @@ static void kit_names_push(struct kit *kit, EpprofRecording *recording)
 	}
 }
 
-/* Stores a name; returns it, or NULL if nothing changed. */
+/* Stores a name and returns it.  Returns NULL if nothing changed. */
 static struct kit_name *kit_name_add(struct kit *kit, bool is_stream, int32_t device, int64_t stream, const char *text)
 {
 	const struct kit_name *known = kit_name_find(kit, is_stream, device, stream);

@@ -1,11 +1,10 @@
-/* Computes when ONNX Runtime's profile began, from its events.
+/* Computes the begin of ONNX Runtime's profile from its events.
  *
- * ONNX Runtime computes StartProfiling's offset before the call arrives.  If the thread is preempted in between, or
- * loads a page, all device events would be placed too early by that delay.  An event's correlation id is its start
- * on a clock of the system, and its timestamp is its start since the beginning of the profile: the difference is the
- * beginning on that clock, exact to a microsecond.
- * If a host uses other ids, the computed beginning is out of bounds, and the offset is used unchanged.
- */
+ * ONNX Runtime computes the offset for StartProfiling before it calls the kit.  If the thread is preempted in between,
+ * or has a page fault, all device events would be placed too early by that delay.  An event's correlation id is its
+ * start on a clock of the system, and its timestamp is its start since the beginning of the profile: the difference is
+ * the begin of the profile on that clock, exact to a microsecond.
+ * If a host uses other ids, the computed begin is out of bounds, and the offset is used unchanged. */
 #ifndef EPPROF_EP_KIT_PROFILE_START_H
 #define EPPROF_EP_KIT_PROFILE_START_H
 
@@ -35,13 +34,13 @@ static inline void kit_profile_start_learn(struct kit *kit, uint64_t id, int64_t
 	atomic_store_explicit(&kit->profile_us, (int64_t)(id - (uint64_t)start_us), memory_order_relaxed);
 }
 
-/* Returns the age of the offset when StartProfiling began, as far as a resolution of a microsecond shows it. */
+/* Returns the age of the offset when StartProfiling began, with a resolution of a microsecond. */
 static int64_t kit_profile_start_late_ns(const struct kit *kit)
 {
 	int64_t profile_us = atomic_load_explicit(&kit->profile_us, memory_order_relaxed);
 	if (profile_us <= 0 || profile_us > INT64_MAX / 1000)
 		return 0;
-	/* Modulo 2^64: what is out of range wraps to a number that is out of bounds. */
+	/* The arithmetic is modulo 2^64: a result that is out of range wraps to a number that is out of bounds. */
 	uint64_t start_ns = kit->start_ns + (uint64_t)kit->to_correlation_ns;
 	uint64_t late_ns = start_ns - (uint64_t)profile_us * 1000 - (uint64_t)kit->offset_ns;
 	return late_ns > 1000 && late_ns <= KIT_LATE_MAX_NS ? (int64_t)late_ns : 0;

@@ -1,6 +1,6 @@
-/* Converts special fields of an event to args: times of submission, bytes and direction of a copy, flows.  Their keys
- * are strings of the kit, so that they are recognised by address and never copied.  record/submit.c of the runtime
- * stores the flows. */
+/* Converts special fields of an event to args: times of submission, bytes and direction of a copy, flows.  The keys of
+ * these args are strings of the kit, so that they are recognised by their address and never copied.  record/submit.c of
+ * the runtime stores the flows. */
 #ifndef EPPROF_EP_KIT_SPECIAL_H
 #define EPPROF_EP_KIT_SPECIAL_H
 
@@ -8,7 +8,7 @@
 
 #include "kit.h"
 
-#define KIT_ARG_U64 1u /* EpprofArg.type */
+#define KIT_ARG_U64 1u /* a value of EpprofArg.type */
 #define KIT_ARG_F64 2u
 #define KIT_ARG_TEXT 3u
 
@@ -32,7 +32,7 @@ static inline EpprofArg kit_special_number(const char *key, uint64_t value)
 	return arg;
 }
 
-/* Returns the number of args.  Times of submission come first. */
+/* Creates the args of an event's special fields, times of submission first.  Returns their number. */
 static inline size_t kit_specials(const struct kit *kit, const epp_ep_event *event, EpprofArg args[KIT_SPECIAL_ARGS_MAX])
 {
 	static const char *const kinds[] = { NULL, "memcpy_htod", "memcpy_dtoh", "memcpy_dtod", "memset" };

@@ -1,12 +1,11 @@
 /* Finds the kit_thread of the calling thread, and keeps its stack of open host events.
  *
- * ONNX Runtime interleaves events of several threads and profilers, and uses the same id for two open events.  So
- * there is a stack for each thread and profiler, and an id refers to its innermost entry.
+ * ONNX Runtime interleaves events of several threads and profilers, and may use the same id for two open events.  There
+ * is therefore a stack for each thread and profiler, and an id refers to the innermost entry with this id.
  * There is no thread destructor, because ONNX Runtime unloads EP libraries, and the destructor's code would then be
  * unmapped.  A thread finds its kit_thread through a small cache in thread-local storage, keyed by the kit's
  * generation.  When the number of threads has doubled, the kit asks the kernel which threads are alive and reuses
- * the kit_threads of dead ones.
- */
+ * the kit_threads of dead ones. */
 #ifndef EPPROF_EP_KIT_STACK_H
 #define EPPROF_EP_KIT_STACK_H
 
@@ -19,7 +18,7 @@
 #define KIT_CACHE_ENTRIES 4u
 #define KIT_TID_BITS 32
 #define KIT_SWEEP_COUNT 64u
-#define KIT_THREAD_ALIGN 64u /* the threads' structs share no cache line */
+#define KIT_THREAD_ALIGN 64u /* each struct begins at a cache line of its own */
 
 static struct kit_process {
 	KIT_ATOMIC(uint64_t) generations;
@@ -33,8 +32,9 @@ struct kit_cached {
 };
 
 struct kit_local {
-	uint64_t owner;           /* value for kit_thread.owner */
-	struct kit_cached recent; /* the last entry used; its address does not depend on the kit, which saves a load */
+	uint64_t owner;           /* the value for kit_thread.owner */
+	struct kit_cached recent; /* the entry that was used last; its address does not depend on the kit, which saves a
+	                             load */
 	struct kit_cached cache[KIT_CACHE_ENTRIES];
 };
 
@@ -50,8 +50,8 @@ static bool kit_tid_lives(const struct kit *kit, uint64_t owner)
 	return system_thread_lives(kit->process_id, kit_owner_tid(owner));
 }
 
-/* Releases the kit_threads of dead threads; returns the number of live ones.  In a forked child all count as alive,
- * because the parent's threads, including the one that forked, would appear dead there. */
+/* Releases the kit_threads of dead threads.  Returns the number of live threads.  In a forked child all threads count
+ * as alive, because the parent's threads, including the one that forked, would appear to be dead. */
 static size_t kit_threads_sweep(struct kit *kit)
 {
 	bool child = system_process_id() != kit->process_id;
@@ -72,7 +72,8 @@ static struct kit_thread *kit_thread_claim(struct kit *kit)
 		uint64_t nobody = 0;
 		if (atomic_load_explicit(&thread->owner, memory_order_relaxed) == 0 &&
 		    atomic_compare_exchange_strong(&thread->owner, &nobody, kit_local.owner)) {
-			/* Pairs with the dead owner's last store: from now on the stack belongs to this thread. */
+			/* This load pairs with the dead owner's last store.  From now on the stack belongs to this
+			 * thread. */
 			(void)atomic_load_explicit(&thread->depth, memory_order_acquire);
 			thread->run = 0;
 			atomic_store_explicit(&thread->depth, 0, memory_order_release);
@@ -94,15 +95,15 @@ static struct kit_thread *kit_thread_add(struct kit *kit)
 	thread->chunk_bytes = KIT_CHUNK_FIRST_BYTES;
 	atomic_store_explicit(&thread->owner, kit_local.owner, memory_order_relaxed);
 	thread->next = atomic_load(&kit->threads);
-	/* Sequentially consistent, like EndProfiling's walk: either EndProfiling finds this thread, or this thread
-	 * sees that the run is over. */
+	/* Sequentially consistent, as is EndProfiling's walk through the list.  Either EndProfiling finds this thread,
+	 * or this thread sees that the run is over. */
 	while (!atomic_compare_exchange_weak(&kit->threads, &thread->next, thread))
 		;
 	atomic_fetch_add_explicit(&kit->threads_count, 1, memory_order_relaxed);
 	return thread;
 }
 
-/* Slow path: finds or adds this thread's kit_thread; NULL: no memory. */
+/* The slow path: finds or adds this thread's kit_thread.  Returns NULL if out of memory. */
 static KIT_NOINLINE struct kit_thread *kit_thread_find(struct kit *kit)
 {
 	int saved_errno = errno;
@@ -117,7 +118,8 @@ static KIT_NOINLINE struct kit_thread *kit_thread_find(struct kit *kit)
 		thread = kit_thread_claim(kit);
 	size_t sweep_count = atomic_load(&kit->sweep_count);
 	size_t count = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
-	/* Twice as many as were alive last time: one of the threads that see this searches for dead ones. */
+	/* There are twice as many threads as were alive at the last search.  One of the threads that notice this
+	 * searches for dead threads. */
 	if (!thread && count >= sweep_count && atomic_compare_exchange_strong(&kit->sweep_count, &sweep_count, SIZE_MAX)) {
 		size_t living = kit_threads_sweep(kit);
 		thread = kit_thread_claim(kit);
@@ -147,14 +149,14 @@ static inline struct kit_thread *kit_thread_get(struct kit *kit)
 	return thread;
 }
 
-/* Returns true if a run is on; the other bits are only compared.  Relaxed loads suffice, because the host orders its
+/* Returns true if the bit "on" is set in `run`.  Relaxed loads of kit.run are sufficient, because the host orders its
  * calls. */
 static inline bool kit_run_is_on(uint32_t run)
 {
 	return run & 1;
 }
 
-/* Returns the depth of the stack in this run; events that an earlier run left open are dropped. */
+/* Returns the depth of the stack in this run.  Drops events that an earlier run left open. */
 static inline uint32_t kit_stack_depth(struct kit_thread *thread, uint32_t run)
 {
 	if (kit_likely(thread->run == run))
@@ -178,8 +180,8 @@ static inline void kit_stack_push(struct kit_thread *thread, uint32_t run, uint6
 	atomic_store_explicit(&thread->depth, depth + 1, memory_order_release);
 }
 
-/* Closes the innermost event of this id and the events inside it.  Returns its token; 0: none was taken, or there is
- * no such event. */
+/* Closes the innermost event with this id, and the events inside it.  Returns the event's token; 0 if no token was
+ * taken, or if there is no such event. */
 static inline uint64_t kit_stack_pop(struct kit_thread *thread, uint32_t run, uint64_t id)
 {
 	uint32_t at = kit_stack_depth(thread, run);
@@ -196,8 +198,8 @@ static inline uint64_t kit_stack_pop(struct kit_thread *thread, uint32_t run, ui
 	return thread->open[at - 1].token;
 }
 
-/* Takes `busy`.  Returns false if it is taken: EndProfiling is collecting, or this is a signal handler that
- * interrupted an emit. */
+/* Takes `busy`.  Returns false if it is taken already, because EndProfiling is collecting, or because this is a signal
+ * handler that interrupted an emit. */
 static inline bool kit_thread_enter(struct kit_thread *thread)
 {
 	return atomic_exchange_explicit(&thread->busy, 1, memory_order_seq_cst) == 0;
@@ -208,8 +210,8 @@ static inline void kit_thread_leave(struct kit_thread *thread)
 	atomic_store_explicit(&thread->busy, 0, memory_order_release);
 }
 
-/* Sets the thread's `busy` flag for EndProfiling.  Waits until a running emit ends.  Does not wait if the thread died
- * during an emit, or exists only in the parent of a fork. */
+/* Takes the thread's `busy` for EndProfiling.  Waits until a running emit ends, but not if the thread died during an
+ * emit, or exists only in the parent of a fork. */
 static void kit_thread_wait(const struct kit *kit, struct kit_thread *thread)
 {
 	for (unsigned tries = 0; !kit_thread_enter(thread); tries++) {

@@ -7,8 +7,8 @@
  *   KIT_NOEXCEPT            for functions that ONNX Runtime calls
  *   KIT_NOINLINE, kit_likely   speed alone
  *
- * Functions: Thread: [any-thread].  Errors: none; what a system does not offer has the documented default.
- */
+ * Thread: all functions [any-thread].  Errors: none; if a system does not have a feature, the function returns the
+ * documented default. */
 #ifndef EPPROF_EP_KIT_SYSTEM_H
 #define EPPROF_EP_KIT_SYSTEM_H
 
@@ -61,7 +61,7 @@ using std::memory_order_seq_cst;
 #define kit_likely(condition) (condition)
 #endif
 
-/* A DLL exports nothing unasked, so the functions need to be hidden elsewhere only. */
+/* A DLL exports only functions that are marked, so functions must be hidden only on other systems. */
 #ifndef EPP_EP_API
 #if defined(__GNUC__) && !defined(_WIN32)
 #define EPP_EP_API __attribute__((visibility("hidden")))
@@ -72,34 +72,35 @@ using std::memory_order_seq_cst;
 
 /* ---- the system ---- */
 
-/* Returns the number of this process. */
+/* Returns the id of this process. */
 static inline uint64_t system_process_id(void);
 
-/* Returns the operating system's number of this thread. */
+/* Returns the operating system's id of this thread. */
 static inline uint64_t system_thread_id(void);
 
-/* Returns false if the thread with this number has ended.  A number may be in use again; then the new thread counts.
- * `process_id`: of the calling process. */
+/* Returns false if the thread with this id has ended.  If a new thread has the same id, returns true.  `process_id` is
+ * the id of the calling process. */
 static inline bool system_thread_lives(uint64_t process_id, uint64_t thread_id);
 
-/* Units: ns of a clock that does not jump, the one of ONNX Runtime's steady_clock; CLOCK_MONOTONIC on Linux. */
+/* Returns the time in ns of a clock that does not jump, the one of ONNX Runtime's steady_clock: CLOCK_MONOTONIC on
+ * Linux. */
 static inline uint64_t system_clock_ns(void);
 
-/* Units: ns of the clock of ONNX Runtime's correlation ids, C++'s high_resolution_clock: on Linux it counts from 1970,
- * elsewhere it is the one above. */
+/* Returns the time in ns of the clock of ONNX Runtime's correlation ids, which is C++'s high_resolution_clock.  On
+ * Linux it counts from 1970; on other systems it is the clock of system_clock_ns. */
 static inline uint64_t system_correlation_clock_ns(void);
 
 /* Lets other threads run. */
 static inline void system_yield(void);
 
-/* Waits for about 20 us, or the least time that the system offers. */
+/* Waits for about 20 us, or for the shortest time that the system supports. */
 static inline void system_pause(void);
 
-/* A function of any type; to be converted. */
+/* A pointer to a function of any type; it is converted before the call. */
 typedef void (*system_function)(void);
 
-/* Returns the function `symbol` of a loaded library whose file name begins with `file`; NULL: none.
- * Only on Linux; elsewhere NULL. */
+/* Returns the function `symbol` of a loaded library whose file name begins with `file`; NULL if there is none.  On
+ * systems other than Linux always returns NULL. */
 static inline system_function system_library_function(const char *file, const char *symbol);
 
 #ifdef _WIN32

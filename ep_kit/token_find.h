@@ -4,7 +4,7 @@
 
 #include "kit.h"
 
-/* Block `k` holds 256 << k tokens. */
+/* Returns the number of the block that contains an index.  Block `k` has 256 << k tokens. */
 static inline unsigned kit_token_block(uint32_t index)
 {
 	unsigned block = 0;
@@ -36,8 +36,8 @@ static struct kit_token *kit_token_find(struct kit *kit, uint64_t token)
 	return tokens ? &tokens[kit_token_place(index, block)] : NULL;
 }
 
-/* In an event that was submitted to the collector, `clock` (0 until then) becomes the index of its token, or 0, and
- * `parent` becomes the event's id in the collector's recording; 0: the collector counted it as lost. */
+/* Changes an event that was submitted to the collector.  `clock`, which was 0, becomes the index of the token, or 0.
+ * `parent` becomes the event's id in the collector's recording; 0 if the collector counted it as lost. */
 static void kit_event_pushed(struct kit *kit, EpprofEvent *event, uint64_t recorded_id)
 {
 	event->clock = kit_token_find(kit, event->parent) ? (uint32_t)event->parent : 0;
@@ -51,7 +51,8 @@ static uint64_t kit_event_token(const struct kit *kit, const EpprofEvent *event,
 	return event->clock ? (uint64_t)kit->token_serial << 32 | event->clock : 0;
 }
 
-/* Returns the parent's id in the collector's recording.  A token is known only after its entry was written. */
+/* Returns the parent's id in the collector's recording.  The entry of a token is written before any other thread gets
+ * the token. */
 static inline uint64_t kit_recorded_id(struct kit *kit, uint64_t token)
 {
 	const struct kit_token *entry = token ? kit_token_find(kit, token) : NULL;

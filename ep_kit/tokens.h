@@ -1,10 +1,9 @@
 /* Tokens under ONNX Runtime: they identify the parents of events.
  *
  * ONNX Runtime's ids are not unique, so a token is the kit's own number: the run's serial and an index into a table
- * that grows by blocks.  Only events whose token was taken are stored: the id at once, the name and op when the
- * event stops.  In an epprof host ids are unique, a token is the id, and this file is not used.
- * Writers hold the thread's `busy`.  Only EndProfiling reads, when it has exclusive access.
- */
+ * that grows by blocks.  An event is stored only if its token was taken: the id at once, the name and op when the event
+ * stops.  In an epprof host ids are unique; the id is the token, and this file is not used.
+ * Writers hold the thread's `busy`.  Only EndProfiling reads, when it has exclusive access. */
 #ifndef EPPROF_EP_KIT_TOKENS_H
 #define EPPROF_EP_KIT_TOKENS_H
 
@@ -17,7 +16,8 @@
 #include "profile_start.h"
 #include "stack.h"
 
-/* Reserves the memory of a block, once for all threads that need the block; false: it would exceed buffer_bytes. */
+/* Reserves the memory of a block, once for all threads that need the block.  Returns false if buffer_bytes would be
+ * exceeded. */
 static bool kit_token_block_charge(struct kit *kit, unsigned block)
 {
 	size_t bytes = kit_token_block_count(block) * sizeof(struct kit_token);
@@ -32,7 +32,7 @@ static bool kit_token_block_charge(struct kit *kit, unsigned block)
 	return true;
 }
 
-/* Allocates a block if it does not exist; false: no memory. */
+/* Allocates a block if it does not exist.  Returns false if out of memory. */
 static bool kit_token_block_make(struct kit *kit, unsigned block)
 {
 	if (block >= KIT_TOKEN_BLOCKS)
@@ -49,12 +49,12 @@ static bool kit_token_block_make(struct kit *kit, unsigned block)
 	return none != NULL;
 }
 
-/* Gives the innermost open event a token. */
+/* Assigns a token to the innermost open event. */
 static KIT_NOINLINE uint64_t kit_token_take(struct kit *kit, struct kit_thread *thread, struct kit_open *open)
 {
 	uint32_t index = atomic_load_explicit(&kit->tokens_count, memory_order_relaxed);
-	/* Allocate first, then take the number: a number cannot be returned, because other threads may have taken
-	 * later ones. */
+	/* The block is allocated before the index is taken: an index cannot be returned, because other threads may have
+	 * taken later ones. */
 	do {
 		if (index >= UINT32_MAX / 2 || !kit_token_block_make(kit, kit_token_block(index))) {
 			atomic_fetch_add_explicit(&kit->contexts_lost, 1, memory_order_relaxed);
@@ -70,7 +70,7 @@ static KIT_NOINLINE uint64_t kit_token_take(struct kit *kit, struct kit_thread *
 	entry->thread_id = kit_owner_tid(kit_local.owner);
 	entry->taken_ns = kit_has_clock(kit) ? 0 : kit_host_ticks(kit);
 	open->token = token;
-	/* Store the depth again with release, so that the next owner of this stack sees the token. */
+	/* The depth is stored again, with release, so that the next owner of this stack sees the token. */
 	atomic_store_explicit(&thread->depth, atomic_load_explicit(&thread->depth, memory_order_relaxed),
 	                      memory_order_release);
 	return token;

@@ -1,13 +1,15 @@
-/* The clock of CUPTI's activity records for the kit.  To copy; it needs CUPTI's header only.
+/* The clock of CUPTI's activity records for the kit.  Copy this file into your project; it needs only CUPTI's
+ * header.
  *
  *   options.read_clocks = epp_cuda_clock_read, options.clock = NULL,
  *   options.ticks_per_second = EPP_CUDA_TICKS_PER_SECOND, options.clock_bits = EPP_CUDA_CLOCK_BITS;
  *
- * Ticks are the nanoseconds of `start` and `end` in activity records, which CUPTI has converted from the device's clock.
- * The error of that conversion is not in the pair: 1.4 us cover what docs/cuda.md has seen of it.
- * Do not set a callback with cuptiActivityRegisterTimestampCallback: records then follow another clock.
- * With CUDA's events instead of CUPTI, hip.h shows what to do: the functions have the same names with cuda or cu.
- * docs/clocks.md lists where it was tried. */
+ * Ticks are the nanoseconds of `start` and `end` in activity records, which CUPTI has converted from the device's
+ * clock.  The error of that conversion is not part of the pair's half-width.  1.4 us cover the errors that docs/cuda.md
+ * reports.
+ * Do not set a callback with cuptiActivityRegisterTimestampCallback: the times of records are then of another clock.
+ * To use CUDA's events instead of CUPTI, follow hip.h: CUDA's functions have the same names with cuda or cu.
+ * docs/clocks.md lists the systems on which this was tried. */
 #ifndef EPPROF_EP_KIT_CLOCKS_CUDA_H
 #define EPPROF_EP_KIT_CLOCKS_CUDA_H
 
@@ -17,7 +19,7 @@
 #define EPP_CUDA_TICKS_PER_SECOND UINT64_C(1000000000)
 #define EPP_CUDA_CLOCK_BITS 64
 
-/* epp_ep_options.read_clocks. */
+/* The function for epp_ep_options.read_clocks. */
 static inline int epp_cuda_clock_read(void *none, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second,
                                       uint64_t pair[3])
 {

@@ -1,4 +1,4 @@
-/* The clock of a Direct3D 12 queue for the kit.  To copy; it needs Direct3D's header only.
+/* The clock of a Direct3D 12 queue for the kit.  Copy this file into your project; it needs only Direct3D's header.
  *
  *   struct epp_d3d12_clock clock;
  *   if (SUCCEEDED(epp_d3d12_clock_open(&clock, queue)))
@@ -6,8 +6,8 @@
  *       options.ticks_per_second = clock.ticks_per_second, options.clock_bits = EPP_D3D12_CLOCK_BITS;
  *
  * Ticks are those of D3D12_QUERY_TYPE_TIMESTAMP in this queue; each queue may have a clock of its own.
- * GetClockCalibration also returns QueryPerformanceCounter's value, but not how exact it is, so the call itself limits
- * the moment.  docs/clocks.md lists where it was tried. */
+ * GetClockCalibration also returns QueryPerformanceCounter's value, but not its error.  The pair therefore uses host
+ * times before and after the call.  docs/clocks.md lists the systems on which this was tried. */
 #ifndef EPPROF_EP_KIT_CLOCKS_D3D12_H
 #define EPPROF_EP_KIT_CLOCKS_D3D12_H
 
@@ -29,7 +29,7 @@ struct epp_d3d12_clock {
 	uint64_t ticks_per_second;
 };
 
-/* Ownership: the queue is borrowed.  Errors: of Direct3D; E_FAIL for a queue without timestamps. */
+/* Ownership: the queue is borrowed.  Errors: those of Direct3D; E_FAIL if the queue has no timestamps. */
 static inline HRESULT epp_d3d12_clock_open(struct epp_d3d12_clock *clock, ID3D12CommandQueue *queue)
 {
 	UINT64 per_second = 0;
@@ -39,7 +39,7 @@ static inline HRESULT epp_d3d12_clock_open(struct epp_d3d12_clock *clock, ID3D12
 	return SUCCEEDED(result) && per_second == 0 ? E_FAIL : result;
 }
 
-/* epp_ep_options.read_clocks.  `open_clock`: a struct epp_d3d12_clock. */
+/* The function for epp_ep_options.read_clocks.  `open_clock` points to a struct epp_d3d12_clock. */
 static inline int epp_d3d12_clock_read(void *open_clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second,
                                        uint64_t pair[3])
 {

@@ -1,4 +1,4 @@
-/* The clock of HIP's events for the kit.  To copy; it needs HIP's header only.
+/* The clock of HIP's events for the kit.  Copy this file into your project; it needs only HIP's header.
  *
  *   struct epp_hip_clock clock;
  *   if (epp_hip_clock_open(&clock) == hipSuccess)
@@ -6,11 +6,12 @@
  *       options.ticks_per_second = EPP_HIP_TICKS_PER_SECOND, options.clock_bits = EPP_HIP_CLOCK_BITS;
  *   event.start_ticks = epp_hip_clock_ticks(&clock, start_event);
  *
- * HIP has no function that reads the device's clock.  It returns the time between two events, as a float of milliseconds,
- * which has steps of 8 ns after 0.1 s and of 4 us after a minute.  So each reading records an event on a stream of its
- * own, and times are counted from the last one: ticks are nanoseconds since the clock was opened.
- * An event is converted soon after it was recorded: its distance to the last reading sets its precision.
- * docs/clocks.md lists where it was tried. */
+ * HIP has no function that reads the device's clock.  It returns the time between two events as a float of
+ * milliseconds, which has steps of 8 ns after 0.1 s and of 4 us after a minute.  Each reading therefore records an
+ * event on a separate stream, and the time from the last reading to it is added up.  Ticks are nanoseconds since the
+ * clock was opened.
+ * Convert an event soon after it was recorded, because its distance to the last reading determines its precision.
+ * docs/clocks.md lists the systems on which this was tried. */
 #ifndef EPPROF_EP_KIT_CLOCKS_HIP_H
 #define EPPROF_EP_KIT_CLOCKS_HIP_H
 
@@ -23,10 +24,10 @@
 
 struct epp_hip_clock {
 	hipStream_t stream;
-	hipEvent_t last, next; /* `last`: recorded by the last reading */
+	hipEvent_t last, next; /* `last` is the event that the last reading recorded */
 	uint64_t last_ticks, rounding_ns;
-	char lock;    /* held while the members above are used */
-	char reading; /* held during a reading: several profilers may share the clock */
+	char lock;    /* held while a thread uses the members above */
+	char reading; /* held during a reading, because several profilers may share the clock */
 };
 
 static inline void epp_hip_clock_lock(struct epp_hip_clock *clock)
@@ -34,7 +35,7 @@ static inline void epp_hip_clock_lock(struct epp_hip_clock *clock)
 	while (__atomic_test_and_set(&clock->lock, __ATOMIC_ACQUIRE)) {}
 }
 
-/* Returns the ticks of a recorded event that is done; 0 if HIP fails.  Thread: [any-thread]. */
+/* Returns the ticks of a recorded event that has completed; 0 if HIP returns an error.  Thread: [any-thread]. */
 static inline uint64_t epp_hip_clock_ticks(struct epp_hip_clock *clock, hipEvent_t event)
 {
 	float ms = 0;
@@ -56,11 +57,12 @@ static inline void epp_hip_clock_close(struct epp_hip_clock *clock)
 	memset(clock, 0, sizeof(*clock));
 }
 
-/* For the present device.  Errors: of HIP; then the clock is closed. */
+/* Opens the clock of the current device.  Errors: those of HIP; the clock is then closed. */
 static inline hipError_t epp_hip_clock_open(struct epp_hip_clock *clock)
 {
 	memset(clock, 0, sizeof(*clock));
-	clock->last_ticks = EPP_HIP_TICKS_PER_SECOND; /* for events that were recorded before */
+	clock->last_ticks = EPP_HIP_TICKS_PER_SECOND; /* not 0, so that events which were recorded before have positive
+	                                                 ticks */
 	hipError_t error = hipStreamCreateWithFlags(&clock->stream, hipStreamNonBlocking);
 	if (error == hipSuccess)
 		error = hipEventCreate(&clock->last);
@@ -75,7 +77,7 @@ static inline hipError_t epp_hip_clock_open(struct epp_hip_clock *clock)
 	return error;
 }
 
-/* epp_ep_options.read_clocks.  `open_clock`: a struct epp_hip_clock. */
+/* The function for epp_ep_options.read_clocks.  `open_clock` points to a struct epp_hip_clock. */
 static inline int epp_hip_clock_read(void *open_clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second,
                                      uint64_t pair[3])
 {
@@ -92,8 +94,8 @@ static inline int epp_hip_clock_read(void *open_clock, uint64_t (*host_ticks)(vo
 		return 1;
 	}
 	epp_hip_clock_lock(clock);
-	/* Of a float's 24 bits, here and for an event.  Of several readings one after the other, the later ones have the
-	 * rounding of the first, from which they are counted. */
+	/* The rounding error of a float with 24 bits, here and for an event.  If several readings follow each other
+	 * closely, the later ones keep the error of the first, from which they are counted. */
 	if (ticks - clock->last_ticks > EPP_HIP_TICKS_PER_SECOND / 100)
 		clock->rounding_ns = (ticks - clock->last_ticks) >> 22;
 	uint64_t rounding_ns = clock->rounding_ns;

@@ -1,14 +1,16 @@
-/* The clock of a Level Zero device for the kit.  To copy; it needs Level Zero's header only.
+/* The clock of a Level Zero device for the kit.  Copy this file into your project; it needs only Level Zero's
+ * header.
  *
  *   struct epp_level_zero_clock clock;
  *   if (epp_level_zero_clock_open(&clock, device) == ZE_RESULT_SUCCESS)
  *       options.read_clocks = epp_level_zero_clock_read, options.clock = &clock,
  *       options.ticks_per_second = clock.ticks_per_second, options.clock_bits = clock.bits;
  *
- * Ticks are those of zeEventQueryKernelTimestamp: kernelTimestampValidBits bits, which are the lower ones of the device's
- * global timestamp.  The frequency is exact with the properties of version 1.2 only: before, a tick of 52.08 ns was 52.
- * Level Zero does not define the clock of its host timestamp, so the call itself limits the moment.
- * docs/clocks.md lists where it was tried. */
+ * Ticks are those of zeEventQueryKernelTimestamp: kernelTimestampValidBits bits, which are the lower ones of the
+ * device's global timestamp.  The frequency is exact only with the device properties of version 1.2; earlier ones round
+ * a tick of 52.08 ns to 52 ns.
+ * Level Zero does not define the clock of its host timestamp, so the pair uses host times before and after the call.
+ * docs/clocks.md lists the systems on which this was tried. */
 #ifndef EPPROF_EP_KIT_CLOCKS_LEVEL_ZERO_H
 #define EPPROF_EP_KIT_CLOCKS_LEVEL_ZERO_H
 
@@ -22,7 +24,7 @@ struct epp_level_zero_clock {
 	uint32_t bits;
 };
 
-/* Errors: of Level Zero; ZE_RESULT_ERROR_UNSUPPORTED_FEATURE without timestamps. */
+/* Errors: those of Level Zero; ZE_RESULT_ERROR_UNSUPPORTED_FEATURE if the device has no timestamps. */
 static inline ze_result_t epp_level_zero_clock_open(struct epp_level_zero_clock *clock, ze_device_handle_t device)
 {
 	ze_device_properties_t properties;
@@ -40,7 +42,7 @@ static inline ze_result_t epp_level_zero_clock_open(struct epp_level_zero_clock 
 	return clock->bits && clock->ticks_per_second ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
 }
 
-/* epp_ep_options.read_clocks.  `open_clock`: a struct epp_level_zero_clock. */
+/* The function for epp_ep_options.read_clocks.  `open_clock` points to a struct epp_level_zero_clock. */
 static inline int epp_level_zero_clock_read(void *open_clock, uint64_t (*host_ticks)(void),
                                             uint64_t host_ticks_per_second, uint64_t pair[3])
 {

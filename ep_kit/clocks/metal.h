@@ -1,11 +1,12 @@
-/* The clock of a Metal device for the kit, in Objective-C.  To copy; it needs Metal's header only.
+/* The clock of a Metal device for the kit, in Objective-C.  Copy this file into your project; it needs only Metal's
+ * header.
  *
  *   options.read_clocks = epp_metal_clock_read, options.clock = (__bridge void *)device,
  *   options.ticks_per_second = EPP_METAL_TICKS_PER_SECOND, options.clock_bits = EPP_METAL_CLOCK_BITS;
  *
  * Ticks are those of counter sample buffers (MTLCommonCounterTimestamp), nominally nanoseconds; the kit measures their
  * rate.  GPUStartTime and GPUEndTime of a command buffer are seconds of the host's clock and need no pairs.
- * It was never compiled with Apple's headers, and was not run; docs/clocks.md has the other APIs. */
+ * This file was never compiled with Apple's headers, and was never run.  docs/clocks.md has the other APIs. */
 #ifndef EPPROF_EP_KIT_CLOCKS_METAL_H
 #define EPPROF_EP_KIT_CLOCKS_METAL_H
 
@@ -15,7 +16,7 @@
 #define EPP_METAL_TICKS_PER_SECOND UINT64_C(1000000000)
 #define EPP_METAL_CLOCK_BITS 64
 
-/* epp_ep_options.read_clocks.  `device`: an id<MTLDevice>, which the caller retains. */
+/* The function for epp_ep_options.read_clocks.  `device` is an id<MTLDevice>, which the caller retains. */
 static inline int epp_metal_clock_read(void *device, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second,
                                        uint64_t pair[3])
 {

@@ -1,14 +1,14 @@
-/* The clock of an OpenCL device for the kit.  To copy; it needs OpenCL's header only.
+/* The clock of an OpenCL device for the kit.  Copy this file into your project; it needs only OpenCL's header.
  *
  *   struct epp_opencl_clock clock;
  *   if (epp_opencl_clock_open(&clock, context, device) == CL_SUCCESS)
  *       options.read_clocks = epp_opencl_clock_read, options.clock = &clock,
  *       options.ticks_per_second = clock.ticks_per_second, options.clock_bits = clock.bits;
  *
- * Ticks are nanoseconds, as clGetEventProfilingInfo returns them, in steps of resolution_ns.  The timer of OpenCL 2.1 is
- * used if the driver's events follow it, which OpenCL requires and opening tests; otherwise the time of a small command,
- * which is between its submission and the end of the wait for it.
- * docs/clocks.md lists where it was tried.  epp_opencl_event_times corrects times of commands that
+ * Ticks are nanoseconds, as clGetEventProfilingInfo returns them, in steps of resolution_ns.  The timer of OpenCL 2.1
+ * is used if the driver's events have the times of this timer, as OpenCL requires; epp_opencl_clock_open tests this.
+ * Otherwise a small command is run, whose end is between its submission and the end of the wait for it.
+ * docs/clocks.md lists the systems on which this was tried.  epp_opencl_event_times corrects times of a command that
  * contradict each other. */
 #ifndef EPPROF_EP_KIT_CLOCKS_OPENCL_H
 #define EPPROF_EP_KIT_CLOCKS_OPENCL_H
@@ -21,7 +21,7 @@ struct epp_opencl_clock {
 	cl_device_id device;
 	cl_command_queue queue;
 	cl_mem word;
-	int by_events; /* the driver has no timer, or its events do not follow it */
+	int by_events; /* the driver has no timer, or its events do not have the times of the timer */
 	uint64_t resolution_ns;
 	uint64_t ticks_per_second;
 	uint32_t bits;
@@ -38,7 +38,7 @@ static inline cl_int epp_opencl_clock_timer(const struct epp_opencl_clock *clock
 #endif
 }
 
-/* Runs a small command and waits for it; sets the time of its end. */
+/* Runs a small command, waits for it, and gets the time of its end. */
 static inline cl_int epp_opencl_clock_command(const struct epp_opencl_clock *clock, cl_ulong *end_ns)
 {
 	const cl_uint zero = 0;
@@ -63,7 +63,7 @@ static inline void epp_opencl_clock_close(struct epp_opencl_clock *clock)
 	memset(clock, 0, sizeof(*clock));
 }
 
-/* Thread: [any-thread].  Errors: of OpenCL; then the clock is closed. */
+/* Thread: [any-thread].  Errors: those of OpenCL; the clock is then closed. */
 static inline cl_int epp_opencl_clock_open(struct epp_opencl_clock *clock, cl_context context, cl_device_id device)
 {
 	const cl_queue_properties profiled[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0 };
@@ -95,7 +95,7 @@ static inline cl_int epp_opencl_clock_open(struct epp_opencl_clock *clock, cl_co
 	return error;
 }
 
-/* epp_ep_options.read_clocks.  `open_clock`: a struct epp_opencl_clock. */
+/* The function for epp_ep_options.read_clocks.  `open_clock` points to a struct epp_opencl_clock. */
 static inline int epp_opencl_clock_read(void *open_clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second,
                                         uint64_t pair[3])
 {
@@ -114,10 +114,11 @@ static inline int epp_opencl_clock_read(void *open_clock, uint64_t (*host_ticks)
 /* The times of a command that has ended. */
 struct epp_opencl_times {
 	cl_ulong queued, submitted, start, end;
-	cl_ulong early; /* by how much the driver reported the start before the submission, which `start` then is; 0: it did not */
+	cl_ulong early; /* if the driver reported the start before the submission: the difference; `start` is then the
+	                   submission.  Else 0 */
 };
 
-/* Thread: [any-thread].  Errors: of OpenCL. */
+/* Gets the times of a command.  Thread: [any-thread].  Errors: those of OpenCL. */
 static inline cl_int epp_opencl_event_times(cl_event event, struct epp_opencl_times *times)
 {
 	memset(times, 0, sizeof(*times));

@@ -1,5 +1,5 @@
-/* The clock of a Vulkan device for the kit.  To copy; it needs Vulkan's header only, and
- * POSIX's clock_gettime (C11 with _POSIX_C_SOURCE, gnu11, C++) or Windows's counter.
+/* The clock of a Vulkan device for the kit.  Copy this file into your project; it needs only Vulkan's header, and
+ * POSIX's clock_gettime (C11 with _POSIX_C_SOURCE, gnu11, C++) or Windows's performance counter.
  *
  *   struct epp_vulkan_clock clock;
  *   if (epp_vulkan_clock_open(&clock, physical_device, device, queue_family) == VK_SUCCESS)
@@ -8,8 +8,8 @@
  *
  * The device must be created with the extension VK_EXT_calibrated_timestamps.  Ticks are those of vkCmdWriteTimestamp in
  * queues of the family: timestampValidBits bits, timestampPeriod nanoseconds each.
- * Vulkan returns the device's time, a time of the system's clock, and by how much they may differ (maxDeviation).
- * docs/clocks.md lists where it was tried. */
+ * Vulkan returns the device's time, a time of the system's clock, and their maximum difference (maxDeviation).
+ * docs/clocks.md lists the systems on which this was tried. */
 #ifndef EPPROF_EP_KIT_CLOCKS_VULKAN_H
 #define EPPROF_EP_KIT_CLOCKS_VULKAN_H
 
@@ -33,7 +33,7 @@ struct epp_vulkan_clock {
 	uint32_t bits;
 };
 
-/* Returns the time of EPP_VULKAN_HOST_DOMAIN. */
+/* Returns the present time of the clock EPP_VULKAN_HOST_DOMAIN. */
 static inline uint64_t epp_vulkan_system_time(void)
 {
 #ifdef _WIN32
@@ -47,7 +47,7 @@ static inline uint64_t epp_vulkan_system_time(void)
 #endif
 }
 
-/* Errors: VK_ERROR_EXTENSION_NOT_PRESENT, also if the queues of the family have no timestamps. */
+/* Errors: those of Vulkan; VK_ERROR_EXTENSION_NOT_PRESENT also if the queues of the family have no timestamps. */
 static inline VkResult epp_vulkan_clock_open(struct epp_vulkan_clock *clock, VkPhysicalDevice physical_device,
                                              VkDevice device, uint32_t queue_family)
 {
@@ -65,8 +65,8 @@ static inline VkResult epp_vulkan_clock_open(struct epp_vulkan_clock *clock, VkP
 	return clock->get && clock->bits ? VK_SUCCESS : VK_ERROR_EXTENSION_NOT_PRESENT;
 }
 
-/* epp_ep_options.read_clocks.  `open_clock`: a struct epp_vulkan_clock.  The system's time is converted to host ticks by
- * a reading of both clocks before the call and one after it. */
+/* epp_ep_options.read_clocks.  `open_clock` points to a struct epp_vulkan_clock.  Both clocks are read before and after
+ * the call, to convert the system's time to host ticks. */
 static inline int epp_vulkan_clock_read(void *open_clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second,
                                         uint64_t pair[3])
 {
@@ -81,13 +81,14 @@ static inline int epp_vulkan_clock_read(void *open_clock, uint64_t (*host_ticks)
 	VkResult result = clock->get(clock->device, 2, domains, times, &deviation_ns);
 	uint64_t after = host_ticks(), system_after = epp_vulkan_system_time(), last = host_ticks();
 	pair[0] = clock->bits < 64 ? times[0] & ((UINT64_C(1) << clock->bits) - 1) : times[0];
-	/* Both times were read during the call. */
+	/* Both times were read during the call, so its middle is used. */
 	pair[1] = before + (after - before) / 2;
 	pair[2] = (after - before) / 2 + 1;
 	if (system_before < system_after && times[1] >= system_before && times[1] <= system_after) {
 		double at = (double)(times[1] - system_before) / (double)(system_after - system_before);
 		uint64_t reading = before - first > last - after ? before - first : last - after;
-		/* And a step of 1 ns of the system's time, and the rounding of four numbers. */
+		/* The half-width also includes a step of 1 ns of the system's clock, and the rounding of four
+		 * numbers. */
 		double deviation = (double)deviation_ns * (double)host_ticks_per_second / 1e9;
 		uint64_t half_width = deviation < 1e18 ? (uint64_t)deviation : UINT64_MAX / 2;
 		half_width += reading / 2 + host_ticks_per_second / 1000000000 + 4;
