@@ -92,18 +92,14 @@ struct kit_thread {
 	/* The members below are used only by the owner. */
 	uint32_t run;                /* the run to which the stack belongs */
 	KIT_ATOMIC(uint32_t) beyond; /* the number of open events for which the stack had no room; relaxed */
-	KIT_ATOMIC(uint32_t)
-	depth; /* stored after all other members, with release, because the next owner loads it
-	                                first */
+	KIT_ATOMIC(uint32_t) depth;  /* stored last, with release: the next owner loads it first */
 
 	KIT_ATOMIC(uint32_t) busy;
 	/* The members below are used only with `busy` held. */
 	uint32_t chunk_bytes; /* the size of the next chunk */
 	uint32_t unchecked;   /* the number of events since the host's clock was read last */
 	struct kit_chunk *chunk;
-	KIT_ATOMIC(uint64_t)
-	in_hand; /* the number of events in chunks that were not submitted yet; any thread may read
-	                                 it */
+	KIT_ATOMIC(uint64_t) in_hand; /* number of events in chunks that were not submitted; read by any thread */
 	struct kit_copy copies[1u << KIT_COPIES_BITS]; /* valid as long as the chunks that contain the copies */
 
 	struct kit_open open[KIT_OPEN_MAX];
@@ -172,13 +168,11 @@ struct kit {
 	KIT_ATOMIC(uint32_t) reading_clocks; /* a thread is in options.read_clocks now */
 
 	/* The members below are used only with ONNX Runtime. */
-	int64_t offset_ns;         /* the argument of StartProfiling */
-	uint64_t start_ns;         /* the host time of StartProfiling */
-	int64_t to_correlation_ns; /* the clock of correlation ids minus the host's clock, read in
+	int64_t offset_ns;              /* the argument of StartProfiling */
+	uint64_t start_ns;              /* the host time of StartProfiling */
+	int64_t to_correlation_ns;      /* the clock of correlation ids minus the host's clock, read in
 	                                   StartProfiling */
-	KIT_ATOMIC(int64_t)
-	profile_us; /* the begin of ONNX Runtime's profile on the clock of correlation ids; 0:
-	                                   unknown */
+	KIT_ATOMIC(int64_t) profile_us; /* begin of the profile on the clock of correlation ids; 0: unknown */
 	uint32_t token_serial;
 	KIT_ATOMIC(uint32_t) tokens_count;
 	KIT_ATOMIC(struct kit_token *) tokens[KIT_TOKEN_BLOCKS];
@@ -192,17 +186,13 @@ struct kit {
 	                                 half_width UINT64_MAX: none */
 
 	/* The collector, a library in ONNX Runtime's process. */
-	const EpprofCollector *collector; /* NULL: there is no collector */
-	KIT_ATOMIC(EpprofRecording *)
-	recording; /* NULL: the kit has not joined; otherwise valid until EndProfiling or
-	                                            Release */
+	const EpprofCollector *collector;        /* NULL: there is no collector */
+	KIT_ATOMIC(EpprofRecording *) recording; /* NULL: not joined; otherwise valid until EndProfiling or Release */
 	KIT_ATOMIC(bool) may_join;
 	KIT_ATOMIC(uint32_t) joining;
-	uint32_t join_tries; /* the number of remaining tries to join; used only with `joining` held */
-	KIT_ATOMIC(uint64_t)
-	batch_no_room; /* events that the collector received and for which ONNX Runtime's batch had
-	                                       no room */
-	KIT_ATOMIC(uint64_t) batch_failures; /* events that the collector received and ONNX Runtime refused */
+	uint32_t join_tries;                 /* the number of remaining tries to join; used only with `joining` held */
+	KIT_ATOMIC(uint64_t) batch_no_room;  /* events that only the collector got: the batch had no room */
+	KIT_ATOMIC(uint64_t) batch_failures; /* events that only the collector got: ONNX Runtime refused them */
 };
 
 static inline struct kit *kit_of(const OrtEpProfilerImpl *impl)

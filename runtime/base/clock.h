@@ -18,8 +18,8 @@
 /* The chosen clock: a value of enum epf_clock, or CLOCK_INJECTED. */
 extern uint32_t clock_kind;
 #define CLOCK_INJECTED 100u
-/* On arm64 the counter may advance by this many ticks at once, so that its value is too small by up to that; samples
- * include it in their half-width. Otherwise 0. */
+/* On arm64 the counter may advance by this many ticks at once, so that its value may be too small by up to this number.
+ * The half-widths of samples include it. On other processors it is 0. */
 extern uint64_t clock_step_ticks;
 
 uint64_t clock_ticks_slow(void);
@@ -51,11 +51,12 @@ static inline uint64_t clock_ticks(void)
 /* Chooses the clock. Called once, before anything is recorded. */
 void clock_setup(void);
 
-/* Whether a counter of that many ticks per second advanced between two samples as MONOTONIC did. Allows 10 % and the
- * samples' half-widths; these must be narrower than half the span. */
+/* Returns whether a counter with that many ticks per second advanced between two samples as MONOTONIC did. Allows a
+ * difference of 10 % and of the samples' half-widths. The half-widths must be smaller than half of the time between the
+ * samples. */
 bool clock_keeps_time(const struct epf_host_pair *first, const struct epf_host_pair *last, uint64_t per_second);
 
-/* Nominal ticks per second; measured once, at the first call, which may take some ms. */
+/* Returns the nominal number of ticks per second. The first call measures it, which may take some ms. */
 uint64_t clock_ticks_per_second(void);
 
 /* Converts ticks to ns with the nominal rate. The result is correct for time spans of up to centuries. */

@@ -38,8 +38,9 @@ static inline epp_status *output_file_is_link(const char *path)
 	return epp_status_create(EPP_IO, "%s: a symbolic link, which no output follows", path);
 }
 
-/* Opens a new file for reading and writing, or with `overwrite` also an existing one, which keeps its content and mode.
- * Errors: those of output_file_mode; EPP_IO if the path is a link, or a file with a second name (a hard link);
+/* Opens a new file for reading and writing.  If `overwrite` is set, also opens an existing file, which keeps its
+ * content and mode.
+ * Errors: those of output_file_mode; EPP_IO if the path is a link, or a file with a second hard link;
  * others as epp_status_errno, with the path. */
 static inline epp_status *output_file_open(const char *path, bool overwrite, int *fd)
 {

@@ -418,7 +418,8 @@ static bool is_left_out_at_end(struct recorder *recorder, uint64_t id, epp_name 
 	return name_filter_leaves_out(filter, name);
 }
 
-/* Ends the topmost open event of the resident recorder; handles all cases. The mark is set. `tail` as for unwind. */
+/* Ends the topmost open event of the resident recorder. Also handles the uncommon conditions that the fast path does
+ * not. The mark is set. `tail` as for unwind. */
 static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
 	struct recorder *recorder = recorder_cache.resident;

@@ -62,7 +62,8 @@ void process_describe(struct epf_header *header, const char *label)
 	strlcpy(source->label, label ? label : os_program(), sizeof(source->label));
 }
 
-/* Writes a path with its placeholders replaced, as snprintf does. *number is this session's, 0 until it is needed. */
+/* Writes a path with its placeholders replaced, and returns its length as snprintf does. *number is the session's
+ * number for %session%; it is 0 until it is needed. */
 static size_t expand(const char *path, uint32_t *number, char *to, size_t room)
 {
 	static uint32_t sessions_count;

@@ -57,7 +57,7 @@ static void leave(struct sync *sync)
 		destroy(sync);
 }
 
-/* Syncs all files. Returns the first errno. */
+/* Syncs all files. Returns the errno of the first failure, or 0. */
 static int pass(struct sync *sync)
 {
 	int error = 0;

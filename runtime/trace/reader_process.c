@@ -7,7 +7,8 @@
 
 #include "base/os/os.h"
 
-/* A process start is known to a clock tick; the computed boot time drifts when the time of day is set. */
+/* The tolerance in ns: the start of a process has the resolution of a clock tick, and the computed boot time drifts
+ * when the time of day is set. */
 #define SLACK_NS 2000000000u
 
 static bool is_this_boot(const uint8_t id[16])

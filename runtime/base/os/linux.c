@@ -34,7 +34,7 @@
 #endif
 
 #define NS_PER_SECOND 1000000000u
-#define SLICE_NS 100000 /* the shortest that the kernel accepts */
+#define SLICE_NS 100000 /* the shortest time slice that the kernel accepts */
 #define NICE (-10)
 #define ZEROS_BYTES ((size_t)64 << 10)
 #define ZEROS_PARTS 16

@@ -50,12 +50,12 @@ void os_thread_avoid_none(void);
  * that the calling thread creates are not affected. */
 void os_thread_be_prompt(void);
 
-/* The clock of timed waits on a condition. */
+/* Returns the clock of timed waits on a condition variable. */
 clockid_t os_wait_clock(void);
-/* Waits for the end of a joinable thread, and joins it. False: it has not ended within `ns`. */
+/* Waits for the end of a joinable thread, and joins it. Returns false if it has not ended within `ns`. */
 bool os_thread_join(pthread_t thread, uint64_t ns);
 
-/* Waits without being a cancellation point. */
+/* Waits for `ns`. Not a cancellation point. */
 void os_thread_pause(uint32_t ns);
 
 /* Sleeps until a time of the monotonic clock, also if signals are handled meanwhile. */
@@ -88,8 +88,8 @@ void os_size_limit_let_go(const struct os_signals *before, int error);
 
 /* ---- files ---- */
 
-/* Opens a file for reading, without waiting for the other end of a pipe; with `follows` false not through a link.
- * Returns -1 and sets errno on failure, as the next three. */
+/* Opens a file for reading, without waiting for the other end of a pipe. If `follows` is false, a path that is a link
+ * is an error. This and the next three functions return -1 and set errno on failure. */
 int os_file_open(const char *path, bool follows);
 /* Opens the file of another descriptor again, without its lock. */
 int os_file_open_again(int fd);
@@ -98,12 +98,13 @@ int os_file_open_folder_of(const char *path);
 /* Creates a file that does not exist, for reading and writing by its user alone. */
 int os_file_create(const char *path);
 
-/* Opens an output for reading and writing: a new one of this mode, or with `overwrite` also an existing one. ELOOP: the
- * path is a link. */
+/* Opens an output for reading and writing: a new file with this mode or, if `overwrite` is set, also an existing file.
+ * Fails with ELOOP if the path is a link. */
 int os_file_open_output(const char *path, bool overwrite, mode_t mode);
 bool os_file_is_link(const char *path);
 
-/* Locks a file against other writers; EWOULDBLOCK: another descriptor has the lock. Closing the file unlocks it. */
+/* Locks a file against other writers. Returns EWOULDBLOCK if another descriptor has the lock. Closing the file releases
+ * the lock. */
 int os_file_lock(int fd);
 /* Reads a part of a file. Returns the number of bytes, fewer at the end of the file, or -1 and sets errno. */
 int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at);
@@ -113,10 +114,10 @@ int os_file_write_at(int fd, const void *from, size_t bytes, uint64_t at);
 int os_file_write_zeros(int fd, size_t bytes, uint64_t at);
 /* Gets the size of a file. Returns false if it is unknown. */
 bool os_file_size(int fd, uint64_t *bytes);
-/* False for devices, pipes and folders. */
+/* Returns false for devices, pipes and folders. */
 bool os_file_is_regular(int fd);
 bool os_file_is_folder(int fd);
-/* True if a regular file has more than one name (hard links). */
+/* Returns true if a regular file has more than one hard link. */
 bool os_file_has_second_name(int fd);
 int os_file_set_size(int fd, uint64_t bytes);
 /* Writes the contents and the size of a file to the disk. Returns -1 and sets errno on failure. */
@@ -142,45 +143,48 @@ bool os_file_is_on_disk(int fd);
  * process. */
 bool os_file_maps_badly(int fd);
 
-/* True if a path does not depend on the working folder. */
+/* Returns true if a path does not depend on the working folder. */
 bool os_path_is_absolute(const char *path);
-/* A folder in memory, whose files survive the process; NULL: the system has none. */
+/* Returns a folder in memory whose files survive the process; NULL if the system has none. */
 const char *os_folder_in_memory(void);
 
 /* ---- memory ---- */
 
-/* The size of the system's pages: 4, 16 or 64 KiB. The parts of a mapping below may begin and end within pages. */
+/* Returns the size of the system's pages: 4, 16 or 64 KiB. The parts of a mapping that are passed to the functions
+ * below may begin and end within pages. */
 size_t os_page_bytes(void);
-/* Maps memory that is zero, of which pages take room when they are used. NULL: there is none. */
+/* Maps zeroed memory. A page takes room when it is first used. Returns NULL on failure. */
 void *os_memory_map(size_t bytes);
 /* Maps the first bytes of a file. If the process is killed, the system keeps all stores. Returns NULL and sets errno on
  * failure. */
 void *os_memory_map_file(int fd, size_t bytes);
 /* Unmaps memory of either function. */
 void os_memory_unmap(void *at, size_t bytes);
-/* Gives the whole pages in memory of os_memory_map back to the system. All of the memory is zero afterwards. */
+/* Returns the whole pages in a part of memory of os_memory_map to the system. The part stays mapped, and all of it
+ * reads as zeros. */
 void os_memory_release(void *at, size_t bytes);
 /* Makes pages of memory present and writable, without changing their contents. */
 int os_memory_populate(void *at, size_t bytes);
 
 /* ---- the process ---- */
 
-/* The text of an errno, which may be in `buffer`. */
+/* Returns the text of an errno. The text may be in `buffer`. */
 const char *os_error_text(int error, char *buffer, size_t bytes);
 
-/* Prints a number with the shorter of two precisions (15 and 17 digits) that reads back as the same number, with a point
- * in any locale. Returns the number of bytes without the NUL. */
+/* Prints a number with 15 digits or, if the text would not read back as the same number, with 17 digits; always with a
+ * point, independent of the locale. Returns the number of bytes without the NUL. */
 size_t os_number_print(char *text, size_t bytes, double value);
 
-/* A random number of 16 bytes; false: the system has none yet. */
+/* Fills `number` with random bytes. Returns false if the system has none yet. */
 bool os_random(uint8_t number[16]);
 /* Gets the name of the machine, shortened if necessary. Returns false if it is unknown. */
 bool os_host_name(char *name, size_t bytes);
 /* Gets a number that differs for each boot of the machine. Leaves `id` unchanged if the number is unknown. */
 void os_boot_id(uint8_t id[16]);
-/* The time since 1970 at which a process was started. False: it does not run, or its start is unknown. */
+/* Gets the time since 1970 at which a process was started. Returns false if no such process runs, or if its start is
+ * unknown. */
 bool os_process_start(uint32_t pid, uint64_t *unix_ns);
-/* The name of the process's program, without its folder. */
+/* Returns the name of the process's program, without its folder. */
 const char *os_program(void);
 /* Returns a variable of the environment. Returns NULL if the variable is not set, or if the program has more rights
  * than its user (setuid). */

@@ -130,8 +130,8 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 	struct epf_header old;
 	bool was_trace = read_header(*fd, &old);
 	uint64_t bytes;
-	/* Truncates to 1 byte: after a truncation to 0, ext4 writes the whole file to the disk at close, and a release
-	 * would wait for that. */
+	/* Truncates to 1 byte, not 0: after a truncation to 0, ext4 writes the whole file to the disk at close, and
+	 * epp_session_destroy would wait for that. */
 	if (!os_file_size(*fd, &bytes))
 		error = errno;
 	else if (bytes > 1 || !os_file_is_regular(*fd))

@@ -9,7 +9,8 @@
 
 struct window;
 
-/* Allocates a part of a window's file, up to the end of a page: a store needs room for the whole page. */
+/* Allocates disk space for a part of a window's file, up to the end of a page, because a store needs room for the whole
+ * page. */
 int window_reserve(const struct window *window, int fd, uint64_t offset, uint64_t bytes);
 
 /* As os_memory_populate, for a part of a file that is mapped at `base`. The part must be allocated, contain only zeros
