@@ -24,7 +24,7 @@ static inline epp_status *options_take_over(void *known, size_t known_bytes, con
 	for (size_t i = known_bytes; i < given_bytes; i++) {
 		if (((const char *)given)[i])
 			return epp_status_create(EPP_INVALID_ARGUMENT,
-			                         "%s: byte %zu is not 0, and this version does not know it", name, i);
+			                         "%s: byte %zu is not 0, but this version has no member there", name, i);
 	}
 	memcpy(known, given, given_bytes < known_bytes ? given_bytes : known_bytes);
 	memcpy(known, &known_bytes, sizeof(known_bytes));

@@ -203,7 +203,8 @@ static epp_status *take_header(struct reader_impl *impl)
 	if (!geometry_is_sound(header))
 		return epp_status_create(EPP_CORRUPT, "the header's offsets and sizes contradict each other");
 	if (header->state != EPF_RECORDING && header->state != EPF_FINISHED)
-		reader_find(impl, EPP_ERROR, offsetof(struct epf_header, state), "the header's state is %u", header->state);
+		reader_find(impl, EPP_ERROR, offsetof(struct epf_header, state), "the header has the unknown state %u",
+		            header->state);
 	header->window_path[sizeof(header->window_path) - 1] = 0;
 	return NULL;
 }

@@ -358,9 +358,9 @@ epp_status *epp_trace_writer_add_track(epp_trace_writer *writer, const epp_trace
 	if (definition->kind < EPF_TRACK_THREAD || (definition->kind > EPF_TRACK_CUSTOM && !is_calls) ||
 	    definition->clock_kind > EPF_TRACK_CLOCK_DURATION || definition->source >= writer->sources_count ||
 	    definition->producer >= (int32_t)writer->producers_count)
-		return epp_status_create(EPP_INVALID_ARGUMENT,
-		                         "a track of kind %u, clock kind %u, source %u, producer %d", definition->kind,
-		                         definition->clock_kind, definition->source, definition->producer);
+		return epp_status_create(
+		    EPP_INVALID_ARGUMENT, "a track has an invalid kind %u, clock kind %u, source %u or producer %d",
+		    definition->kind, definition->clock_kind, definition->source, definition->producer);
 	return trace_writer_add_track(
 	    writer,
 	    &(struct epf_track){ .kind = is_calls ? EPF_TRACK_DEVICE : definition->kind,
@@ -540,7 +540,8 @@ epp_status *trace_writer_definitions_write(struct epp_trace_writer *writer)
 epp_status *epp_trace_writer_finish(epp_trace_writer *writer, const epp_trace_pair *start, const epp_trace_pair *end)
 {
 	if (!start->ticks || !end->ticks || end->ticks < start->ticks)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "a run from tick %llu to %llu",
+		return epp_status_create(EPP_INVALID_ARGUMENT,
+		                         "a run from tick %llu to %llu: neither may be 0, nor the end before the start",
 		                         (unsigned long long)start->ticks, (unsigned long long)end->ticks);
 	if (writer->failed || writer->finished)
 		return epp_status_create(EPP_WRONG_STATE, "%s: the trace is finished, or failed earlier", writer->path);

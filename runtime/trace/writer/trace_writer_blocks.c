@@ -36,7 +36,7 @@ epp_status *trace_writer_open(struct epp_trace_writer *writer)
 	bool exists = stat(writer->path, &st) == 0;
 
 	if (exists && !S_ISREG(st.st_mode))
-		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: not a regular file: writing a trace needs seeking",
+		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: not a regular file: a trace must be seekable",
 		                         writer->path);
 	if (exists && writer->overwrite && is_being_recorded(writer->path))
 		return epp_status_create(EPP_BUSY, "%s: a session is writing to it", writer->path);
@@ -374,10 +374,10 @@ static epp_status *check(const struct epp_trace_writer *writer, const epp_trace_
 		return epp_status_create(EPP_INVALID_ARGUMENT, "a record is on track %u, which does not exist",
 		                         record->track);
 	if (record->kind > EPF_CLOCK_PAIR || !(known >> record->kind & 1) || record->category > EPP_API)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "a record of kind %u, category %u", record->kind,
-		                         record->category);
+		return epp_status_create(EPP_INVALID_ARGUMENT, "a record has the unknown kind %u or category %u",
+		                         record->kind, record->category);
 	if (!record->name || (record->kind == EPF_FLOW && !record->parent))
-		return epp_status_create(EPP_INVALID_ARGUMENT, "a record without a %s", record->name ? "parent" : "name");
+		return epp_status_create(EPP_INVALID_ARGUMENT, "a record has no %s", record->name ? "parent" : "name");
 	for (size_t i = 0; i < record->args_count; i++) {
 		const epp_arg *arg = &record->args[i];
 		if (!arg->key || arg->type > EPP_ARG_TEXT ||

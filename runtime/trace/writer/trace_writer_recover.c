@@ -487,7 +487,8 @@ epp_status *epp_trace_snapshot(epp_trace *trace, const char *path, uint64_t last
 	if (reader->info.state != EPP_TRACE_RECORDING)
 		return epp_status_create(EPP_WRONG_STATE, "no process is recording it");
 	if (last_ns != UINT64_MAX && !has_own_clock(reader))
-		return epp_status_create(EPP_INCOMPATIBLE, "process %u uses another clock", reader->info.pid);
+		return epp_status_create(EPP_INCOMPATIBLE, "process %u uses another clock than this process",
+		                         reader->info.pid);
 	return snapshot(reader, path, last_ns, overwrite);
 }
 
