@@ -105,7 +105,7 @@ static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 	kit_chunk_empty(thread);
 }
 
-/* Gives the thread a new current chunk with room for `bytes`.  Returns NULL if out of memory. */
+/* Makes a chunk with room for `bytes` the thread's current chunk, and returns it.  Returns NULL if out of memory. */
 static KIT_NOINLINE struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	struct kit_chunk *full = thread->chunk;
