@@ -64,8 +64,7 @@ static void submission_store_pair(struct recorder *recorder, uint32_t track, uin
                                   uint64_t half_width)
 {
 	size_t bytes = 2 * EPF_RECORD_BYTES;
-	/* A clock sample is no event: if there is no room, it is dropped and not counted, and the fit uses the other
-	 * samples. */
+	/* A clock sample is no event. If there is no room, it is not counted: the fit uses the other samples. */
 	if (!recorder_room(recorder, bytes))
 		return;
 	submission_switch(recorder, track);
@@ -126,8 +125,7 @@ static bool submission_store_parent(struct recorder *recorder, uint64_t id, uint
 	return submission_store_flow(recorder, clock_ticks(), parent, id, EPF_PLACED_INFERRED);
 }
 
-/* Returns the calling thread's recorder with its mark set. Returns NULL if the run is over, or the thread has no
- * slot. */
+/* Returns the calling thread's recorder with its mark set; NULL if the run is over, or the thread has no slot. */
 static struct recorder *submission_enter(uintptr_t handle)
 {
 	struct recorder *recorder = recorder_find(handle, RECORDER_SUBMISSIONS);
@@ -308,8 +306,7 @@ static void name_device(struct session_profiler *of, int32_t device, const char 
 
 /* ---- tracks ---- */
 
-/* Defines the track of another thread, which may never record an event itself. The track of the calling thread is
- * defined by its recorder. */
+/* Defines the track of another thread, which may never record. The calling thread's recorder defines its own. */
 static void define_thread(struct session *session, int64_t thread)
 {
 	char label[RECORDER_LABEL_BYTES];
@@ -510,8 +507,7 @@ static enum epf_placement parent_placement(const EpprofEvent *event)
 	return event->category & EPPROF_PARENT_AMBIGUOUS ? EPF_PLACED_AMBIGUOUS : EPF_PLACED_MEASURED;
 }
 
-/* Converts a host time of a profiler to host ticks. If `clock` is NULL, the time is in host ticks already. Returns ~0
- * if the time is out of range. */
+/* Converts a host time of a profiler to host ticks; ~0 if out of range. `clock` NULL: it is in host ticks already. */
 static uint64_t submitted_host_ticks(const EpprofHostClock *clock, uint64_t value)
 {
 	if (!clock)
@@ -557,8 +553,7 @@ static void push_flow(struct pushing *pushing, uint64_t from_id, uint64_t to_id)
 	recorder_leave(recorder);
 }
 
-/* Handles the begin of a flow at an event: records flows to the ends that came before, and keeps the begin for later
- * ends. */
+/* Handles the begin of a flow: records flows to the ends that came before, and keeps the begin for later ends. */
 static void take_flow_begin(struct pushing *pushing, uint64_t number, uint64_t id)
 {
 	struct submission *submission = pushing->of->submission;
@@ -591,8 +586,7 @@ static void take_flow_end(struct pushing *pushing, uint64_t number, uint64_t id)
 		push_flow(pushing, from_id, id);
 }
 
-/* Converts args to the recorder's form and returns their number. Args with reserved keys are stored in `specials`
- * instead. */
+/* Converts args to the recorder's form; returns their number. Args with reserved keys go to `specials` instead. */
 static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t count, epp_arg args[EPF_ARG_SLOTS_MAX],
                         struct specials *specials)
 {
