@@ -52,7 +52,7 @@ START_TEST(order_and_threads_are_those_of_onnx_runtime)
 	epp_instant_record(session, EPP_NODE, name, NULL, 0);
 	recording_end(session);
 	ck_assert_str_eq(in_order(), "SaSbsasbsasbeaebeaebEaEb");
-	uint32_t self = (uint32_t)syscall(SYS_gettid);
+	uint32_t self = os_thread_id();
 	ck_assert_uint_eq(a.thread[STEP_START_EVENT], self);
 	ck_assert_uint_eq(a.thread[STEP_STOP_EVENT], self);
 	ck_assert_uint_ne(a.thread[STEP_START_PROFILING], self);
