@@ -12,7 +12,6 @@
 #define LOCK_AT (UINT64_C(1) << 62) /* behind every byte, because others cannot read bytes that are locked */
 #define PART_BYTES (1u << 30)
 #define ZEROS_BYTES ((size_t)64 << 10)
-#define PAGE_BYTES 4096u
 #define SHARED (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
 
 static HANDLE handle_of(int fd)
@@ -287,6 +286,13 @@ const char *os_folder_in_memory(void)
 
 /* ---- memory ---- */
 
+size_t os_page_bytes(void)
+{
+	SYSTEM_INFO about;
+	GetSystemInfo(&about);
+	return about.dwPageSize;
+}
+
 void *os_memory_map(size_t bytes)
 {
 	return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
@@ -311,17 +317,26 @@ void os_memory_unmap(void *at, size_t bytes)
 		VirtualFree(at, 0, MEM_RELEASE);
 }
 
-/* Pages that are committed again are zero. */
+/* Whole pages alone, because Windows would take the rest of a page too. Pages that are committed again are zero. */
 void os_memory_release(void *at, size_t bytes)
 {
-	if (!VirtualFree(at, bytes, MEM_DECOMMIT) || !VirtualAlloc(at, bytes, MEM_COMMIT, PAGE_READWRITE))
+	const size_t page = os_page_bytes(), over = (uintptr_t)at % page, before = over ? page - over : 0;
+	size_t whole_bytes = bytes < before ? 0 : (bytes - before) / page * page;
+	char *whole = (char *)at + before;
+	if (!whole_bytes || !VirtualFree(whole, whole_bytes, MEM_DECOMMIT) ||
+	    !VirtualAlloc(whole, whole_bytes, MEM_COMMIT, PAGE_READWRITE)) {
 		memset(at, 0, bytes);
+		return;
+	}
+	memset(at, 0, before);
+	memset(whole + whole_bytes, 0, bytes - before - whole_bytes);
 }
 
 /* Other threads may store meanwhile. */
 int os_memory_populate(void *at, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i += PAGE_BYTES)
+	const size_t page = os_page_bytes();
+	for (size_t i = 0; i < bytes; i += page - ((uintptr_t)at + i) % page)
 		__atomic_fetch_or((uint8_t *)at + i, 0, __ATOMIC_RELAXED);
 	return 0;
 }
