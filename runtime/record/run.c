@@ -498,8 +498,9 @@ epp_status *epp_session_end(epp_session *handle)
 	struct session *session;
 	EPP_TRY(find_session(handle, "end", &session));
 	pthread_mutex_lock(&session->storage.lock);
-	session->is_paused = false;
 	wait_while_changing(session);
+	/* Cleared after the wait, because `epprof ctl` may pause the session during it, and resume it after this call. */
+	session->is_paused = false;
 	end_run(session);
 	return NULL;
 }
@@ -557,9 +558,9 @@ epp_status *session_stop(epp_session *handle)
 	if (!session)
 		return NULL;
 	struct timespec deadline = thread_deadline(session->plugin_timeout_ns + session->grace_ns + WRITE_TIMEOUT_NS);
-	session->is_paused = false;
 	session->is_stopped = true;
 	wait_while_changing(session);
+	session->is_paused = false;
 	end_run(session);
 	/* The owner may have destroyed the session meanwhile; that finishes the file, too. */
 	session = session_lock((uintptr_t)handle);
