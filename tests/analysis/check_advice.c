@@ -336,6 +336,20 @@ START_TEST(clean_traces_have_no_finding)
 }
 END_TEST
 
+/* With nodes of several threads, a node on the processor may have nothing to do with a launch after it. */
+START_TEST(a_node_of_many_threads_is_no_cause)
+{
+	epp_trace *trace = open_fault(&(struct fault){ .fallback_ns = 400 * US, .workers_ns = 1 });
+	epp_advice *advice;
+
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	for (size_t i = 0; i < epp_advice_findings_count(advice); i++)
+		ck_assert_str_ne(epp_advice_finding_at(advice, i)->rule->name, "cpu-fallback");
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+}
+END_TEST
+
 /* A warm run would have taken as long as any of the others: its error is how far these are from their median. */
 START_TEST(a_warm_up_is_as_uncertain_as_the_runs_vary)
 {
@@ -509,6 +523,7 @@ static Suite *advice_suite(void)
 
 	tcase_add_loop_test(tests, a_planted_fault_is_found, 0, (int)(sizeof planted / sizeof *planted));
 	tcase_add_test(tests, clean_traces_have_no_finding);
+	tcase_add_test(tests, a_node_of_many_threads_is_no_cause);
 	tcase_add_loop_test(tests, other_copies_are_not_repeated, 0, 6);
 	tcase_add_test(tests, a_warm_up_is_as_uncertain_as_the_runs_vary);
 	tcase_add_test(tests, repeated_copies_are_worded_as_seen);

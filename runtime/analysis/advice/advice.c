@@ -188,7 +188,7 @@ static struct advice_gap gap_before(const struct advice_pass *pass, const struct
 	const epp_event *event = taken->event;
 	struct advice_gap gap = { .from_ns = device->busy_until_ns,
 		                  .error_ns = device->busy_until_error_ns + event->start_error_ns,
-		                  .is_in_run = pass->run_start_ns <= device->busy_until_ns };
+		                  .is_in_run = pass->run_start_ns <= device->busy_until_ns && !pass->has_node_threads };
 
 	if (gap.from_ns == INT64_MIN || gap.from_ns >= event->start_ns)
 		return gap;
@@ -244,8 +244,15 @@ static void take_host_event(struct advice_pass *pass, const epp_event *event, in
 	if (event->kind != EPP_EVENT_SLICE)
 		return;
 	unsigned class = class_of(pass, event);
-	if (event->category == EPP_SESSION)
+	/* A node of a control flow has runs of its own within the run. */
+	if (event->category == EPP_SESSION && event->start_ns >= pass->run_end_ns) {
 		pass->run_start_ns = event->start_ns;
+		pass->run_end_ns = end_ns;
+	}
+	if (event->category == EPP_NODE) {
+		pass->has_node_threads |= pass->node_track && pass->node_track != event->track;
+		pass->node_track = event->track;
+	}
 	spans_add(&pass->host, event->start_ns, end_ns);
 	if (is_fallback(pass, event))
 		spans_add(&pass->fallbacks, event->start_ns, end_ns);
@@ -319,7 +326,7 @@ epp_status *advice_pass_create(const epp_timeline *timeline, struct advice_pass 
 	made->timeline = timeline;
 	made->first_ns = INT64_MAX;
 	made->last_ns = INT64_MIN;
-	made->run_start_ns = INT64_MIN;
+	made->run_start_ns = made->run_end_ns = INT64_MIN;
 	made->advice = calloc(1, sizeof *made->advice);
 	made->states = calloc(RULES_COUNT, sizeof *made->states);
 	for (size_t i = 0; made->states && i < RULES_COUNT; i++)

@@ -41,7 +41,7 @@ struct advice_gap {
 	int64_t from_ns; /* start of the gap, which ends with the start of the event */
 	int64_t gain_ns; /* the part of the gap that the cause explains */
 	int64_t error_ns;
-	bool is_in_run; /* no run began in the gap */
+	bool is_in_run; /* no run began in the gap, and all nodes are of one thread */
 };
 
 /* A slice or an asynchronous event, with the data that rules need. */
@@ -63,7 +63,9 @@ struct advice_pass {
 	 * device */
 	struct spans host, fallbacks, allocations, waits;
 	int64_t first_ns, last_ns;
-	int64_t run_start_ns; /* the last start of an event of category session */
+	int64_t run_start_ns, run_end_ns;  /* of the last outermost event of category session */
+	const epp_trace_track *node_track; /* the track of the last node; NULL: there was none */
+	bool has_node_threads;             /* nodes were on more than one track */
 	/* the last rule that was not reported because its gain was not larger than its error; NULL: none */
 	const epp_advice_rule *unclear;
 	epp_advice *advice;

@@ -9,7 +9,7 @@
 struct device_kernels {
 	int64_t from_ns, from_error_ns;   /* the last end of a kernel; INT64_MIN: there was none */
 	int64_t other_ns, other_error_ns; /* since then: gaps that other rules count, or in which the host did nothing */
-	int64_t end_ns, end_error_ns;     /* of the last event */
+	int64_t end_ns, end_error_ns;     /* the last end of an event */
 	bool is_open;                     /* a node was on the processor since then */
 	epp_advice_place place;
 };
@@ -27,7 +27,7 @@ static struct device_kernels *device_of(struct cpu_fallback *found, uint32_t ind
 	if (!found->devices[index]) {
 		found->devices[index] = calloc(1, sizeof **found->devices);
 		if (found->devices[index])
-			found->devices[index]->from_ns = INT64_MIN;
+			found->devices[index]->from_ns = found->devices[index]->end_ns = INT64_MIN;
 	}
 	return found->devices[index];
 }
@@ -86,8 +86,10 @@ static epp_status *take(const struct advice_pass *pass, void *state, const struc
 		return epp_status_no_memory();
 	if (event->gap.cause != GAP_NONE)
 		take_gap(found, device, pass, event);
-	device->end_ns = event->end_ns;
-	device->end_error_ns = event->event->end_error_ns;
+	if (event->end_ns >= device->end_ns) {
+		device->end_ns = event->end_ns;
+		device->end_error_ns = event->event->end_error_ns;
+	}
 	if (event->work != WORK_KERNEL)
 		return NULL;
 	close_place(found, device, event->event->start_ns, event->event->start_error_ns);
@@ -127,11 +129,11 @@ const struct advice_rule advice_cpu_fallback = {
 	          .documentation =
 	              "Looks at gaps before events that are launched after the device became idle, and in which the host was in a\n"
 	              "node whose execution provider is the processor: its arg provider begins with CPU.  If no run began in the\n"
-	              "gap, the node also costs a wait, a launch and copies: the gain is the time from the end of the kernel before\n"
-	              "to the start of the kernel after it, without gaps that other rules explain.  If a run began in the gap, the\n"
-	              "gap counts if such nodes cover at least half of it, and the gain is the time of these nodes.  A run is an\n"
-	              "event of category session.  On the device the nodes take some of the gain.  The SQL includes the gaps that\n"
-	              "other rules explain.\n",
+	              "gap, and all nodes are of one thread, the node also costs a wait, a launch and copies: the gain is the time\n"
+	              "from the end of the kernel before to the start of the kernel after it, without gaps that other rules explain.\n"
+	              "Otherwise the gap counts if such nodes cover at least half of it, and the gain is the time of these nodes.  A\n"
+	              "run is an event of category session.  On the device the nodes take some of the gain.  The SQL includes the\n"
+	              "gaps that other rules explain, and takes all nodes as of one thread.\n",
 	          .remedy = "Use an operator or a data type that the execution provider supports, or move the node to the "
 	                    "begin or the end of the model.",
 	          .sql = ADVICE_SQL_GAPS
@@ -141,7 +143,7 @@ const struct advice_rule advice_cpu_fallback = {
 	          "  JOIN args a ON a.event = n.event AND a.key = 'provider' AND a.value LIKE 'CPU%'\n"
 	          "  WHERE n.category = 'Node' GROUP BY g.source, g.group_name, g.start_ns),\n"
 	          "r AS (SELECT *, (SELECT max(s.start_ns) FROM timeline s WHERE s.source = c.source AND s.category = 'Session'\n"
-	          "    AND s.start_ns <= c.start_ns) AS run_ns FROM c),\n"
+	          "    AND s.kind = 'slice' AND s.start_ns <= c.start_ns) AS run_ns FROM c),\n"
 	          "k AS (SELECT *, (SELECT max(d.start_ns + d.duration_ns) FROM timeline d WHERE d.source = r.source\n"
 	          "      AND d.group_name = r.group_name AND d.stream IS NOT NULL AND d.work = 'kernel'\n"
 	          "      AND d.start_ns < busy_until_ns AND d.start_ns + d.duration_ns >= ifnull(run_ns, d.start_ns)) AS kernel_end_ns,\n"
