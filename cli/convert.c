@@ -176,6 +176,8 @@ static int run(int argc, char **argv)
 			conversion.post = optarg;
 		if (option == 'Z' && !cli_time(&cli_convert, "--post-limit", &conversion.post_limit_ns))
 			return CLI_USAGE;
+		if (conversion.post_limit_ns <= 0)
+			return cli_misuse(&cli_convert, "--post-limit: must be more than 0");
 		is_limited |= option == 'Z';
 	}
 	conversion.options.part_bytes = (uint32_t)part_bytes;

@@ -90,10 +90,10 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Limits the next call on a socket to the time that is left for the request. */
-static bool limit_call(const struct post *post, int fd)
+/* Limits the next call on a socket to the time until the deadline. */
+static bool limit_call(int fd, int64_t deadline_ns)
 {
-	int64_t left_ns = post->deadline_ns - now_ns();
+	int64_t left_ns = deadline_ns - now_ns();
 	struct timeval left = { .tv_sec = left_ns / NS_PER_S, .tv_usec = left_ns % NS_PER_S / 1000 };
 
 	/* A timeout of 0 would mean that there is none. */
@@ -105,20 +105,29 @@ static bool limit_call(const struct post *post, int fd)
 	       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof left) == 0;
 }
 
-static epp_status *connected(const struct post *post, int *fd)
+/* Begins the time of the request when the addresses of the host are known.  Each address has an equal part of what is left,
+ * so that one that does not answer leaves time for the next. */
+static epp_status *connected(struct post *post, int *fd)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *addresses;
+	int64_t count = 0;
 	int error = getaddrinfo(post->host, post->port, &hints, &addresses);
 
 	*fd = -1;
 	if (error)
 		return failure(post, gai_strerror(error));
-	for (const struct addrinfo *at = addresses; at && *fd < 0; at = at->ai_next) {
+	if (__builtin_add_overflow(now_ns(), post->limit_ns, &post->deadline_ns))
+		post->deadline_ns = INT64_MAX;
+	for (const struct addrinfo *at = addresses; at; at = at->ai_next)
+		count++;
+	for (const struct addrinfo *at = addresses; at && *fd < 0; at = at->ai_next, count--) {
+		int64_t now = now_ns();
 		*fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (*fd < 0)
 			continue;
-		if (limit_call(post, *fd) && connect(*fd, at->ai_addr, at->ai_addrlen) == 0)
+		if (limit_call(*fd, now + (post->deadline_ns - now) / count) &&
+		    connect(*fd, at->ai_addr, at->ai_addrlen) == 0)
 			continue;
 		error = errno;
 		close(*fd);
@@ -132,7 +141,7 @@ static epp_status *connected(const struct post *post, int *fd)
 static bool send_all(const struct post *post, int fd, const char *bytes, size_t count)
 {
 	while (count) {
-		ssize_t sent = limit_call(post, fd) ? send(fd, bytes, count, MSG_NOSIGNAL) : -1;
+		ssize_t sent = limit_call(fd, post->deadline_ns) ? send(fd, bytes, count, MSG_NOSIGNAL) : -1;
 		if (sent <= 0)
 			return false;
 		bytes += sent;
@@ -150,7 +159,7 @@ static epp_status *response(const struct post *post, int fd, int send_error)
 	ssize_t got = 1;
 
 	while (count < HEAD_BYTES && !memchr(head, '\n', count) && got > 0) {
-		got = limit_call(post, fd) ? recv(fd, head + count, HEAD_BYTES - count, 0) : -1;
+		got = limit_call(fd, post->deadline_ns) ? recv(fd, head + count, HEAD_BYTES - count, 0) : -1;
 		count += got > 0 ? (size_t)got : 0;
 	}
 	head[count] = 0;
@@ -173,8 +182,6 @@ static epp_status *send_message(struct post *post, size_t count)
 	                     "POST %s HTTP/1.1\r\nHost: %s:%s\r\nContent-Type: application/%s\r\n"
 	                     "Content-Length: %zu\r\nConnection: close\r\n\r\n",
 	                     post->path, post->host, post->port, post->is_protobuf ? "x-protobuf" : "json", count);
-	if (__builtin_add_overflow(now_ns(), post->limit_ns, &post->deadline_ns))
-		post->deadline_ns = INT64_MAX;
 	epp_status *status = connected(post, &fd);
 	if (status)
 		return status;
