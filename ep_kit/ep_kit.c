@@ -260,12 +260,12 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 		struct clock_pair pair = kit_pair_read(kit);
 		kit_pair_add(kit, &pair);
 	}
-	atomic_store(&kit->run, run & ~1u);
-	struct kit_chunk *chunks = kit_collect(kit);
-	/* From here on their events are late. */
+	/* Before the run is turned off: an event that comes after that is late, and takes its share. */
 	int64_t pending = atomic_load_explicit(&kit->pending, memory_order_acquire);
 	uint64_t unfinished = pending > 0 ? (uint64_t)pending : 0;
 	atomic_store(&kit->unfinished, unfinished);
+	atomic_store(&kit->run, run & ~1u);
+	struct kit_chunk *chunks = kit_collect(kit);
 	if (!kit->push_late)
 		kit_count_lost(kit, KIT_OUTSIDE_RUN, unfinished);
 	if (!kit->push) {

@@ -177,7 +177,8 @@ typedef struct EpprofBatch {
 	                                      EpprofApi_HostTicks_SinceV1.  The collector sets it for profilers under
 	                                      ONNX Runtime */
 	/* In EndProfiling: pieces of work that the device has not finished.  They are counted as emitted and lost
-	 * (EPP_LOSS_AFTER_END), each until a late event comes (EpprofApi_PushLateEvents_SinceV1).  In a late push: so
+	 * (EPP_LOSS_AFTER_END), each until a late event comes (EpprofApi_PushLateEvents_SinceV1).  Work that is
+	 * unfinished at the end of several runs is counted in each of them.  In a late push: so
 	 * many of them are not waited for any more, because their events came before. */
 	uint64_t unfinished_count;
 } EpprofBatch;

@@ -436,9 +436,14 @@ static void push_late(struct session_profiler *of, EpprofBatch batch)
 	uint64_t unfinished_count = count + batch.unfinished_count;
 	bool is_correction = count == 0 && batch.unfinished_count > 0;
 	batch.unfinished_count = 0;
-	if (is_correction || !begin_late(of->session)) {
+	if (!begin_late(of->session)) {
 		lose_late(of, &batch, count);
 		take_unfinished(of, unfinished_count);
+		return;
+	}
+	if (is_correction) {
+		take_unfinished(of, unfinished_count);
+		end_late(of->session);
 		return;
 	}
 	/* If the batch has events of an earlier run, it is pushed in pieces without them. The parts of the batch that

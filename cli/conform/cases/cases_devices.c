@@ -46,7 +46,7 @@ static void record_late(const struct conform *conform, struct late *late)
 		epp_event_end(late->session, late->nodes[i], NULL, 0);
 		conform_sleep_us(PAUSE_US);
 		conform_end(conform, late->session);
-		late->missing_count += await_missing(conform, late->session);
+		late->missing_count = await_missing(conform, late->session);
 		conform_check(conform, "the end of the session", epp_session_wait(late->session, UINT64_MAX));
 	}
 	conform_read(conform, late->session, &late->events);
