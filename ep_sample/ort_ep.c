@@ -190,10 +190,13 @@ static bool replay_add(struct replay *replay, const accelerator_completion *comp
 	if (replay->count == replay->room) {
 		size_t room = replay->room ? replay->room * 2 : 16;
 		epp_ep_graph_node *nodes = realloc(replay->nodes, room * sizeof(*nodes));
-		replay->nodes = nodes ? nodes : replay->nodes;
+		if (nodes)
+			replay->nodes = nodes;
 		uint64_t(*ticks)[2] = realloc(replay->ticks, room * sizeof(*ticks));
-		replay->ticks = ticks ? ticks : replay->ticks;
-		replay->room = nodes && ticks ? room : replay->room;
+		if (ticks)
+			replay->ticks = ticks;
+		if (nodes && ticks)
+			replay->room = room;
 	}
 	bool has_room = replay->count < replay->room;
 	if (has_room) {
