@@ -171,7 +171,7 @@ EPP_EXPORT int epp_timeline_next(epp_timeline *timeline, const epp_event **event
 
 /* Iterates over the args of an event: set `*cursor` to 0 before the first call.  Returns 0 after the last arg.
  * If launch_ns or queue_ns was measured, it also appears as an arg with this name, whose value is the time from it to
- * start_ns.
+ * start_ns; the text "unknown" if the event has no start.
  * Ownership: valid until the next epp_timeline_next. */
 EPP_EXPORT int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t *cursor, epp_trace_arg *arg);
 

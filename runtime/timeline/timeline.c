@@ -226,11 +226,14 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 	if (decoded.key == EPF_NAME_SUBMIT || decoded.key == EPF_NAME_QUEUE) {
 		int64_t at_ns = decoded.key == EPF_NAME_SUBMIT ? event->launch_ns : event->queue_ns;
 		arg->type = EPP_ARG_I64;
-		/* An event without a start has no time since its launch either. */
-		if (at_ns == INT64_MIN)
-			return epp_event_args(timeline, event, cursor, arg);
 		if (__builtin_sub_overflow(event->start_ns, at_ns, &arg->value.i64))
 			arg->value.i64 = 0;
+		/* An event without a start has no time since its launch either. */
+		if (at_ns == INT64_MIN) {
+			arg->type = EPP_ARG_TEXT;
+			arg->value.text = "unknown";
+			arg->text_bytes = sizeof("unknown") - 1;
+		}
 	}
 	return 1;
 }

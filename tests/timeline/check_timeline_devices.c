@@ -91,7 +91,9 @@ START_TEST(durations_only)
 	uint64_t d = builder_complete(b, stream, 0, 300, EPP_KERNEL, name, second, &arg, 1);
 	uint64_t a = builder_complete(b, stream, 9999, 100, EPP_KERNEL, name, first, NULL, 0);
 	uint64_t c = builder_complete(b, stream, 5, 200, EPP_KERNEL, name, first, NULL, 0);
-	uint64_t e = builder_complete(b, lost, 123456, 50, EPP_KERNEL, name, second, NULL, 0);
+	/* It was submitted at some time, and how long before its start is not known. */
+	epp_arg submitted = { .key = EPF_NAME_SUBMIT, .type = EPP_ARG_U64, .value.u64 = AT(3000) };
+	uint64_t e = builder_complete(b, lost, 123456, 50, EPP_KERNEL, name, second, &submitted, 1);
 	uint64_t nowhere = builder_complete(b, stream, 0, 70, EPP_KERNEL, name, 4711, NULL, 0);
 
 	struct seen seen = see_all(b);
@@ -111,6 +113,7 @@ START_TEST(durations_only)
 	ck_assert_int_eq(seen.events[3].event.duration_ns, 200);
 	ck_assert_int_eq(seen.events[3].event.start_error_ns, 700);
 	ck_assert_str_eq(seen.events[5].args, "k=4");
+	ck_assert_str_eq(seen.events[6].args, "launch_ns=unknown");
 	ck_assert_uint_eq(seen.counts.correlated, 4);
 	ck_assert_int_eq(seen.counts.largest_error_ns, 0);
 	seen_release(&seen);
