@@ -474,6 +474,43 @@ START_TEST(the_end_waits_for_pending_work)
 }
 END_TEST
 
+static epp_ep_profiler *ending;
+
+static void *emit_late(void *unused)
+{
+	ep_emit(ending, 7, "late");
+	epp_ep_pending_add(ending, -1);
+	return unused;
+}
+
+static void emit_late_once(void)
+{
+	pthread_t thread;
+	host.in_push = NULL;
+	ck_assert_int_eq(pthread_create(&thread, NULL, emit_late, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
+/* The host takes late events from what it is told, so the number has those that came before it. */
+START_TEST(an_event_while_the_end_collects_is_in_the_count)
+{
+	epp_ep_options options = ep_options();
+	/* Without a clock the first push of the end has the events. */
+	options.now_ticks = NULL;
+	host.takes_late = true;
+	ending = ep_create(&options);
+	epp_ep_pending_add(ending, 2);
+	ep_start(ending);
+	ep_emit(ending, 7, "in the run");
+	host.in_push = emit_late_once;
+	ep_end(ending);
+	ck_assert_ptr_null(host.in_push);
+	ck_assert_uint_eq(host.late_count, 1);
+	ck_assert_uint_eq(host.unfinished_count, 2);
+	ep_release(ending);
+}
+END_TEST
+
 static void *finish_late(void *profiler)
 {
 	epp_ep_pending_add(profiler, -1);
@@ -614,6 +651,7 @@ static Suite *ep_kit_suite(void)
 	tcase_add_test(tests, runs);
 	tcase_add_test(tests, late_events);
 	tcase_add_test(tests, the_end_waits_for_pending_work);
+	tcase_add_test(tests, an_event_while_the_end_collects_is_in_the_count);
 	tcase_add_test(tests, the_end_waits_as_the_ep_says);
 	tcase_add_test(tests, clock_pairs);
 	tcase_add_test(tests, clock_pairs_of_the_ep);

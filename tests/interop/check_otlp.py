@@ -334,7 +334,8 @@ class Otlp(unittest.TestCase):
                     ended.set()
             self.assertEqual(done.returncode, 1)
             self.assertIn(url + "/v1/traces: Connection timed out", done.stderr)
-        self.assertNotEqual(self.post("http://127.0.0.1", "--post-limit", "soon").returncode, 0)
+        for limit in "soon", "0", "-1s":
+            self.assertEqual(self.post("http://127.0.0.1", "--post-limit", limit).returncode, 2)
 
     def post(self, url, *options):
         return subprocess.run([viewers.EPPROF, "convert", "--post", url, *options, self.epp], capture_output=True, text=True,
