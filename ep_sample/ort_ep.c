@@ -77,8 +77,9 @@ struct sample_launch {
 
 static struct {
 	pthread_mutex_t lock; /* guards all below; device and options change with the first and last factory only */
-	pthread_cond_t launch_ended;
+	pthread_cond_t launch_ended, closed;
 	size_t factories_count;
+	bool is_closing; /* the last factory was released, and its device is being destroyed */
 	uint64_t launches_count;
 	accelerator *device;
 	bool leave_running;
@@ -87,7 +88,9 @@ static struct {
 	bool replays_graphs;
 	uint64_t late_ns; /* 0: it reports commands at once */
 	LIST_HEAD(, sample_profiler) profilers;
-} sample = { .lock = PTHREAD_MUTEX_INITIALIZER, .launch_ended = PTHREAD_COND_INITIALIZER };
+} sample = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	     .launch_ended = PTHREAD_COND_INITIALIZER,
+	     .closed = PTHREAD_COND_INITIALIZER };
 
 /* ---- running a node ---- */
 
@@ -607,6 +610,8 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 		return ort_api->CreateStatus(ORT_FAIL, "sample EP: out of memory");
 
 	pthread_mutex_lock(&sample.lock);
+	while (sample.is_closing)
+		pthread_cond_wait(&sample.closed, &sample.lock);
 	const char *error = sample.factories_count ? NULL : device_create();
 	if (error == NULL)
 		sample.factories_count++;
@@ -634,18 +639,22 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *ort_
 
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory)
 {
-	accelerator *last = NULL;
+	free(factory);
 	pthread_mutex_lock(&sample.lock);
-	bool is_last = --sample.factories_count == 0;
-	if (is_last) {
-		last = sample.device;
-		sample.device = NULL;
+	if (--sample.factories_count > 0) {
+		pthread_mutex_unlock(&sample.lock);
+		return NULL;
 	}
+	accelerator *last = sample.device;
+	sample.device = NULL;
+	sample.is_closing = true;
 	pthread_mutex_unlock(&sample.lock);
 	/* Without the lock, because commands that are still running are reported before the device is destroyed. */
 	accelerator_destroy(last);
-	if (is_last)
-		sample_reports_end();
-	free(factory);
+	sample_reports_end();
+	pthread_mutex_lock(&sample.lock);
+	sample.is_closing = false;
+	pthread_cond_broadcast(&sample.closed);
+	pthread_mutex_unlock(&sample.lock);
 	return NULL;
 }
