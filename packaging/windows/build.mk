@@ -1,6 +1,5 @@
 # make WIN=1: epprof for Windows on x86-64, in build-windows/, with clang and the headers and libraries of MinGW (`./setup --dev
-# --interop`).  GCC of MinGW also compiles it (WIN=1 CC=x86_64-w64-mingw32-gcc), but calls a function for each access of a
-# thread-local variable.
+# --interop`).
 #
 #   libepprof.dll, libepprof.a   record
 #   libepprof-trace.a            reads and validates traces, except packed ones, which need zstd

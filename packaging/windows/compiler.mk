@@ -1,4 +1,5 @@
 # What compiles for Windows; see build.mk.
+BUILD := build-windows
 ifneq ($(filter default undefined,$(origin CC)),)
 CC := clang --target=x86_64-w64-windows-gnu
 endif
@@ -8,5 +9,3 @@ endif
 NM ?= x86_64-w64-mingw32-nm
 # Clang does not find the libraries of every MinGW.
 WIN_LD ?= x86_64-w64-mingw32-gcc
-# Objects of the two compilers do not fit together.
-BUILD := build-windows$(if $(findstring gcc,$(firstword $(CC))),-gcc)
