@@ -174,11 +174,13 @@ static int run(int argc, char **argv)
 		conversion.options.kernels |= option == 'J';
 		if (option == 'Y')
 			conversion.post = optarg;
-		if (option == 'Z' && !cli_time(&cli_convert, "--post-limit", &conversion.post_limit_ns))
+		if (option != 'Z')
+			continue;
+		if (!cli_time(&cli_convert, "--post-limit", &conversion.post_limit_ns))
 			return CLI_USAGE;
 		if (conversion.post_limit_ns <= 0)
 			return cli_misuse(&cli_convert, "--post-limit: must be more than 0");
-		is_limited |= option == 'Z';
+		is_limited = true;
 	}
 	conversion.options.part_bytes = (uint32_t)part_bytes;
 	conversion.options.rank = (uint32_t)rank;
