@@ -216,6 +216,8 @@ END_TEST
 START_TEST(any_numbers)
 {
 	static const uint64_t values[] = { 0, 1, 1000, START, 1ull << 62, 1ull << 63, UINT64_MAX - 1, UINT64_MAX };
+	/* Also two whose distance, modulo 2^64, is 1. */
+	static const int64_t times[] = { 0, 1, 1000, START, 1ll << 62, INT64_MIN, INT64_MAX, -1 };
 	static const uint64_t rates[] = { 0, 1, 1000000000, 3000000000, 1ull << 63, UINT64_MAX };
 	uint64_t state = 1;
 
@@ -228,7 +230,7 @@ START_TEST(any_numbers)
 			pairs[i] = (struct epf_host_pair){ .ticks = values[state >> 33 & 7] +
 				                                    (i ? pairs[i - 1].ticks / 2 : 0),
 				                           .half_width_ticks = values[state >> 36 & 3],
-				                           .monotonic_ns = (int64_t)values[state >> 39 & 7] };
+				                           .monotonic_ns = times[state >> 39 & 7] };
 			if (i && pairs[i].ticks < pairs[i - 1].ticks)
 				pairs[i].ticks = pairs[i - 1].ticks;
 		}

@@ -31,13 +31,22 @@ static bool gives_slope(const struct host_clock *clock, const struct epf_host_pa
 	       noise * UNCERTAINTY_PART <= ticks;
 }
 
+/* Returns whether a time of a sample is near enough to the zero for the map.  The difference of two times that a damaged
+ * file has may exceed 64 bits. */
+static bool is_possible(const struct epf_host_pair *pair, int64_t zero_ns)
+{
+	int64_t ns;
+	return !__builtin_sub_overflow(pair->monotonic_ns, zero_ns, &ns) && ns >= -(ITEM_NS_MAX / 2) &&
+	       ns <= ITEM_NS_MAX / 2;
+}
+
 /* Copies the samples to use and returns their number; impossible times are left out. */
 static size_t choose_pairs(const struct host_clock *clock, struct epf_host_pair *chosen,
                            const struct epf_host_pair *pairs, size_t count, int64_t zero_ns)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		if ((uint64_t)pairs[i].monotonic_ns - (uint64_t)zero_ns + ITEM_NS_MAX / 2 > (uint64_t)ITEM_NS_MAX)
+		if (!is_possible(&pairs[i], zero_ns))
 			continue;
 		/* A sample with a large half-width is replaced by a better one that follows soon. */
 		while (kept > 0 && !gives_slope(clock, &chosen[kept - 1], &pairs[i]) &&
