@@ -317,8 +317,8 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 
 /* Smaller Unix times (before 2001) are none, because imported traces count from 0. */
 #define UNIX_NS_LEAST 1000000000000000000
-/* Limit for offsets, far below 2^62, so that the sum of a few offsets does not overflow. */
-#define OFFSET_NS_MAX (ITEM_NS_MAX / 4)
+/* Limit for offsets, so that the sum of a few offsets and times does not overflow. */
+#define OFFSET_NS_MAX ((int64_t)1 << 60)
 /* If the differences between CLOCK_REALTIME and CLOCK_MONOTONIC of two traces differ by more than this, their
  * CLOCK_MONOTONIC do not have the same zero, for example because of a container with a time namespace. */
 #define SAME_ZERO_NS 1000000000

@@ -51,8 +51,8 @@ struct item_extra {
  * comes before the kernels that it caused. */
 #define LINE_OTHER 0x80000000u
 
-/* Limit of valid times: +-146 years. */
-#define ITEM_NS_MAX ((int64_t)1 << 62)
+/* Limit of valid times and of error bounds: +-73 years.  64 bits hold the sum of any three of them. */
+#define ITEM_NS_MAX ((int64_t)1 << 61)
 
 /* Compares two items with equal starts, so that the order does not depend on the division into blocks.  The ids of a
  * thread increase, so the event with the smaller id began first and is the outer one.  On other lines the longer event
