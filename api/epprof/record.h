@@ -102,7 +102,7 @@ EPP_EXPORT extern uint32_t epp_recording_count;
  * out (options.max_overhead).  End it like any other event, but on the thread on which it began, because the call ends
  * the step or run in which this thread is.  An event with this id as its parent is left out, too.  A flow from or to
  * this id is ignored. */
-#define EPP_LEFT_OUT_ID UINT64_C(1)
+enum { EPP_LEFT_OUT_ID = 1 };
 
 /* Begins an event on the calling thread: reads the clock, then calls StartEvent of each profiler.
  * Returns the event's id, unique in the process.  Returns 0 if nothing records, or if the event is lost: it is left out

@@ -20,6 +20,8 @@ API = interop.ROOT / "api"
 HEADERS = sorted((API / "epprof").glob("*.h"))
 FUNCTIONS = {header.stem: set(re.findall(r"^(?:EPP_EXPORT|EPP_EP_API) [^;(]*?\b(epp_\w+)\(", header.read_text(encoding="utf-8"), re.MULTILINE))
              for header in HEADERS}
+CONSTANTS = {header.stem: set(re.findall(r"^#define (EPP_[A-Z_]+) +[^ _]", header.read_text(encoding="utf-8"), re.MULTILINE)) |
+             set(re.findall(r"^enum {.*\b(EPP_[A-Z_]+) =", header.read_text(encoding="utf-8"), re.MULTILINE)) for header in HEADERS}
 ARGS = {"rows": -3, "kind": '"quoted"'}
 
 RUST = """
@@ -137,8 +139,9 @@ class Bindings(unittest.TestCase):
         folder = self.folder("rust")
         made = folder / "epprof.rs"
         run("bindgen", including(folder, FUNCTIONS), "-o", made, "--allowlist-file", f"{API}/epprof/.*", "--", f"-I{API}")
-        seen = set(re.findall(r"pub fn (epp_\w+)", made.read_text(encoding="utf-8")))
-        self.assertEqual(set().union(*FUNCTIONS.values()) - seen, set())
+        text = made.read_text(encoding="utf-8")
+        self.assertEqual(set().union(*FUNCTIONS.values()) - set(re.findall(r"pub fn (epp_\w+)", text)), set())
+        self.assertEqual(set().union(*CONSTANTS.values()) - set(re.findall(r"pub const (?:_bindgen_ty_\d+_)?(EPP_\w+)", text)), set())
         (folder / "main.rs").write_text(RUST, encoding="utf-8")
         run("rustc", "main.rs", f"-L{interop.BUILD}", "-lepprof", cwd=folder)
         self.records(folder / "main")
