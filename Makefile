@@ -5,6 +5,7 @@
 #   ARM64=1    builds for arm64 in build-arm64; check runs the programs under qemu-user (./setup --arm64)
 #   T=...      with check and check-interop: only these programs, "check_codec check_ring"
 #   TIME=...   with soak: seconds; with fuzz: seconds for each target; its T names targets, "trace json"
+#   SEED=1     with fuzz: the same inputs in each run; without it others
 #   TORCH=...  with kineto: the folder of the package torch
 #   B=...      with bench: only these cases, "'kit emit' timeline", or --quick, --json
 #   HOST=...   with run and bench: digits (the default), onnxruntime or browser; python with bench
