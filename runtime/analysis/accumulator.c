@@ -238,12 +238,41 @@ static bool add_type(struct accumulator *accumulator, const epp_timeline *timeli
 
 /* ---- causes of device events ---- */
 
-/* Returns the set of cache entries that may have a cause: ACCUMULATOR_WAYS entries, the newest first. */
-static struct accumulator_cause *causes_of(const struct accumulator *accumulator, uint64_t id, uint32_t source)
+/* Returns the first entry of a set of ACCUMULATOR_WAYS entries, the newest first, in a cache of `entries`. */
+static size_t set_of(uint64_t id, uint32_t source, size_t entries)
 {
 	uint64_t hash = (id ^ (uint64_t)source << 48) * UINT64_C(0x9E3779B97F4A7C15);
 
-	return &accumulator->causes[(hash >> 32) % (ACCUMULATOR_CAUSES / ACCUMULATOR_WAYS) * ACCUMULATOR_WAYS];
+	return (hash >> 32) % (entries / ACCUMULATOR_WAYS) * ACCUMULATOR_WAYS;
+}
+
+static bool add_caused(struct accumulator_line *line, const struct accumulator_caused *caused)
+{
+	line->line.device_count += caused->weight;
+	add_weighted(&line->line.device_ns, caused->duration_ns, caused->weight);
+	return caused->launch_ns == INT64_MIN || histogram_add_many(&line->launches, caused->launch_ns, caused->weight);
+}
+
+/* Adds a device event to the lines of the host event, and of the operator type, that caused it. */
+static bool add_to_cause(const struct accumulator_cause *cause, const struct accumulator_caused *caused)
+{
+	return add_caused(cause->named, caused) && (!cause->type || add_caused(cause->type, caused));
+}
+
+/* Adds the device events that came before this cause. */
+static bool add_early(struct accumulator *accumulator, const struct accumulator_cause *cause)
+{
+	if (!accumulator->early)
+		return true;
+	struct accumulator_early *set = accumulator->early + set_of(cause->id, cause->source, ACCUMULATOR_EARLY);
+	for (unsigned way = 0; way < ACCUMULATOR_WAYS; way++) {
+		if (set[way].parent != cause->id || set[way].source != cause->source)
+			continue;
+		set[way].parent = 0;
+		if (!add_to_cause(cause, &set[way].caused))
+			return false;
+	}
+	return true;
 }
 
 /* Stores the lines of an event that may cause device events.  Returns false if there is no memory. */
@@ -253,21 +282,46 @@ static bool add_cause(struct accumulator *accumulator, const epp_event *event, s
 		accumulator->causes = calloc(ACCUMULATOR_CAUSES, sizeof *accumulator->causes);
 	if (!accumulator->causes)
 		return false;
-	struct accumulator_cause *set = causes_of(accumulator, event->id, event->track->source);
+	struct accumulator_cause *set = accumulator->causes + set_of(event->id, event->track->source, ACCUMULATOR_CAUSES);
 	memmove(set + 1, set, (ACCUMULATOR_WAYS - 1) * sizeof *set);
 	*set = (struct accumulator_cause){ event->id, named, named->type, event->track->source };
-	return true;
+	return add_early(accumulator, set);
 }
 
 static const struct accumulator_cause *cause_of(const struct accumulator *accumulator, const epp_event *event)
 {
 	if (!accumulator->causes || !event->parent)
 		return NULL;
-	const struct accumulator_cause *set = causes_of(accumulator, event->parent, event->track->source);
+	const struct accumulator_cause *set = accumulator->causes +
+	                                      set_of(event->parent, event->track->source, ACCUMULATOR_CAUSES);
 	for (unsigned way = 0; way < ACCUMULATOR_WAYS; way++)
 		if (set[way].id == event->parent && set[way].source == event->track->source)
 			return &set[way];
 	return NULL;
+}
+
+/* Adds a device event to the lines of its cause, or keeps it until its cause comes. */
+static bool add_launched(struct accumulator *accumulator, const struct accumulator_cause *cause, const epp_event *event)
+{
+	const struct accumulator_caused caused = {
+		.duration_ns = event->duration_ns,
+		.launch_ns = event->launch_ns == INT64_MIN ? INT64_MIN : event->start_ns - event->launch_ns,
+		.weight = event->weight,
+	};
+
+	if (cause)
+		return add_to_cause(cause, &caused);
+	if (!event->parent)
+		return true;
+	if (!accumulator->early)
+		accumulator->early = calloc(ACCUMULATOR_EARLY, sizeof *accumulator->early);
+	if (!accumulator->early)
+		return false;
+	struct accumulator_early *set = accumulator->early +
+	                                set_of(event->parent, event->track->source, ACCUMULATOR_EARLY);
+	memmove(set + 1, set, (ACCUMULATOR_WAYS - 1) * sizeof *set);
+	*set = (struct accumulator_early){ event->parent, caused, event->track->source };
+	return true;
 }
 
 static struct accumulator_device *device_of(struct accumulator *accumulator, const epp_trace_track *track)
@@ -425,15 +479,6 @@ static bool add_place(struct accumulator_line *line, const epp_event *event)
 	return histogram_add(line->errors, error_ns);
 }
 
-/* Adds a device event to the line of the host event, or of the operator type, that caused it. */
-static bool add_caused(struct accumulator_line *line, const epp_event *event)
-{
-	line->line.device_count += event->weight;
-	add_weighted(&line->line.device_ns, event->duration_ns, event->weight);
-	return event->launch_ns == INT64_MIN ||
-	       histogram_add_many(&line->launches, event->start_ns - event->launch_ns, event->weight);
-}
-
 /* Adds the time from the launch of a device event to its start.  If the time at which the event entered the queue was
  * measured, the time before it and the time in the queue are added separately. */
 static bool add_submission(struct accumulator *accumulator, const epp_event *event)
@@ -525,7 +570,7 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 		return epp_status_no_memory();
 	if (!device && event->flags & EPP_FLAG_REFERENCED && !add_cause(accumulator, event, named))
 		return epp_status_no_memory();
-	if ((cause && !add_caused(cause->named, event)) || (type && !add_caused(type, event)))
+	if (device && !add_launched(accumulator, cause, event))
 		return epp_status_no_memory();
 	if (device && !add_device_event(accumulator, timeline, event, named, tracked))
 		return epp_status_no_memory();
@@ -598,6 +643,7 @@ void accumulator_deinit(struct accumulator *accumulator)
 		free((struct accumulator_stack *)(uintptr_t)accumulator->stacks.entries[i].value);
 	hash_map_deinit(&accumulator->stacks);
 	free(accumulator->causes);
+	free(accumulator->early);
 	memset(accumulator, 0, sizeof *accumulator);
 }
 

@@ -66,6 +66,21 @@ struct accumulator_cause {
  * its set. */
 #define ACCUMULATOR_WAYS 8u
 
+/* What a device event adds to the lines of its cause. */
+struct accumulator_caused {
+	int64_t duration_ns;
+	int64_t launch_ns; /* from the launch to the start; INT64_MIN: unknown */
+	uint64_t weight;
+};
+
+/* A device event that came before its cause, because its start is not exact.  It is added when its cause comes. */
+struct accumulator_early {
+	uint64_t parent; /* 0: an unused entry */
+	struct accumulator_caused caused;
+	uint32_t source;
+};
+#define ACCUMULATOR_EARLY 4096u
+
 /* Zero-initialised by the caller. */
 struct accumulator {
 	struct accumulator_table tables[EPP_BY_COUNT];
@@ -73,6 +88,8 @@ struct accumulator {
 	struct accumulator_device *devices;
 	/* cache of ACCUMULATOR_CAUSES host events that caused device events; NULL: no event was added yet */
 	struct accumulator_cause *causes;
+	/* cache of ACCUMULATOR_EARLY device events, with sets as above; NULL: no event was added yet */
+	struct accumulator_early *early;
 	struct accumulator_line *phases[PHASE_COUNT];
 	epp_summary_totals totals;
 	bool has_inner_runs;   /* some run is inside another event, so it is unknown which events are runs */

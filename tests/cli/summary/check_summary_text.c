@@ -126,6 +126,29 @@ START_TEST(calls_have_what_they_launched)
 }
 END_TEST
 
+/* The start of a kernel has an error, so a kernel may come before the call that launched it.
+ * A kernel whose parent never comes is added to no call. */
+START_TEST(kernels_before_their_call_are_launched_by_it)
+{
+	uint32_t thread = builder_thread(builder, "main", 1);
+	uint32_t stream = builder_device(builder, "stream", "Accelerator", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name gemm = builder_name(builder, "gemm"), launch = builder_name(builder, "launch");
+
+	for (unsigned i = 0; i < 100; i++) {
+		uint64_t at = BUILDER_START + i * 1000;
+		uint64_t id = builder_event(builder, thread, at + 20, 10, EPP_API, launch, NULL, 0);
+		builder_complete(builder, stream, at, 5, EPP_KERNEL, gemm, id, NULL, 0);
+		builder_complete(builder, stream, at + 10, 5, EPP_KERNEL, gemm, id, NULL, 0);
+		builder_complete(builder, stream, at + 25, 5, EPP_KERNEL, gemm, id, NULL, 0);
+		builder_complete(builder, stream, at + 100, 5, EPP_KERNEL, gemm, UINT64_C(1) << 40 | i, NULL, 0);
+	}
+	builder_write(builder, EPF_FINISHED, path);
+	run = command_run(NULL, "summary", "--by", "call", "--format", "csv", path, NULL);
+	ck_assert_msg(strstr(run.out, "op,\"launch\",\"Api\",100,1000,") != NULL, "%s%s", run.out, run.err);
+	ck_assert_msg(strstr(run.out, ",300,1500,") != NULL, "%s", run.out);
+}
+END_TEST
+
 START_TEST(columns_are_aligned)
 {
 	uint32_t thread = builder_thread(builder, "main", 1);
@@ -344,6 +367,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, csv_has_a_line_for_each);
 	tcase_add_test(tc, lines_are_sorted_and_cut);
 	tcase_add_test(tc, calls_have_what_they_launched);
+	tcase_add_test(tc, kernels_before_their_call_are_launched_by_it);
 	tcase_add_test(tc, columns_are_aligned);
 	tcase_add_test(tc, a_histogram_has_every_event);
 	tcase_add_test(tc, a_terminal_has_a_width_and_bold_letters);
