@@ -4,18 +4,39 @@ EPPROF_OUTPUT.  The framework gives plugins no access to its operations before t
 The framework's ProfilerSession is replaced by a wrapper, which looks for the file that the session wrote.  A failure here
 does not affect the program; the trace then has no operations, and the log names the command that imports them.
 """
+import collections
 import ctypes
 import logging
 import mmap
 import os
+import threading
 from pathlib import Path
 
 SWITCH = "EPPROF_HOST_OPERATIONS"  # 0: do not wrap sessions
 TEXT_BYTES = 2048
+THREADS_MAX = 4096  # the bridge has room for as many
 ANY = "HOST.xplane.pb"  # placeholder in messages if the file is unknown
 RECORDED, NOT_WANTED, FAILED = range(3)
 
 _log = logging.getLogger("epprof")
+# The threads of Python that began last: the pthread_t and the id of the system.  A deque, because threads add to it at once.
+_threads = collections.deque(maxlen=THREADS_MAX)
+
+
+def _note_threads():
+    """Keeps the numbers of the threads that exist, and of those that begin from now on, also when they have ended."""
+    if _threads:
+        return
+    _threads.extend((thread.ident, thread.native_id) for thread in threading.enumerate() if thread.ident and thread.native_id)
+    set_native_id = getattr(threading.Thread, "_set_native_id", None)  # a new thread calls it, in CPython from 3.8 on
+    if not set_native_id:
+        return
+
+    def noted(self):
+        set_native_id(self)
+        _threads.append((self.ident, self.native_id))
+
+    threading.Thread._set_native_id = noted  # pylint: disable=protected-access
 
 
 class Bridge:
@@ -26,11 +47,15 @@ class Bridge:
         self._profile = self._library.epprof_host_profile
         self._profile.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
         self._library.epprof_host_expect.restype = None
+        self._thread = self._library.epprof_host_thread
+        self._thread.argtypes, self._thread.restype = [ctypes.c_uint64, ctypes.c_uint32], None
 
     def expect(self):
         self._library.epprof_host_expect()
 
     def _give(self, address, count):
+        for handle, thread in list(_threads) if address else ():
+            self._thread(handle, thread)
         text = ctypes.create_string_buffer(TEXT_BYTES)
         result = self._profile(address, count, text, TEXT_BYTES)
         return result, text.value.decode(errors="replace")
@@ -143,5 +168,6 @@ def follow(module, path):
     if os.environ.get(SWITCH) == "0":
         return
     bridge, original = Bridge(path), module.ProfilerSession
+    _note_threads()
     module.ProfilerSession = lambda *args, **kwargs: Session(original(*args, **kwargs), bridge)
     bridge.expect()

@@ -1,9 +1,9 @@
 /* Records the host's operations in an XSpace (of TensorFlow or JAX), with their args, as events of their threads, and
  * as the parents of the calls and device events that they launched.
  *
- * Lines of an XSpace are threads.  The system id of a thread can be found until the thread ends (xspace_threads.h).
- * Plugins report the same id with their calls.  The parent of a call is the innermost operation of its thread that
- * encloses it.  The parent of a device event is the operation of the call that has the same correlation number or,
+ * Lines of an XSpace are threads.  The system id of a thread can be found until the thread ends, and afterwards if it was
+ * noted (xspace_threads.h).  Plugins report the same id with their calls.  The parent of a call is the innermost operation
+ * of its thread that encloses it.  The parent of a device event is the operation of the call that has the same correlation number or,
  * without an operation, the call itself.
  *
  * The framework uses CLOCK_REALTIME for operations.  This clock is related to the trace's clock by two samples: at the
@@ -40,7 +40,8 @@ struct call {
 	int64_t operation_ns; /* start of the parent */
 	int64_t start_ns, end_ns;
 	int32_t producer;
-	uint32_t thread;
+	uint64_t thread; /* the pthread_t of the thread, if it was noted; otherwise its id of the system, which is smaller */
+	uint32_t system_thread;
 	bool has_parent; /* the plugin itself has given a parent */
 };
 
@@ -66,7 +67,7 @@ struct host {
 	int64_t line_id;
 	char line_name[256];
 	epp_track track; /* 0: no event of the line was recorded yet */
-	uint32_t thread;
+	uint32_t thread; /* 0: unknown */
 	bool has_calls, is_left_out;
 	struct operation *operations; /* operations of a thread that has calls */
 	size_t operations_count, operations_room;
@@ -113,12 +114,12 @@ static uint64_t ticks_at(const struct host *host, int64_t unix_ns)
 
 /* ---- threads ---- */
 
-static bool has_calls(const struct host *host, uint32_t thread)
+static const struct call *first_call(const struct host *host, uint64_t thread)
 {
 	for (size_t i = 0; thread && i < host->calls_count; i++)
 		if (host->calls[i].thread == thread)
-			return true;
-	return false;
+			return &host->calls[i];
+	return NULL;
 }
 
 static epp_status *find_track(struct host *host)
@@ -159,6 +160,7 @@ static uint64_t number_of(const epp_timeline *timeline, const epp_event *event)
 static epp_status *add_call(struct host *host, const epp_event *event, uint64_t number, int64_t epoch_ns)
 {
 	bool has_parent = event->parent && event->placement != EPP_PLACED_INFERRED;
+	uint64_t handle = xspace_thread_noted(event->track->thread_id);
 	if (!array_reserve(&host->calls, &host->calls_room, host->calls_count + 1, sizeof(*host->calls)))
 		return epp_status_no_memory();
 	host->calls[host->calls_count++] = (struct call){ .id = event->id,
@@ -167,7 +169,8 @@ static epp_status *add_call(struct host *host, const epp_event *event, uint64_t 
 		                                          .start_ns = epoch_ns + event->start_ns,
 		                                          .end_ns = epoch_ns + event->start_ns + event->duration_ns,
 		                                          .producer = event->track->producer,
-		                                          .thread = event->track->thread_id,
+		                                          .thread = handle ? handle : event->track->thread_id,
+		                                          .system_thread = event->track->thread_id,
 		                                          .has_parent = has_parent };
 	return NULL;
 }
@@ -237,39 +240,45 @@ static int by_start(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-/* Finds the innermost operation around each call.  The stack of open operations is at the beginning of the array of
- * operations.  It never extends beyond the operation that is being processed. */
-static void join_calls(struct host *host)
+/* Finds the innermost operation around each call of a thread.  Behind the operations, which are in order of their start,
+ * is room for the stack of those that are open. */
+static void join_calls(struct host *host, uint64_t thread)
 {
-	struct operation *all = host->operations;
+	const struct operation *all = host->operations;
+	struct operation *stack = host->operations + host->operations_count;
 	size_t next = 0, open = 0;
-	qsort(all, host->operations_count, sizeof(*all), by_start);
 	for (size_t i = 0; i < host->calls_count; i++) {
 		struct call *call = &host->calls[i];
 		int64_t at_ns = middle_of(call);
-		if (call->thread != host->thread)
+		if (call->thread != thread)
 			continue;
 		for (; next < host->operations_count && all[next].start_ns <= at_ns; next++) {
-			while (open && all[open - 1].end_ns <= all[next].start_ns)
+			while (open && stack[open - 1].end_ns <= all[next].start_ns)
 				open--;
-			all[open++] = all[next];
+			stack[open++] = all[next];
 		}
 		size_t around = open;
-		while (around && (all[around - 1].end_ns < at_ns ||
-		                  all[around - 1].end_ns - all[around - 1].start_ns < call->end_ns - call->start_ns))
+		while (around && (stack[around - 1].end_ns < at_ns ||
+		                  stack[around - 1].end_ns - stack[around - 1].start_ns < call->end_ns - call->start_ns))
 			around--;
 		/* The thread may have another line with operations, of which one may be closer to the call. */
-		if (!around || call->has_parent || (call->operation && call->operation_ns >= all[around - 1].start_ns))
+		if (!around || call->has_parent || (call->operation && call->operation_ns >= stack[around - 1].start_ns))
 			continue;
-		call->operation = all[around - 1].id;
-		call->operation_ns = all[around - 1].start_ns;
+		call->operation = stack[around - 1].id;
+		call->operation_ns = stack[around - 1].start_ns;
 	}
 }
 
 static void end_line(struct host *host)
 {
-	if (host->operations_count)
-		join_calls(host);
+	size_t count = host->operations_count;
+	if (count && !array_reserve(&host->operations, &host->operations_room, 2 * count, sizeof(*host->operations))) {
+		host->status = host->status ? host->status : epp_status_no_memory();
+	} else if (count) {
+		qsort(host->operations, count, sizeof(*host->operations), by_start);
+		join_calls(host, xspace_thread_handle(host->line_id));
+		join_calls(host, host->thread);
+	}
 	host->operations_count = 0;
 }
 
@@ -366,8 +375,11 @@ static epp_category category_of(const struct xspace_event *event)
 
 static epp_status *begin_line(struct host *host)
 {
+	const struct call *noted = first_call(host, xspace_thread_handle(host->line_id));
 	host->thread = xspace_thread(host->line_id);
-	host->has_calls = has_calls(host, host->thread);
+	host->has_calls = noted || first_call(host, host->thread);
+	if (!host->thread && noted)
+		host->thread = noted->system_thread;
 	return find_track(host);
 }
 

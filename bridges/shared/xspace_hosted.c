@@ -19,6 +19,7 @@
 #include "epprof/epprof.h"
 #include "hosted_plugins.h"
 #include "xspace_host.h"
+#include "xspace_threads.h"
 
 #define PLUGINS_MAX 32u /* most profilers in a session */
 #define WAIT_NS 20000000000u
@@ -233,6 +234,11 @@ void epprof_host_expect(void)
 	pthread_mutex_lock(&waiting.lock);
 	waiting.is_expected = true;
 	pthread_mutex_unlock(&waiting.lock);
+}
+
+void epprof_host_thread(uint64_t handle, uint32_t thread)
+{
+	xspace_thread_note(handle, thread);
 }
 
 int epprof_host_profile(const void *bytes, size_t count, char *text, size_t text_bytes)

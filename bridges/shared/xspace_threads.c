@@ -12,15 +12,23 @@
 #define HASH_FACTOR UINT64_C(0xc6a4a7935bd1e995)
 #define HASH_INVERSE UINT64_C(0x5f7a0ea7e59b19bd)
 #define HASH_SEED UINT64_C(0xc70f6907)
+#define NOTED_MAX 4096u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	uint64_t handle;
+	uint32_t thread;
+} noted[NOTED_MAX];
 
 static uint64_t unshifted(uint64_t hash)
 {
 	return hash ^ hash >> 47;
 }
 
-/* Returns the 8 bytes whose hash is `hash`, by the murmur hash of libstdc++. */
-static uint64_t unhash(uint64_t hash)
+/* The 8 bytes whose hash is the line's id, by the murmur hash of libstdc++. */
+uint64_t xspace_thread_handle(int64_t line_id)
 {
+	uint64_t hash = (uint64_t)line_id;
 	uint64_t mixed = unshifted(unshifted(hash) * HASH_INVERSE) * HASH_INVERSE;
 	mixed ^= HASH_SEED ^ 8 * HASH_FACTOR;
 	return unshifted(mixed * HASH_INVERSE) * HASH_INVERSE;
@@ -44,7 +52,7 @@ static bool is_alive(pid_t thread)
 
 uint32_t xspace_thread(int64_t line_id)
 {
-	uint64_t handle = unhash((uint64_t)line_id);
+	uint64_t handle = xspace_thread_handle(line_id);
 	clockid_t clock;
 	if ((pthread_t)handle == pthread_self())
 		return (uint32_t)syscall(SYS_gettid);
@@ -53,4 +61,20 @@ uint32_t xspace_thread(int64_t line_id)
 	/* A clock id contains the inverted thread id, shifted left by the three bits for the kind of clock. */
 	pid_t thread = ~(clock >> 3);
 	return thread > 0 && is_alive(thread) ? (uint32_t)thread : 0;
+}
+
+void xspace_thread_note(uint64_t handle, uint32_t thread)
+{
+	pthread_mutex_lock(&lock);
+	noted[thread % NOTED_MAX].handle = handle;
+	noted[thread % NOTED_MAX].thread = thread;
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t xspace_thread_noted(uint32_t thread)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t handle = noted[thread % NOTED_MAX].thread == thread ? noted[thread % NOTED_MAX].handle : 0;
+	pthread_mutex_unlock(&lock);
+	return handle;
 }

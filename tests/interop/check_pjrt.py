@@ -270,6 +270,20 @@ class HostOperations(unittest.TestCase):
             below[names[0]] += kernel["name"] == "relu"
         self.assertEqual(sorted(below.values()), [3 * WORK, 3 * WORK])
 
+    def test_threads_that_have_ended(self):
+        traced = Traced(LAUNCHES + """
+import threading
+def in_thread():
+    with jax.profiler.TraceAnnotation("in_thread"):
+        host(x)
+with jax.profiler.trace(os.path.join(sys.argv[1], "threads"), profiler_options=options):
+    for _ in range(3):
+        thread = threading.Thread(target=in_thread)
+        thread.start()
+        thread.join()
+""", "0", "0")
+        self.assertEqual([traced.around(kernel) for kernel in traced.kernels()], [["in_thread"]] * 3 * (WORK + 3))
+
     def test_functions_of_python_too(self):
         traced = Traced(LAUNCHES, "1", "1")
         traced.look_at(self, operations_of(traced.folder / "0"))

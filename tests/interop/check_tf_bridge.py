@@ -302,6 +302,21 @@ class HostOperations(unittest.TestCase):
                 self.assertEqual(traced.around(kernel)[0], "PyFunc")
                 self.assertNotIn("flags", kernel)
 
+    def test_threads_that_have_ended(self):
+        traced = Traced(KERAS + """
+import threading
+def in_thread():
+    with tf.profiler.experimental.Trace("in_thread"):
+        host(x)
+tf.profiler.experimental.start(os.path.join(sys.argv[1], "threads"))
+for _ in range(3):
+    thread = threading.Thread(target=in_thread)
+    thread.start()
+    thread.join()
+tf.profiler.experimental.stop()
+""", "0")
+        self.assertEqual([traced.around(kernel) for kernel in traced.kernels()], [["in_thread"]] * 3 * (WORK + 3))
+
     def test_a_context(self):
         traced = Traced(KERAS + """
 with tf.profiler.experimental.Profile(os.path.join(sys.argv[1], "context")):
