@@ -3,6 +3,7 @@
  * Or it makes reads and writes transfer only a part. */
 #include "failing_preload.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,8 +118,8 @@ EXPORT long syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_fallocate && fails(ENOSPC))
 		return -1;
-	/* A wait of a futex can be interrupted. */
-	if (number == SYS_futex && fails(EINTR))
+	/* A wait of a futex can be interrupted; a wake cannot fail. */
+	if (number == SYS_futex && (arguments[1] & FUTEX_CMD_MASK) != FUTEX_WAKE && fails(EINTR))
 		return -1;
 	if (number == SYS_membarrier && fails(ENOSYS))
 		return -1;
