@@ -38,9 +38,9 @@ static bool read_lines(const char *path, bool (*take)(char *line, struct conform
 	}
 	if (!is_taken)
 		cli_failure(epp_status_no_memory());
-	else if (ferror(file))
+	else if (!feof(file)) /* also if there was no memory for a line */
 		cli_failure(epp_status_errno(errno, "%s", path));
-	is_taken = is_taken && !ferror(file);
+	is_taken = is_taken && feof(file);
 	free(line);
 	fclose(file);
 	return is_taken;

@@ -33,7 +33,9 @@ static _Noreturn void send_verdict(const struct conform *conform, enum conform_v
 		fprintf(stderr, "%s: %s %s\n", conform->about->name, conform_verdict_names[verdict], message.seen);
 		_exit(verdict == CONFORM_PASS || verdict == CONFORM_SKIP ? CLI_OK : CLI_FAILURE);
 	}
-	ssize_t sent = write(conform->result_fd, &message, sizeof(message));
+	size_t sent = 0;
+	for (ssize_t bytes = 1; bytes > 0 && sent<sizeof(message); sent += bytes> 0 ? (size_t)bytes : 0)
+		bytes = write(conform->result_fd, (const char *)&message + sent, sizeof(message) - sent);
 	_exit(sent == sizeof(message) ? 0 : 1);
 }
 
@@ -84,14 +86,14 @@ static _Noreturn void run_child(struct conform conform, int result_fd, int outpu
 	setpgid(0, 0);
 	/* A call that does not return is given up by the limit of the case, not by libepprof. */
 	snprintf(timeout_ms, sizeof(timeout_ms), "%llu", (unsigned long long)conform.limit_ns / 1000000 + 60000);
+	conform.result_fd = result_fd;
 	if (setenv("EPPROF_PLUGIN_TIMEOUT_MS", timeout_ms, 1) != 0 || dup2(output_fd, STDOUT_FILENO) < 0 ||
 	    dup2(output_fd, STDERR_FILENO) < 0)
-		_exit(1);
-	conform.result_fd = result_fd;
+		conform_skip(&conform, "no process for the case: %s", strerror(errno));
 	conform_run_here(&conform);
 }
 
-/* Waits for the child's verdict.  Returns false at the limit. */
+/* Waits for the child's verdict.  Returns false at the limit.  `received` is then the number of its bytes, or -errno. */
 static bool wait_for_verdict(int fd, uint64_t limit_ns, struct message *message, ssize_t *received)
 {
 	uint64_t end_ns = conform_now_ns() + limit_ns;
@@ -101,12 +103,14 @@ static bool wait_for_verdict(int fd, uint64_t limit_ns, struct message *message,
 		uint64_t now_ns = conform_now_ns();
 		int left_ms = now_ns >= end_ns ? 0 : (int)((end_ns - now_ns) / 1000000) + 1;
 		int ready = poll(&poll_fd, 1, left_ms);
-		if (ready > 0) {
-			*received = read(fd, message, sizeof(*message));
-			return true;
-		}
 		if (ready == 0 || cli_signal)
 			return false;
+		if (ready < 0)
+			continue;
+		ssize_t bytes = read(fd, (char *)message + *received, sizeof(*message) - (size_t)*received);
+		*received = bytes < 0 ? -errno : *received + bytes;
+		if (bytes <= 0 || *received == sizeof(*message))
+			return true;
 	}
 }
 
@@ -159,6 +163,9 @@ void conform_run_case(const struct conform *conform, struct conform_result *resu
 		} else if (received == sizeof(message)) {
 			result->verdict = message.verdict;
 			memcpy(result->seen, message.seen, sizeof(result->seen));
+		} else if (received < 0) {
+			snprintf(result->seen, sizeof(result->seen), "the verdict cannot be read: %s",
+			         strerror((int)-received));
 		} else {
 			explain_end(status, result);
 		}

@@ -25,7 +25,14 @@ struct fault_command {
 	bool varies;      /* the bytes of the output are other ones each time */
 	bool seeded;      /* out/seed.epp is there: a copy of sample.epp */
 	bool in_any_form; /* out/x.epp may be packed or not, with the same events */
+	bool verdicts; /* a call may fail in the process of a case: its verdict is printed as TAP, and in out/x.json */
 };
+
+#define CONFORM(...) \
+	{ \
+		.args = { "conform", "--format", "tap", "--waive", "waivers", __VA_ARGS__ }, .varies = true, \
+		.verdicts = true \
+	}
 
 static const struct fault_command fault_commands[] = {
 	{ .args = { "info", "sample.epp" } },
@@ -83,20 +90,28 @@ static const struct fault_command fault_commands[] = {
 	{ .args = { "import", "-o", "out/x.epp", "kineto.json" } },
 	{ .args = { "import", "-o", "out/x.epp", "sample.xplane.pb" } },
 	{ .args = { "probe", CHECK_BUILD "/libsample_ort_ep.so" } },
+	CONFORM("--only-failed", "-o", "failed.json", CHECK_BUILD "/libsample_ort_ep.so"),
+	CONFORM("--only-failed", "-o", "failed.json", CHECK_BUILD "/libsample_tf_ep.so"),
+	/* From here on with regcomp. */
+	CONFORM("--case", "^1.load.library$", "-o", "out/x.json", CHECK_BUILD "/libsample_ort_ep.so"),
+	CONFORM("--case", "^2.session.empty$", "-o", "out/x.json", CHECK_BUILD "/libsample_pu1_ep.so"),
+	CONFORM("--case", "^2.pjrt.stop_twice$", "-o", "out/x.json", CHECK_BUILD "/libsample_pjrt_ep.so"),
 };
 #define FAULT_COMMANDS_COUNT (sizeof fault_commands / sizeof *fault_commands)
+/* regcomp of glibc 2.36 frees memory twice if some of its allocations fail. */
+#define FAULT_ALLOC_COMMANDS_COUNT (FAULT_COMMANDS_COUNT - 3)
 
 /* ---- one run ---- */
 
 static uint32_t digest;
-static bool names_only, is_short;
+static bool names_only, is_short; /* of out/; of each transfer */
 
 FAULTS_INLINE int add_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
 	(void)walk;
 	/* The order of entries is any. */
 	uint32_t sum = checksum_crc32c(0, path, strlen(path));
-	if (type == FTW_F && !names_only) {
+	if (type == FTW_F && (!names_only || strncmp(path, "out/", 4) != 0)) {
 		int fd = open(path, O_RDONLY);
 		void *bytes = mmap(NULL, (size_t)st->st_size + 1, PROT_READ, MAP_PRIVATE, fd, 0);
 		MUST(bytes != MAP_FAILED);
@@ -141,6 +156,7 @@ struct whole {
 	int code;
 	uint32_t before, out, printed, tmp;
 	uint32_t events; /* 0: not compared */
+	bool verdicts;   /* as in struct fault_command */
 };
 
 /* Of the events of out/x.epp. */
@@ -150,16 +166,41 @@ FAULTS_INLINE uint32_t digest_of_events(void)
 	return digest_of("stdout");
 }
 
+/* Returns what is wrong with the printed and the written results, or NULL.  A call failed in the process of a case: the
+ * case fails, ends its process or is skipped, each with the reason. */
+FAULTS_INLINE const char *judge_verdict(const struct whole *whole, int code)
+{
+	size_t bytes, printed_bytes;
+	char *results = command_file("out/x.json", &bytes), *printed = command_file("stdout", &printed_bytes);
+	bool is_skipped = strstr(printed, " # SKIP ") != NULL, has_failed = strstr(printed, "\nnot ok ") != NULL;
+	const char *wrong = NULL;
+
+	if (strstr(printed, "killed by signal") || strstr(printed, "# hang: "))
+		wrong = "the process of the case crashed or hung";
+	else if (code != (has_failed ? 1 : 0) || (!is_skipped && !has_failed))
+		wrong = "exit status";
+	else if (whole->out != whole->before && (bytes < 4 || strcmp(results + bytes - 4, "\n]}\n") != 0))
+		wrong = "made a cut file";
+	else if (strstr(printed, "# SKIP \n") || strstr(printed, "# fail: \n"))
+		wrong = "a verdict without the reason";
+	free(results);
+	free(printed);
+	return wrong;
+}
+
 /* Returns what is wrong with a run, or NULL. */
 FAULTS_INLINE const char *judge(const struct whole *whole, int code, int failed, const char *word)
 {
 	uint32_t out = digest_of("out");
+	struct stat errors;
 	size_t bytes;
 
 	if (code < 0)
 		return "crashed";
 	if (digest_of("tmp") != whole->tmp)
 		return "left a temporary file";
+	if (whole->verdicts && stat("stderr", &errors) == 0 && errors.st_size == 0 && digest_of("stdout") != whole->printed)
+		return judge_verdict(whole, code);
 	if (code == whole->code && digest_of("stdout") != whole->printed)
 		return "printed something else";
 	if (code == whole->code)
@@ -202,6 +243,7 @@ FAULTS_INLINE void faults_sweep(const struct fault_command *command, int failed,
 	whole.out = digest_of("out");
 	whole.printed = digest_of("stdout");
 	whole.events = command->in_any_form ? digest_of_events() : 0;
+	whole.verdicts = command->verdicts;
 	ck_assert_int_eq(whole.code, 0);
 	ck_assert_uint_ge(count, 3);
 	for (uint64_t i = 1; i <= count; i++) {
@@ -251,6 +293,10 @@ static const char hostile[] =
 /* A process and a thread with names for numbers. */
 static const char named[] = "[{\"ph\":\"X\",\"pid\":\"host\",\"tid\":\"reader\",\"ts\":1,\"dur\":2,\"name\":\"read\"}]";
 
+/* Results of conform. */
+static const char failed_before[] = "{\"case\": \"1.load.library\", \"verdict\": \"fail\"},\n"
+				    "{\"case\": \"2.session.empty\", \"verdict\": \"hang\"}\n";
+
 FAULTS_INLINE void write_file(const char *path, const char *bytes, size_t count)
 {
 	FILE *file = fopen(path, "w");
@@ -290,6 +336,8 @@ FAULTS_INLINE void faults_setup(void)
 	write_file("key", "0123456789abcdef", 16);
 	write_file("hostile.json", hostile, sizeof hostile - 1);
 	write_file("named.json", named, sizeof named - 1);
+	write_file("waivers", "1.load.unload  known\n", strlen("1.load.unload  known\n"));
+	write_file("failed.json", failed_before, sizeof failed_before - 1);
 	ck_assert_int_eq(system("cp " CHECK_SOURCE "/tests/golden/ort_profile_1.30.json ort.json && cp " CHECK_SOURCE
 	                        "/tests/golden/sample.chrome.json chrome.json && cp " CHECK_SOURCE
 	                        "/tests/golden/sample.kineto.json kineto.json"),
