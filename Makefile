@@ -498,8 +498,13 @@ vulkan-kernels:
 		echo 'static const uint32_t vulkan_kernels[] = {' && glslangValidator --quiet -V --target-env vulkan1.2 -g0 -x -o /dev/stdout \
 		vulkan_kernels.comp | grep 0x && printf '};\n\n#endif\n'; } >vulkan_kernels.new && mv vulkan_kernels.new vulkan_kernels.h
 
+# LDFLAGS is no argument, because some rules add to it.
+COVERAGE := BUILD=build-coverage CFLAGS='-O0 -g --coverage'
+COVERAGE_EXIT := build-coverage/objects/tests/support/coverage_exit.o
+
 coverage:
-	$(Q)$(MAKE) BUILD=build-coverage CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage check
+	$(Q)$(MAKE) $(COVERAGE) $(COVERAGE_EXIT)
+	$(Q)LDFLAGS='--coverage -Wl,--wrap=_exit $(CURDIR)/$(COVERAGE_EXIT)' $(MAKE) $(COVERAGE) check
 	$(Q)tests/coverage build-coverage
 
 # Programs that take below a minute each under memcheck; T names others.
