@@ -165,7 +165,8 @@ static epp_status *response(const struct post *post, int fd, int send_error)
 	head[count] = 0;
 	int error = got < 0 ? errno : 0;
 	head[strcspn(head, "\r\n")] = 0;
-	bool is_http = strncmp(head, "HTTP/1.", 7) == 0 && strlen(head) > 9 && head[8] == ' ';
+	bool is_http = strncmp(head, "HTTP/1.", 7) == 0 && strlen(head) > 9 && head[8] == ' ' &&
+	               strspn(head + 9, "0123456789") == 3; /* a line that was cut is no success */
 	if (is_http && head[9] != '2')
 		return failure(post, head + 9);
 	if (send_error || error)
