@@ -504,8 +504,8 @@ COVERAGE_EXIT := build-coverage/objects/tests/support/coverage_exit.o
 
 coverage:
 	$(Q)$(MAKE) $(COVERAGE) $(COVERAGE_EXIT)
-	$(Q)LDFLAGS='--coverage -Wl,--wrap=_exit $(CURDIR)/$(COVERAGE_EXIT)' $(MAKE) $(COVERAGE) check
-	$(Q)tests/coverage build-coverage
+	$(Q)LDFLAGS='--coverage -Wl,--wrap=_exit $(CURDIR)/$(COVERAGE_EXIT)' $(MAKE) $(COVERAGE) check; code=$$?; \
+		tests/coverage build-coverage; exit $$code
 
 # Programs that take below a minute each under memcheck; T names others.
 VALGRIND_TESTS := check_args check_codec check_csv check_timeline check_trace_reader
