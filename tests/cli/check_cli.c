@@ -422,6 +422,36 @@ START_TEST(hostile_names_do_no_harm)
 }
 END_TEST
 
+START_TEST(bridges_are_found)
+{
+	static const char *const names[] = { "ort", "tf", "pjrt" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char expected[512];
+		snprintf(expected, sizeof expected, CHECK_BUILD "/libepprof_%s.so\n", names[i]);
+		struct command run = command_run(NULL, "--bridge", names[i], NULL);
+		ck_assert_int_eq(run.code, 0);
+		ck_assert_str_eq(run.out, expected);
+		command_free(&run);
+	}
+	EXPECT(2, "unknown bridge '../ort'", "--bridge", "../ort");
+	EXPECT(2, "--bridge needs a name", "--bridge", "");
+	EXPECT(2, "--bridge needs a name", "--bridge");
+}
+END_TEST
+
+START_TEST(an_import_has_a_type_and_an_output)
+{
+	const char *out = check_path("imported.epp"), *profile = CHECK_SOURCE "/tests/golden/ort_profile_1.30.json";
+
+	EXPECT(2, "--type 'xml': must be one of", "import", "--type", "xml", "-o", out, profile);
+	EXPECT(2, "-o FILE.epp is missing", "import", "--type", "ort", profile);
+	ck_assert_int_ne(access(out, F_OK), 0);
+	EXPECT(0, "imported.epp", "import", "--type", "ort", "-o", out, profile);
+	EXPECT(0, "", "validate", out);
+}
+END_TEST
+
 static Suite *cli_suite(void)
 {
 	Suite *suite = suite_create("cli");
@@ -447,6 +477,8 @@ static Suite *cli_suite(void)
 	tcase_add_test(results, info_tells_what_recording_cost);
 	tcase_add_test(results, the_help_of_info_explains_every_reason);
 	tcase_add_test(results, hostile_names_do_no_harm);
+	tcase_add_test(results, bridges_are_found);
+	tcase_add_test(results, an_import_has_a_type_and_an_output);
 	suite_add_tcase(suite, results);
 	return suite;
 }

@@ -170,6 +170,21 @@ START_TEST(from_list_to_stop)
 }
 END_TEST
 
+START_TEST(the_only_process_needs_no_pid)
+{
+	EXPECT(1, "no process that can be controlled is recording", "ctl", "status");
+	EXPECT(0, "no process that can be controlled is recording", "ctl", "list");
+	pid_t process = start();
+	struct command run = command_run(NULL, "ctl", "status", NULL);
+	ck_assert_msg(run.code == 0, "%s", run.err);
+	ck_assert_msg(strstr(run.out, "a second") && strstr(run.out, "recording") && strstr(run.out, "none") &&
+	                  strstr(run.out, "run.epp"),
+	              "%s", run.out);
+	command_free(&run);
+	end(process);
+}
+END_TEST
+
 START_TEST(a_killed_process_leaves_no_socket)
 {
 	char pid[16], socket[64];
@@ -267,6 +282,7 @@ START_TEST(command_lines)
 {
 	EXPECT(2, "which action", "ctl");
 	EXPECT(2, "did you mean 'status'?", "ctl", "statsu");
+	EXPECT(2, "unknown action 'remove'", "ctl", "remove");
 	EXPECT(2, "'5' is unexpected", "ctl", "list", "5");
 	EXPECT(2, "'x' is no process id", "ctl", "stop", "x");
 	EXPECT(2, "'6' is unexpected", "ctl", "stop", "5", "6");
@@ -285,6 +301,7 @@ static Suite *ctl_suite(void)
 
 	tcase_add_checked_fixture(tcase, begin, NULL);
 	tcase_add_test(tcase, from_list_to_stop);
+	tcase_add_test(tcase, the_only_process_needs_no_pid);
 	tcase_add_test(tcase, a_killed_process_leaves_no_socket);
 	tcase_add_test(tcase, snapshots_of_a_ring);
 	tcase_add_test(tcase, a_recorded_program);
