@@ -277,6 +277,7 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 	    !array_reserve_zeroed(&reader->producers, &impl->producers_capacity, EPF_PRODUCER_COUNT,
 	                          sizeof(*reader->producers)))
 		return epp_status_no_memory();
+	impl->producers_end = EPF_PRODUCER_COUNT;
 	reader->sources[0] = reader->header.source;
 	reader->sources_count = 1;
 	reader->info.state = finished                                   ? EPP_TRACE_FINISHED

@@ -379,18 +379,30 @@ static epp_status *define_name(struct reader_impl *impl, const uint8_t *body, si
 	return name->text ? NULL : epp_status_no_memory();
 }
 
+static bool has_kind(const struct epf_track *definition)
+{
+	return definition->kind >= EPF_TRACK_THREAD && definition->kind <= EPF_TRACK_CUSTOM;
+}
+
+/* Returns -1 for a number that no producer can have, because the number is an index elsewhere. */
+static int32_t producer_of(const struct epf_track *definition)
+{
+	return definition->producer >= 0 && definition->producer < (int32_t)READER_PRODUCERS_MAX ? definition->producer
+	                                                                                         : -1;
+}
+
 static epp_status *add_track(struct reader_impl *impl, const struct epf_track *definition, const char *name,
                              const char *group)
 {
 	struct reader *reader = &impl->reader;
 	epp_trace_track track = {
 		.track = definition->track,
-		.kind = definition->kind,
+		.kind = has_kind(definition) ? definition->kind : EPF_TRACK_CUSTOM,
 		.source = definition->source,
 		.thread_id = definition->thread_id,
 		.device = definition->device,
 		.stream = definition->stream,
-		.producer = definition->producer,
+		.producer = producer_of(definition),
 		.clock_kind = definition->clock_kind,
 		.clock = definition->clock,
 		.clock_bits = definition->clock_bits,
@@ -426,8 +438,7 @@ static epp_status *define_track(struct reader_impl *impl, const uint8_t *body, s
 		            definition.track);
 		return NULL;
 	}
-	if (definition.kind < EPF_TRACK_THREAD || definition.kind > EPF_TRACK_CUSTOM ||
-	    definition.clock_kind > EPF_TRACK_CLOCK_OFFSET_US)
+	if (!has_kind(&definition) || definition.clock_kind > EPF_TRACK_CLOCK_OFFSET_US)
 		reader_find(impl, EPP_ERROR, offset, "track %u: invalid kind %u or clock kind %u", definition.track,
 		            definition.kind, definition.clock_kind);
 	/* A track may be defined twice: in the log and in a block, or because the file was read while it was
@@ -522,7 +533,8 @@ static epp_status *define_producers(struct reader_impl *impl, uint32_t first, co
 {
 	struct reader *reader = &impl->reader;
 
-	if (first > READER_PRODUCERS_MAX || count > READER_PRODUCERS_MAX - first) {
+	/* They are written in ascending order.  A gap would have rows that the file has no bytes for. */
+	if (first > impl->producers_end || count > READER_PRODUCERS_MAX - first) {
 		reader_find(impl, EPP_ERROR, offset, "producers %u to %zu", first, first + count);
 		return NULL;
 	}
@@ -531,6 +543,8 @@ static epp_status *define_producers(struct reader_impl *impl, uint32_t first, co
 		return epp_status_no_memory();
 	if (count)
 		memcpy(&reader->producers[first], payload, count * sizeof(*reader->producers));
+	if (first + count > impl->producers_end)
+		impl->producers_end = first + count;
 	return NULL;
 }
 

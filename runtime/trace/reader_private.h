@@ -88,6 +88,7 @@ struct reader_impl {
 	struct reader_texts *texts;
 	size_t blocks_capacity, names_capacity, tracks_capacity, definitions_capacity, runs_capacity, pairs_capacity;
 	size_t ledger_capacity, findings_capacity, open_capacity, window_blocks_capacity, producers_capacity;
+	size_t producers_end; /* one more than the largest number of a producer that was read */
 	/* One for each of reader.blocks: the offset of the block in the file, or of the window's region from which it
 	 * was made. */
 	uint64_t *origins;

@@ -147,6 +147,42 @@ START_TEST(runs_pairs_and_sources)
 END_TEST
 
 /* Runs of older files end before what recording cost; those of later ones may have more. */
+/* Numbers that a damaged file has cost no memory for rows that it does not have, and are no index for anybody. */
+START_TEST(producers_and_kinds_that_no_writer_makes)
+{
+	struct epp_builder *b = builder_create();
+	struct epf_producer vendor = { .label = "far away" }, next = { .label = "next" };
+	struct epf_track odd = { .kind = EPP_TRACK_CALLS, .device = -1, .producer = INT32_MAX };
+	uint32_t odds[3];
+
+	odds[0] = builder_track(b, &odd, "largest", "");
+	odd.producer = INT32_MIN;
+	odds[1] = builder_track(b, &odd, "smallest", "");
+	odd.kind = EPF_TRACK_DEVICE;
+	odd.producer = 1 << 20;
+	odds[2] = builder_track(b, &odd, "beyond", "");
+	builder_definitions_to_block(b);
+	builder_block(b,
+	              &(struct epf_block){ .type = EPF_BLOCK_PRODUCERS, .slot = 500000, .payload_bytes = sizeof vendor },
+	              &vendor);
+	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_PRODUCERS, .slot = 32, .payload_bytes = sizeof next },
+	              &next);
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	const struct reader *reader = trace->reader;
+
+	ck_assert_uint_eq(reader->producers_count, 33);
+	ck_assert_str_eq(reader->producers[32].label, "next");
+	ck_assert(has_finding_of(trace, EPP_ERROR, "producers 500000 to 500001"));
+	for (size_t i = 0; i < 3; i++) {
+		const epp_trace_track *track = epp_trace_track_find(trace, odds[i]);
+		ck_assert_int_eq(track->producer, -1);
+		ck_assert_uint_ne(track->kind, EPP_TRACK_CALLS);
+	}
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
 START_TEST(runs_of_other_versions)
 {
 	struct {
@@ -182,6 +218,7 @@ static Suite *definitions_suite(void)
 	tcase_add_test(cases, tracks);
 	tcase_add_test(cases, thousands_of_names_and_tracks);
 	tcase_add_test(cases, runs_pairs_and_sources);
+	tcase_add_test(cases, producers_and_kinds_that_no_writer_makes);
 	tcase_add_test(cases, runs_of_other_versions);
 	suite_add_tcase(suite, cases);
 	return suite;
