@@ -157,7 +157,7 @@ static void add_process(struct cli_table *table, const struct ctl_answer *answer
 
 int ctl_list(const struct ctl_sockets *sockets, bool is_json)
 {
-	struct cli_table *table = is_json ? NULL : cli_table_create("pid|<program|session|<state|<output");
+	struct cli_table *table = NULL;
 	int code = CLI_OK;
 	size_t printed_count = 0;
 
@@ -173,17 +173,19 @@ int ctl_list(const struct ctl_sockets *sockets, bool is_json)
 		} else if (is_json) {
 			print_process_json(&answer, NULL, printed_count == 0);
 			printed_count++;
-		} else {
+		} else if (answer.count > 1) {
+			if (printed_count == 0)
+				table = cli_table_create("pid|<program|session|<state|<output");
 			add_process(table, &answer, NULL);
-			printed_count += answer.count > 1;
+			printed_count++;
 		}
 		ctl_answer_deinit(&answer);
 	}
 	if (is_json)
 		printf("]}\n");
-	if (table && printed_count)
+	else if (printed_count)
 		cli_table_print(table);
-	else if (table)
+	else
 		fprintf(stderr, "epprof: no process that can be controlled is recording\n");
 	return cli_finish(code);
 }
