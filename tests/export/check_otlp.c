@@ -120,12 +120,17 @@ static void server_start(const char *answer)
 		ck_assert_int_eq(pthread_create(&server.thread, NULL, serve, NULL), 0);
 }
 
+/* From here on the requests can be read. */
 static void server_stop(void)
 {
 	shutdown(server.fd, SHUT_RDWR);
 	if (server.answer)
 		pthread_join(server.thread, NULL);
 	close(server.fd);
+}
+
+static void server_free(void)
+{
 	for (unsigned i = 0; i < server.count; i++) {
 		free(server.heads[i]);
 		free(server.bodies[i]);
@@ -146,6 +151,7 @@ static void post_as(const char *format, const char *type, const char *between)
 	struct command run = command_run(NULL, "convert", "-t", format, "--kernels", "--post", server.url, trace, NULL);
 	ck_assert_msg(run.code == 0, "%s", run.err);
 	command_free(&run);
+	server_stop();
 	ck_assert_uint_ge(server.count, 2);
 	for (unsigned i = 0; i < server.count; i++) {
 		ck_assert(strncmp(server.heads[i], "POST /v1/traces HTTP/1.1\r\n", 26) == 0);
@@ -157,7 +163,7 @@ static void post_as(const char *format, const char *type, const char *between)
 		at += strlen(between);
 	}
 	ck_assert_uint_eq(at, bytes);
-	server_stop();
+	server_free();
 	free(file);
 }
 
@@ -221,9 +227,10 @@ START_TEST(an_answer_that_is_no_success)
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
 		server_start(answers[i][0]);
 		EXPECT(1, answers[i][1], "convert", "--post", server.url, trace);
+		server_stop();
 		/* It gives up at the first message. */
 		ck_assert_uint_eq(server.count, 1);
-		server_stop();
+		server_free();
 	}
 }
 END_TEST
