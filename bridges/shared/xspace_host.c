@@ -3,8 +3,8 @@
  *
  * Lines of an XSpace are threads.  The system id of a thread can be found until the thread ends, and afterwards if it was
  * noted (xspace_threads.h).  Plugins report the same id with their calls.  The parent of a call is the innermost operation
- * of its thread that encloses it.  The parent of a device event is the operation of the call that has the same correlation number or,
- * without an operation, the call itself.
+ * of its thread that encloses it.  The parent of a device event is the operation of the call that has the same
+ * correlation number or, without an operation, the call itself.
  *
  * The framework uses CLOCK_REALTIME for operations.  This clock is related to the trace's clock by two samples: at the
  * run's start, and when the operations are recorded.  The XSpace also contains the plugins' events, because the

@@ -33,10 +33,13 @@ static _Noreturn void send_verdict(const struct conform *conform, enum conform_v
 		fprintf(stderr, "%s: %s %s\n", conform->about->name, conform_verdict_names[verdict], message.seen);
 		_exit(verdict == CONFORM_PASS || verdict == CONFORM_SKIP ? CLI_OK : CLI_FAILURE);
 	}
-	size_t sent = 0;
-	for (ssize_t bytes = 1; bytes > 0 && sent<sizeof(message); sent += bytes> 0 ? (size_t)bytes : 0)
-		bytes = write(conform->result_fd, (const char *)&message + sent, sizeof(message) - sent);
-	_exit(sent == sizeof(message) ? 0 : 1);
+	for (size_t sent = 0; sent < sizeof(message);) {
+		ssize_t bytes = write(conform->result_fd, (const char *)&message + sent, sizeof(message) - sent);
+		if (bytes <= 0)
+			_exit(1);
+		sent += (size_t)bytes;
+	}
+	_exit(0);
 }
 
 #define SEND(verdict) \

@@ -127,6 +127,30 @@ START_TEST(a_file_that_is_cut)
 }
 END_TEST
 
+/* A damaged rate of the clock moves the start and the end of an event to the limits of time: neither its length nor the
+ * sum of a time and its bound may overflow. */
+START_TEST(times_at_both_limits)
+{
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "one", 10);
+	uint32_t stream = builder_device(b, "stream", "gpu", 0, 1, EPF_TRACK_CLOCK_HOST);
+	epp_name name = builder_name(b, "n");
+
+	builder_header(b)->source.ticks_per_second = 1;
+	uint64_t node = builder_event(b, thread, 1, UINT64_MAX / 4, EPP_NODE, name, NULL, 0);
+	builder_complete(b, stream, 1, UINT64_MAX / 4, EPP_KERNEL, name, node, NULL, 0);
+	struct seen seen = see_all(b);
+	ck_assert_uint_eq(seen.count, 2);
+	for (size_t i = 0; i < seen.count; i++) {
+		const epp_event *event = &seen.events[i].event;
+		int64_t sum_ns;
+		ck_assert_int_ge(event->duration_ns, 0);
+		ck_assert(!__builtin_add_overflow(event->start_ns, event->start_error_ns, &sum_ns));
+	}
+	seen_release(&seen);
+}
+END_TEST
+
 /* It goes bad while it is read. */
 START_TEST(a_file_that_changes)
 {
@@ -167,6 +191,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, blocks_that_change);
 	tcase_add_test(tc, blocks_that_lie);
 	tcase_add_test(tc, a_file_that_is_cut);
+	tcase_add_test(tc, times_at_both_limits);
 	tcase_add_test(tc, a_file_that_changes);
 	suite_add_tcase(s, tc);
 	return s;

@@ -146,8 +146,7 @@ START_TEST(runs_pairs_and_sources)
 }
 END_TEST
 
-/* Runs of older files end before what recording cost; those of later ones may have more. */
-/* Numbers that a damaged file has cost no memory for rows that it does not have, and are no index for anybody. */
+/* A damaged number must not cost memory for producers that the file does not contain, and must not be used as an index. */
 START_TEST(producers_and_kinds_that_no_writer_makes)
 {
 	struct epp_builder *b = builder_create();
@@ -183,6 +182,7 @@ START_TEST(producers_and_kinds_that_no_writer_makes)
 }
 END_TEST
 
+/* Runs of older files end before what recording cost; those of later ones may have more. */
 START_TEST(runs_of_other_versions)
 {
 	struct {
