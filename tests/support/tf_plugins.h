@@ -16,7 +16,7 @@ static epp_plugin *tf_plugin;
 /* Loads a plugin; may be called again for another one.  `fault` is NULL for none. */
 RECORDING_INLINE epp_status *tf_load(const char *name, const char *fault)
 {
-	unsetenv("TF_CALLS");
+	setenv("TF_CALLS", "", 1);
 	unsetenv("TF_FAULT");
 	if (fault)
 		setenv("TF_FAULT", fault, 1);

@@ -12,7 +12,7 @@ static epp_plugin *plugin;
 
 static epp_status *load(const char *fault)
 {
-	unsetenv("PJRT_CALLS");
+	setenv("PJRT_CALLS", "", 1);
 	unsetenv("PJRT_FAULT");
 	if (fault)
 		setenv("PJRT_FAULT", fault, 1);
