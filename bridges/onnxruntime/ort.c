@@ -127,7 +127,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 	const struct ort_host *host = &((struct bridge_ep *)ep)->factory->host;
 	*profiler = NULL;
 	const struct ort_eps *hosted = ((struct bridge_ep *)ep)->hosted;
-	if (!ort_output_wanted() && !hosted)
+	if (!ort_output_wanted() && !ort_eps_count(hosted))
 		return NULL;
 	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->factory->logger, hosted,
 	                                 &((struct bridge_ep *)ep)->runs);
@@ -184,7 +184,7 @@ static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const Ort
 			continue;
 		OrtStatus *status = host->ep->CreateEpDevice(ort_factory, devices[i], NULL, NULL, &ep_devices[0]);
 		*count = !status;
-		return status ? status : ort_libraries_find_devices(libraries, devices, devices_count);
+		return status ? status : ort_libraries_set_devices(libraries, devices, devices_count);
 	}
 	return NULL;
 }

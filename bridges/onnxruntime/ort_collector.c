@@ -251,6 +251,8 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	 * ledger, but its events are recorded. */
 	if (collector->session)
 		epp_status_destroy(epp_hosted_profiler_create(collector->session, impl, "onnxruntime", &collector->member));
+	if (collector->member && ort_eps_note(collector->eps)[0])
+		epp_hosted_profiler_set_note(collector->member, ort_eps_note(collector->eps));
 	pthread_once(&once, make_key);
 	ort_event_args_prepare();
 	collector->counter = NULL;
@@ -529,7 +531,6 @@ epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *p
 {
 	epp_status *status = epp_hosted_profiler_create(collector->session, profiler, ep_name, member);
 	if (!status) {
-		ort_profilers_mute(collector->hosted, profiler);
 		*number = ort_missing_gives(&collector->missing, ep_name ? ep_name : "ep");
 		epp_session_expect_none(collector->session, ep_name ? ep_name : "ep");
 	}

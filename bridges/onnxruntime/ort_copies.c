@@ -307,10 +307,6 @@ static OrtStatus *add_to_trace(const struct ort_container *container, const stru
 
 static OrtStatus *add_to_both(struct ort_container *container, const OrtProfilingEvent *const *events, size_t count)
 {
-	if (container->is_mute) {
-		container->left_out_count += count;
-		return NULL;
-	}
 	container->added_count += count;
 	/* All events are added at once, because ONNX Runtime copies its existing events at each call. */
 	OrtProfilingEvent **real = calloc(count, sizeof(*real));

@@ -43,8 +43,7 @@ struct ort_container {
 	OrtProfilingEventsContainer *real;
 	uint64_t (*ort_id_of)(const void *user, uint64_t id);
 	const void *user;
-	bool is_mute; /* the events are counted but not added */
-	size_t added_count, left_out_count;
+	size_t added_count;
 };
 
 /* Creates a container that the copied tables recognise.  `real` must be set before the container is used.  NULL: no

@@ -2,6 +2,11 @@
  * (ort_copies.c); the EPs only create profilers here (ort_profilers.c) and run no nodes.  Other libraries are opened as
  * profiler plugins of another framework.
  *
+ * An EP library may be registered with ONNX Runtime as well, which then runs and profiles an EP of its own.  A library may
+ * keep ONNX Runtime's tables and the open events in global variables, so a second EP with the copied tables would mix up
+ * the events of the first.  A registered library is therefore not hosted.  It may be registered after the collector, so its
+ * functions are not called before the first session is created.
+ *
  * The functions of a library are called on a separate thread, in steps.  A step has a copy of all data that it uses.
  * If a function does not return in time, this is logged, and the library is not used any more; it stays loaded, and its
  * data is not freed. */
@@ -9,6 +14,7 @@
 
 #include <bsd/string.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -19,6 +25,7 @@
 
 #define FACTORIES_MAX 4u
 #define DEVICES_MAX 8u
+#define NOTE_BYTES 80u
 
 struct library {
 	STAILQ_ENTRY(library) link;
@@ -29,8 +36,10 @@ struct library {
 	epp_plugin *plugin;
 	epp_plugin_thread *thread;
 	bool is_hung;
-	char hang[80]; /* name of the step that has not returned */
-	char *name;    /* name from the factory */
+	char hang[80];       /* name of the step that has not returned */
+	bool is_skip_logged; /* it was logged that ONNX Runtime has registered the library */
+	char *refusal;       /* why its factories cannot be used; NULL: they were not created yet, or can be used */
+	char *name;          /* name from the factory */
 	void *handle;
 	ReleaseEpApiFactoryFn release_factory;
 	OrtEpFactory *factories[FACTORIES_MAX];
@@ -47,11 +56,15 @@ struct ort_libraries {
 	const OrtLogger *logger;
 	STAILQ_HEAD(, library) all;
 	size_t count;
+	const OrtHardwareDevice **devices;
+	size_t devices_count;
+	pthread_mutex_t lock; /* held while a library is prepared for a session */
 };
 
 struct ort_eps {
 	const struct ort_libraries *libraries;
 	const OrtLogger *logger;
+	char note[NOTE_BYTES]; /* the libraries that are not hosted; "": none */
 	size_t count;
 	struct {
 		struct library *library;
@@ -79,6 +92,17 @@ struct step {
 	OrtStatus *status;
 };
 
+/* Adds the names of the library and the step to the message of a status. */
+static OrtStatus *name_step(const struct ort_host *host, const struct library *library, const char *name, OrtStatus *status)
+{
+	if (!status)
+		return NULL;
+	epp_status *named = epp_status_create(EPP_PLUGIN, "%s: %s: %s: %s", library->place, library->file, name,
+	                                      host->api->GetErrorMessage(status));
+	host->api->ReleaseStatus(status);
+	return ort_status_of(host, named);
+}
+
 /* Runs a step on the library's thread and copies its results to `step`.  If the step does not return in time, this is
  * logged. */
 static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger, const char *name,
@@ -95,7 +119,7 @@ static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger
 	if (!failure) {
 		*step = *called;
 		free(called);
-		return step->status;
+		return name_step(host, library, name, step->status);
 	}
 	library->is_hung = true;
 	strlcpy(library->hang, epp_status_message(failure), sizeof(library->hang));
@@ -194,8 +218,7 @@ static OrtStatus *plugin_open(const struct ort_host *host, const OrtLogger *logg
 	           : NULL;
 }
 
-static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *base, const OrtLogger *logger,
-                               struct library *library)
+static OrtStatus *library_open(const struct ort_host *host, const OrtLogger *logger, struct library *library)
 {
 	library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
 	if (!library->handle)
@@ -207,22 +230,7 @@ static OrtStatus *library_open(const struct ort_host *host, const OrtApiBase *ba
 		return fail(host, library, "no symbol 'ReleaseEpFactory'");
 	if (dlsym(library->handle, BRIDGE_SYMBOL))
 		return fail(host, library, "is a bridge itself");
-	OrtStatus *status = ort_status_of(host, epp_plugin_thread_create(&library->thread));
-	if (status)
-		return status;
-	struct step step = { .library = library, .base = base, .logger = logger };
-	status = call_step(host, logger, "CreateEpFactories", create_factories, &step);
-	if (library->is_hung)
-		return status;
-	size_t count = library->factories_count;
-	library->factories_count = status || count > FACTORIES_MAX ? 0 : count;
-	if (status)
-		return status;
-	if (!count || count > FACTORIES_MAX)
-		return fail(host, library, "CreateEpFactories: it created no factory, or more than the array holds");
-	for (size_t i = 0; i < count && !status; i++)
-		status = factory_check(host, library, library->factories[i]);
-	return status;
+	return ort_status_of(host, epp_plugin_thread_create(&library->thread));
 }
 
 /* Closes a library.  If a call into it has not returned, nothing is freed, because the call may still use it. */
@@ -243,13 +251,13 @@ static void library_close(const struct ort_host *host, struct library *library)
 		dlclose(library->handle);
 	epp_plugin_thread_destroy(library->thread);
 	free(library->name);
+	free(library->refusal);
 	free(library->place);
 	free(library->path);
 	free(library);
 }
 
-static OrtStatus *library_add(struct ort_libraries *libraries, const OrtApiBase *base, const OrtLogger *logger,
-                              const char *place, const char *path)
+static OrtStatus *library_add(struct ort_libraries *libraries, const OrtLogger *logger, const char *place, const char *path)
 {
 	struct library *library = calloc(1, sizeof(*library));
 	if (!library)
@@ -264,7 +272,7 @@ static OrtStatus *library_add(struct ort_libraries *libraries, const OrtApiBase 
 		library->file = slash ? slash + 1 : library->path;
 		ort_log(libraries->host, logger, ORT_LOGGING_LEVEL_WARNING,
 		        ort_status_of(libraries->host, epp_path_check(path)));
-		status = slash ? library_open(libraries->host, base, logger, library)
+		status = slash ? library_open(libraries->host, logger, library)
 		               : fail(libraries->host, library, "not a path: './' in front means the working directory");
 	}
 	if (status) {
@@ -274,6 +282,12 @@ static OrtStatus *library_add(struct ort_libraries *libraries, const OrtApiBase 
 	STAILQ_INSERT_TAIL(&libraries->all, library, link);
 	libraries->count++;
 	return NULL;
+}
+
+/* Returns true if a library that fails is an error: it is meant for ONNX Runtime. */
+static bool is_required(const char *place)
+{
+	return strcmp(place, "EPPROF_PROFILERS") == 0;
 }
 
 struct loading {
@@ -286,13 +300,13 @@ static void load(void *user, const char *place, const char *path)
 {
 	struct loading *loading = user;
 	const struct ort_host *host = loading->libraries->host;
-	const OrtApiBase *base = ort_copies_base(host);
 	if (loading->status)
 		return;
-	OrtStatus *status = base ? library_add(loading->libraries, base, loading->logger, place, path)
-	                         : host->api->CreateStatus(ORT_FAIL,
-	                                                   "epprof: there is a second ONNX Runtime in this process");
-	if (strcmp(place, "EPPROF_PROFILERS") != 0)
+	OrtStatus *status = ort_copies_base(host)
+	                        ? library_add(loading->libraries, loading->logger, place, path)
+	                        : host->api->CreateStatus(ORT_FAIL,
+	                                                  "epprof: there is a second ONNX Runtime in this process");
+	if (!is_required(place))
 		ort_log(host, loading->logger, ORT_LOGGING_LEVEL_WARNING, status);
 	else
 		loading->status = status;
@@ -306,6 +320,7 @@ OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logg
 		return ort_status_of(host, epp_status_no_memory());
 	made->host = host;
 	made->logger = logger;
+	pthread_mutex_init(&made->lock, NULL);
 	STAILQ_INIT(&made->all);
 	struct loading loading = { made, logger, NULL };
 	epp_plugin_find_hosted(load, &loading);
@@ -316,11 +331,88 @@ OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logg
 	return loading.status;
 }
 
-static OrtStatus *find_devices(const struct ort_host *host, const OrtLogger *logger, struct library *library,
-                               const OrtHardwareDevice *const *devices, size_t count)
+OrtStatus *ort_libraries_set_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices, size_t count)
 {
-	struct step step = { .library = library, .devices = devices, .devices_count = count };
-	OrtStatus *status = call_step(host, logger, "GetSupportedDevices", get_devices, &step);
+	if (!libraries || libraries->devices)
+		return NULL;
+	libraries->devices = calloc(count, sizeof(libraries->devices[0]));
+	if (!libraries->devices)
+		return ort_status_of(libraries->host, epp_status_no_memory());
+	memcpy(libraries->devices, devices, count * sizeof(devices[0]));
+	libraries->devices_count = count;
+	return NULL;
+}
+
+void ort_libraries_unload(struct ort_libraries *libraries)
+{
+	bool any_hung = false;
+	if (!libraries)
+		return;
+	while (!STAILQ_EMPTY(&libraries->all)) {
+		struct library *library = STAILQ_FIRST(&libraries->all);
+		STAILQ_REMOVE_HEAD(&libraries->all, link);
+		any_hung |= library->is_hung;
+		library_close(libraries->host, library);
+	}
+	/* A call that has not returned may use the devices. */
+	if (!any_hung)
+		free(libraries->devices);
+	pthread_mutex_destroy(&libraries->lock);
+	free(libraries);
+}
+
+/* ---- preparing a library for a session ---- */
+
+/* Returns true if ONNX Runtime has registered the library.  The loader compares the files, so that a link to the library
+ * is the same library.  If ONNX Runtime does not list its devices, no library is registered. */
+static bool is_registered(const struct ort_host *host, const struct library *library)
+{
+	const OrtApi *api = host->api;
+	const OrtEpDevice *const *devices = NULL;
+	size_t count = 0;
+	bool found = false;
+	OrtEnv *env = NULL;
+	/* A process has one environment, which has a reference count. */
+	OrtStatus *status = api->CreateEnv(ORT_LOGGING_LEVEL_WARNING, "epprof", &env);
+	if (!status)
+		status = api->GetEpDevices(env, &devices, &count);
+	for (size_t i = 0; !status && i < count && !found; i++) {
+		const char *path = api->GetKeyValue(api->EpDevice_EpMetadata(devices[i]), "library_path");
+		void *handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+		found = handle == library->handle;
+		if (handle)
+			dlclose(handle);
+	}
+	if (env)
+		api->ReleaseEnv(env);
+	if (status)
+		api->ReleaseStatus(status);
+	return found;
+}
+
+static OrtStatus *make_factories(const struct ort_libraries *libraries, struct library *library)
+{
+	const struct ort_host *host = libraries->host;
+	struct step step = { .library = library, .base = ort_copies_base(host), .logger = libraries->logger };
+	OrtStatus *status = call_step(host, libraries->logger, "CreateEpFactories", create_factories, &step);
+	if (library->is_hung)
+		return status;
+	size_t count = library->factories_count;
+	library->factories_count = status || count > FACTORIES_MAX ? 0 : count;
+	if (status)
+		return status;
+	if (!count || count > FACTORIES_MAX)
+		return fail(host, library, "CreateEpFactories: it created no factory, or more than the array holds");
+	for (size_t i = 0; i < count && !status; i++)
+		status = factory_check(host, library, library->factories[i]);
+	return status;
+}
+
+static OrtStatus *find_devices(const struct ort_libraries *libraries, struct library *library)
+{
+	const struct ort_host *host = libraries->host;
+	struct step step = { .library = library, .devices = libraries->devices, .devices_count = libraries->devices_count };
+	OrtStatus *status = call_step(host, libraries->logger, "GetSupportedDevices", get_devices, &step);
 	/* The call that has not returned may still use the library's data. */
 	if (library->is_hung)
 		return status;
@@ -342,58 +434,99 @@ static OrtStatus *find_devices(const struct ort_host *host, const OrtLogger *log
 	return NULL;
 }
 
-OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices, size_t count)
+/* Makes the library's factories and selects the one that supports the devices, once per library. */
+static OrtStatus *prepare(const struct ort_libraries *libraries, struct library *library)
 {
-	OrtStatus *status = NULL;
-	struct library *library;
-	if (!libraries)
-		return NULL;
-	STAILQ_FOREACH(library, &libraries->all, link)
-		if (!status && !library->plugin && !library->is_hung && !library->devices_count)
-			status = find_devices(libraries->host, libraries->logger, library, devices, count);
+	OrtStatus *status = make_factories(libraries, library);
+	if (!status && !library->is_hung)
+		status = find_devices(libraries, library);
+	if (status)
+		library->refusal = strdup(libraries->host->api->GetErrorMessage(status));
 	return status;
 }
 
-void ort_libraries_unload(struct ort_libraries *libraries)
+/* Adds the library to the note, and logs it once. */
+static void note_registered(struct ort_eps *eps, struct library *library)
 {
-	while (libraries && !STAILQ_EMPTY(&libraries->all)) {
-		struct library *library = STAILQ_FIRST(&libraries->all);
-		STAILQ_REMOVE_HEAD(&libraries->all, link);
-		library_close(libraries->host, library);
+	const struct ort_host *host = eps->libraries->host;
+	strlcat(eps->note, eps->note[0] ? ", " : "registered with ONNX Runtime, so not hosted: ", sizeof(eps->note));
+	strlcat(eps->note, library->file, sizeof(eps->note));
+	if (library->is_skip_logged)
+		return;
+	library->is_skip_logged = true;
+	ort_log(host, eps->logger, ORT_LOGGING_LEVEL_WARNING,
+	        ort_status_of(host, epp_status_create(EPP_PLUGIN,
+	                                              "epprof: %s: %s: not hosted, because it is registered with ONNX "
+	                                              "Runtime; its events are those of the sessions that use it",
+	                                              library->place, library->file)));
+}
+
+/* Prepares a library of EPs for a session.  *is_usable is set if the session can create an EP of it.
+ * Errors: a library in EPPROF_PROFILERS failed, now or for an earlier session. */
+static OrtStatus *prepare_for(struct ort_eps *eps, struct library *library, bool *is_usable)
+{
+	const struct ort_host *host = eps->libraries->host;
+	OrtStatus *status = NULL;
+	*is_usable = false;
+	if (library->is_hung)
+		return NULL;
+	if (is_registered(host, library)) {
+		note_registered(eps, library);
+		return NULL;
 	}
-	free(libraries);
+	if (library->refusal)
+		return is_required(library->place) ? host->api->CreateStatus(ORT_FAIL, library->refusal) : NULL;
+	if (!library->devices_count)
+		status = prepare(eps->libraries, library);
+	*is_usable = !status && !library->is_hung;
+	if (is_required(library->place))
+		return status;
+	ort_log(host, eps->logger, ORT_LOGGING_LEVEL_WARNING, status);
+	return NULL;
 }
 
 /* ---- EPs ---- */
 
-OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessionOptions *options,
-                          const OrtLogger *logger, struct ort_eps **eps)
+static OrtStatus *add_ep(struct ort_eps *eps, struct library *library, const OrtSessionOptions *options)
+{
+	const struct ort_host *host = eps->libraries->host;
+	struct step step = { .library = library, .options = options, .logger = eps->logger };
+	bool is_usable = false;
+	if (library->plugin) {
+		eps->all[eps->count++].library = library;
+		return NULL;
+	}
+	OrtStatus *status = prepare_for(eps, library, &is_usable);
+	if (!is_usable)
+		return status;
+	status = call_step(host, eps->logger, "CreateEp", create_ep, &step);
+	if (!status && !library->is_hung && !step.ep)
+		status = fail(host, library, "CreateEp: it created no EP");
+	if (!status && step.ep) {
+		eps->all[eps->count].library = library;
+		eps->all[eps->count++].ep = step.ep;
+	}
+	return status;
+}
+
+OrtStatus *ort_eps_create(struct ort_libraries *libraries, const OrtSessionOptions *options, const OrtLogger *logger,
+                          struct ort_eps **eps)
 {
 	*eps = NULL;
 	if (!libraries)
 		return NULL;
-	const struct ort_host *host = libraries->host;
 	struct ort_eps *made = calloc(1, sizeof(*made) + libraries->count * sizeof(made->all[0]));
 	if (!made)
-		return ort_status_of(host, epp_status_no_memory());
+		return ort_status_of(libraries->host, epp_status_no_memory());
 	made->libraries = libraries;
 	made->logger = logger;
 	OrtStatus *status = NULL;
 	struct library *library;
-	STAILQ_FOREACH(library, &libraries->all, link) {
-		struct step step = { .library = library, .options = options, .logger = logger };
-		if (library->plugin)
-			made->all[made->count++].library = library;
-		if (status || library->is_hung || !library->factory)
-			continue;
-		status = call_step(host, logger, "CreateEp", create_ep, &step);
-		if (!status && !library->is_hung && !step.ep)
-			status = fail(host, library, "CreateEp: it created no EP");
-		if (!status && step.ep) {
-			made->all[made->count].library = library;
-			made->all[made->count++].ep = step.ep;
-		}
-	}
+	/* Sessions may be created on several threads. */
+	pthread_mutex_lock(&libraries->lock);
+	STAILQ_FOREACH(library, &libraries->all, link)
+		status = status ? status : add_ep(made, library, options);
+	pthread_mutex_unlock(&libraries->lock);
 	if (status)
 		ort_eps_release(made);
 	else
@@ -449,7 +582,12 @@ void ort_eps_report_hung(const struct ort_eps *eps, epp_session *session)
 
 size_t ort_eps_count(const struct ort_eps *eps)
 {
-	return eps->count;
+	return eps ? eps->count : 0;
+}
+
+const char *ort_eps_note(const struct ort_eps *eps)
+{
+	return eps ? eps->note : "";
 }
 
 const struct ort_host *ort_eps_host(const struct ort_eps *eps)

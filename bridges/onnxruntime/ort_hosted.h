@@ -10,17 +10,21 @@ struct ort_eps;
 
 /* Opens the libraries: EP libraries and plugins of other frameworks.  `*libraries` is NULL if there are none.  A
  * library that EPPROF_PROFILERS does not name may be meant for another framework.  If it fails, it is skipped with a
- * warning.
+ * warning.  The functions of EP libraries are not called yet.
  * Errors: a library in EPPROF_PROFILERS failed; the status names the library and the step, and no library stays
  * loaded. */
 OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries);
-/* Asks each library which of the devices it supports.  Errors: a library supports none of them. */
-OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices,
-                                      size_t count);
+/* Sets the devices that the libraries may support, once.  Ownership: the array is copied; the devices are valid as long as
+ * ONNX Runtime's environment. */
+OrtStatus *ort_libraries_set_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices,
+                                     size_t count);
 void ort_libraries_unload(struct ort_libraries *libraries);
 
-OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessionOptions *options,
-                          const OrtLogger *logger, struct ort_eps **eps);
+/* Creates an EP of each library that is not registered with ONNX Runtime.  The first session in which a library is hosted
+ * creates its factories.  Thread: [any-thread].
+ * Errors: a library in EPPROF_PROFILERS failed, or supports none of the devices. */
+OrtStatus *ort_eps_create(struct ort_libraries *libraries, const OrtSessionOptions *options, const OrtLogger *logger,
+                          struct ort_eps **eps);
 void ort_eps_release(struct ort_eps *eps);
 
 /* A profiler of one of the EPs or plugins. */
@@ -33,7 +37,10 @@ struct ort_eps_profiler {
 /* Adds a profiler to the session's ledger for each library that hung before it had a profiler. */
 void ort_eps_report_hung(const struct ort_eps *eps, epp_session *session);
 
+/* ort_eps_count returns the number of EPs and plugins.  ort_eps_note returns a note for the trace about libraries that are
+ * not hosted, "" if there is none.  Both accept NULL. */
 size_t ort_eps_count(const struct ort_eps *eps);
+const char *ort_eps_note(const struct ort_eps *eps);
 const struct ort_host *ort_eps_host(const struct ort_eps *eps);
 const OrtLogger *ort_eps_logger(const struct ort_eps *eps);
 /* Ownership: epp_plugin_profiler_destroy. */

@@ -11,8 +11,7 @@
 struct collector *ort_collector_hold(uint64_t ort_id);
 void ort_collector_let_go(struct collector *collector);
 
-/* Joins the profiler to the collector's session.  Hosted profilers of the same library are muted.  *number is the
- * profiler's number for ort_collector_event.
+/* Joins the profiler to the collector's session.  *number is the profiler's number for ort_collector_event.
  * Errors: as epp_hosted_profiler_create. */
 epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
                                epp_hosted_profiler **member, uint32_t *number);

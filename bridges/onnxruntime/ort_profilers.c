@@ -11,7 +11,6 @@
  * ONNX Runtime would drop the events of all profilers, so those errors are logged here instead. */
 #include "ort_profilers.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -50,8 +49,7 @@ struct ort_profilers {
 		bool is_hung;    /* a call did not return, so no further call is made */
 		bool is_held;    /* a thread may be in a call forever, so the profiler is never freed */
 		unsigned inside; /* number of threads in StartEvent or StopEvent */
-		bool is_mute;
-		bool has_given; /* the profiler has added events at the end */
+		bool has_given;  /* the profiler has added events at the end */
 	} all[];
 };
 
@@ -185,7 +183,11 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
 		status = first_of(host, status, take_part(made, eps, i));
 	ort_eps_report_hung(eps, session);
 	status = first_of(host, status, start_all(made));
-	*profilers = made;
+	if (made->count) {
+		*profilers = made;
+	} else {
+		ort_profilers_release(made);
+	}
 	return status;
 }
 
@@ -337,10 +339,8 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 	}
 	for (size_t i = 0; i < profilers->count; i++) {
 		struct ort_container *container = profilers->all[i].container;
-		if (container) {
+		if (container)
 			container->real = real;
-			container->is_mute = __atomic_load_n(&profilers->all[i].is_mute, __ATOMIC_RELAXED);
-		}
 		calls[i].container = (OrtProfilingEventsContainer *)container;
 	}
 	epp_hosted_profilers_end(calls, profilers->count);
@@ -348,9 +348,6 @@ static void end_all(struct ort_profilers *profilers, OrtProfilingEventsContainer
 		struct hosted *of = &profilers->all[i];
 		if (of->container)
 			ort_container_close(of->container);
-		if (of->container && of->container->left_out_count)
-			epp_hosted_profiler_set_note(
-			    of->member, "its events are left out: the instance that runs nodes delivers them");
 		of->has_given = !of->container || of->container->added_count > 0;
 		if (calls[i].failure)
 			__atomic_store_n(&of->is_hung, true, __ATOMIC_RELAXED);
@@ -384,25 +381,10 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
 }
 
-/* Returns the base address of the profiler's library. */
-static const void *library_of(const OrtEpProfilerImpl *profiler)
-{
-	Dl_info info;
-	return dladdr(*(void *const *)&profiler->StartProfiling, &info) ? info.dli_fbase : NULL;
-}
-
-void ort_profilers_mute(struct ort_profilers *profilers, const OrtEpProfilerImpl *driven)
-{
-	const void *library = library_of(driven);
-	for (size_t i = 0; profilers && library && i < profilers->count; i++)
-		if (!profilers->all[i].made.is_hosted && library_of(profilers->all[i].made.profiler) == library)
-			__atomic_store_n(&profilers->all[i].is_mute, true, __ATOMIC_RELAXED);
-}
-
 void ort_profilers_report(const struct ort_profilers *profilers, struct ort_missing *missing)
 {
 	for (size_t i = 0; profilers && i < profilers->count; i++)
-		if (!profilers->all[i].is_mute && profilers->all[i].has_given)
+		if (profilers->all[i].has_given)
 			ort_missing_gives(missing, profilers->all[i].made.label);
 }
 

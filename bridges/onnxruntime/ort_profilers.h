@@ -26,9 +26,6 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 /* Gets the events of all profilers, for the trace and for ONNX Runtime's container.  Errors are logged: if a profiler
  * fails, only its own events are lost.  Host events that begin or end during the call or later are ignored. */
 void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContainer *container);
-/* `driven` is a profiler that ONNX Runtime runs and that has joined the session itself.  Hosted profilers of the same
- * library would add the same events a second time, so their events are dropped. */
-void ort_profilers_mute(struct ort_profilers *profilers, const OrtEpProfilerImpl *driven);
 /* Adds the labels of profilers whose events are in the trace to `missing`. */
 struct ort_missing;
 void ort_profilers_report(const struct ort_profilers *profilers, struct ort_missing *missing);

@@ -23,7 +23,8 @@
  * in the recording.  An event whose id is in the recording is skipped; the others are added.
  *
  * If the collector hosts a provider, the recording has its events already.  In the profile these events have a mark.
- * If ONNX Runtime also calls the provider itself, the profile has each of these events a second time, without the mark.
+ * If ONNX Runtime runs the provider from a copy of its library, the profile has each of these events a second time,
+ * without the mark.
  *
  * In a recording with a limit, kernels are left out if they and their causes do not fit (ring_limit.c). */
 #include <bsd/string.h>

@@ -281,6 +281,142 @@ START_TEST(without_an_output_nothing_is_left_behind)
 }
 END_TEST
 
+/* ---- libraries that ONNX Runtime runs itself ---- */
+
+#define PLAIN_EP CHECK_BUILD "/tests/plugins/plain_ep.so"
+
+static void profile_a_node(OrtEp *ep)
+{
+	OrtEpProfilerImpl *profiler;
+	ck_assert_ptr_null(ep->CreateProfiler(ep, &profiler));
+	ck_assert_ptr_null(profiler->StartProfiling(profiler, 440000));
+	begin(profiler, 5000);
+	end(profiler, 5000, "node");
+	ended(profiler);
+}
+
+static bool is_skip_logged(void)
+{
+	bool is_logged = strstr(logged_text, "plain_ep.so: not hosted, because it is registered with ONNX Runtime") ||
+	                 strstr(logged_text, "link.so: not hosted, because it is registered with ONNX Runtime");
+	logged_text[0] = 0;
+	return is_logged;
+}
+
+/* ONNX Runtime has the library by another path. */
+static void record_beside_a_registered_one(void)
+{
+	char *link = check_path("link.so");
+	unlink(link);
+	if (symlink(PLAIN_EP, link))
+		_exit(4);
+	registered_library = link;
+	struct host host = host_open();
+	if (!is_skip_logged())
+		_exit(5);
+	profile_a_node(host.ep);
+	OrtEp *another = host_ep(&host, NULL);
+	profile_a_node(another);
+	host.factory->ReleaseEp(host.factory, another);
+	host_close(&host);
+	unlink(link);
+	/* It is logged once. */
+	if (added_count || is_skip_logged())
+		_exit(6);
+}
+
+START_TEST(a_registered_library_is_not_hosted)
+{
+	struct trace_scan *scan = recorded(record_beside_a_registered_one, PLAIN_EP);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 2);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 0);
+	ck_assert_str_eq(scan->producers[0].label, "onnxruntime");
+	ck_assert_str_eq(scan->producers[0].note, "registered with ONNX Runtime, so not hosted: plain_ep.so");
+	ck_assert_str_eq(scan->producers[1].label, "");
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* The library is hosted in the sessions before its registration and after its end. */
+static void record_before_and_after_the_registration(void)
+{
+	struct host host = host_open();
+	profile_a_node(host.ep);
+	if (added_count != 1 || is_skip_logged())
+		_exit(5);
+	for (int is_over = 0; is_over < 2; is_over++) {
+		registered_library = is_over ? NULL : PLAIN_EP;
+		OrtEp *another = host_ep(&host, NULL);
+		if (is_skip_logged() == is_over)
+			_exit(6);
+		profile_a_node(another);
+		host.factory->ReleaseEp(host.factory, another);
+		if (added_count != 1u + (unsigned)is_over)
+			_exit(7);
+	}
+	host_close(&host);
+}
+
+START_TEST(a_library_may_be_registered_later)
+{
+	struct trace_scan *scan = recorded(record_before_and_after_the_registration, PLAIN_EP);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, 0), 3);
+	ck_assert_uint_eq(scan_count(scan, EPF_COMPLETE, 0), 2);
+	trace_scan_free(scan);
+}
+END_TEST
+
+/* There is nothing to profile. */
+static void do_not_record_a_registered_one(void)
+{
+	OrtEpProfilerImpl *profiler;
+	unsetenv("EPPROF_OUTPUT");
+	setenv("EPPROF_PROFILERS", PLAIN_EP, 1);
+	registered_library = PLAIN_EP;
+	struct host host = host_open();
+	if (host.ep->CreateProfiler(host.ep, &profiler) || profiler)
+		_exit(5);
+	host_close(&host);
+	_exit(0);
+}
+
+START_TEST(without_an_output_a_registered_library_is_left_alone)
+{
+	pid_t pid = fork();
+	if (!pid)
+		do_not_record_a_registered_one();
+	int result;
+	waitpid(pid, &result, 0);
+	ck_assert_int_eq(result, 0);
+}
+END_TEST
+
+/* Each session fails with the reason, and the functions of the library are called once. */
+static void host_one_that_is_refused(void)
+{
+	static const char reason[] = "EPPROF_PROFILERS: evil_ep.so: CreateEpFactories: ";
+	struct host host = host_open();
+	if (!host.error || strncmp(host.error, reason, sizeof(reason) - 1) != 0)
+		_exit(5);
+	host.error = NULL;
+	if (host_ep(&host, NULL) || !host.error || strncmp(host.error, reason, sizeof(reason) - 1) != 0)
+		_exit(6);
+	ck_assert_ptr_null(host.release_factory(host.factory));
+	/* It may be meant for another framework. */
+	setenv("KINETO_PLUGIN_PATH", CHECK_BUILD "/tests/plugins/evil_ep.so", 1);
+	setenv("EPPROF_PROFILERS", "", 1);
+	host = host_open();
+	if (host.error || !strstr(logged_text, "KINETO_PLUGIN_PATH: evil_ep.so: CreateEpFactories: "))
+		_exit(7);
+	host_close(&host);
+}
+
+START_TEST(a_library_that_refuses_is_an_error_of_each_session)
+{
+	record_apart(host_one_that_is_refused, CHECK_BUILD "/tests/plugins/evil_ep.so");
+}
+END_TEST
+
 /* One that fails at its end, beside one that does not. */
 static void record_beside_a_failure(void)
 {
@@ -357,6 +493,10 @@ static Suite *ort_hosted_suite(void)
 	tcase_add_test(tcase, profilings_leave_nothing_behind);
 	tcase_add_test(tcase, without_an_output_it_is_in_the_profile);
 	tcase_add_test(tcase, without_an_output_nothing_is_left_behind);
+	tcase_add_test(tcase, a_registered_library_is_not_hosted);
+	tcase_add_test(tcase, a_library_may_be_registered_later);
+	tcase_add_test(tcase, without_an_output_a_registered_library_is_left_alone);
+	tcase_add_test(tcase, a_library_that_refuses_is_an_error_of_each_session);
 	tcase_add_test(tcase, one_that_fails_loses_its_own_events_alone);
 	tcase_add_test(tcase, events_begin_beside_the_end);
 	suite_add_tcase(suite, tcase);

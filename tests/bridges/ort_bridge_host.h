@@ -17,7 +17,7 @@ struct host {
 	OrtEpFactory *factory;
 	OrtEp *ep;
 	ReleaseEpApiFactoryFn release_factory;
-	const char *error; /* of CreateEpFactories */
+	const char *error; /* of CreateEpFactories or CreateEp */
 };
 
 static const char *version_text = "1.29.0";
@@ -32,6 +32,8 @@ static const OrtEpApi *ep_api;
 static const char *(*own_arg_value)(const char *key); /* of every event, if a test has some of its own */
 static bool own_arg_fails;                            /* instead, this once */
 static OrtStatus *(*own_name)(const OrtProfilingEvent *event, const char **name); /* likewise */
+static const char *registered_library; /* path of an EP library that ONNX Runtime has registered; NULL: none */
+static unsigned envs_count;            /* references to ONNX Runtime's environment */
 
 /* ---- the host ---- */
 
@@ -82,6 +84,41 @@ static const OrtEpApi *get_own_ep_api(void)
 	return &table;
 }
 
+static OrtStatus *create_env(OrtLoggingLevel level, const char *id, OrtEnv **env)
+{
+	(void)level, (void)id;
+	envs_count++;
+	*env = (OrtEnv *)&envs_count;
+	return NULL;
+}
+
+static void release_env(OrtEnv *env)
+{
+	(void)env;
+	envs_count--;
+}
+
+/* The devices of the registered library. */
+static OrtStatus *get_ep_devices(const OrtEnv *env, const OrtEpDevice *const **devices, size_t *count)
+{
+	static const OrtEpDevice *const all[] = { NULL };
+	(void)env;
+	*devices = all;
+	*count = registered_library != NULL;
+	return NULL;
+}
+
+static const OrtKeyValuePairs *ep_metadata(const OrtEpDevice *device)
+{
+	static OrtKeyValuePairs *metadata;
+	if (device)
+		return epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)->EpDevice_EpMetadata(device);
+	if (!metadata)
+		api.table.CreateKeyValuePairs(&metadata);
+	api.table.AddKeyValuePair(metadata, "library_path", registered_library);
+	return metadata;
+}
+
 static void make_tables(void)
 {
 	memcpy(&api, epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION), sizeof(api));
@@ -89,15 +126,43 @@ static void make_tables(void)
 	if (own_arg_value)
 		api.table.GetEpApi = get_own_ep_api;
 	api.table.Logger_LogMessage = log_message;
+	api.table.CreateEnv = create_env;
+	api.table.ReleaseEnv = release_env;
+	api.table.GetEpDevices = get_ep_devices;
+	api.table.EpDevice_EpMetadata = ep_metadata;
 	for (uint32_t slot = SLOTS_OF_26; slot < EPPROF_ORT_API_SLOTS && !strcmp(version_text, "1.26.0"); slot++)
 		api.slots[slot] = a_slot_that_is_none;
+}
+
+/* Stores the message of a status and releases the status.  Returns true if there is one. */
+static bool host_failed(struct host *host, OrtStatus *status)
+{
+	static char error[512];
+	if (!status)
+		return false;
+	snprintf(error, sizeof(error), "%s", api.table.GetErrorMessage(status));
+	api.table.ReleaseStatus(status);
+	host->error = error;
+	return true;
+}
+
+/* Creates the EP of a session. */
+static OrtEp *host_ep(struct host *host, const OrtHardwareDevice *device)
+{
+	OrtSessionOptions *options;
+	OrtEp *ep = NULL;
+	const OrtLogger *logger = (const OrtLogger *)&api;
+	ck_assert_ptr_null(api.table.CreateSessionOptions(&options));
+	OrtStatus *status = host->factory->CreateEp(host->factory, &device, NULL, 1, options, logger, &ep);
+	api.table.ReleaseSessionOptions(options);
+	ck_assert_uint_eq(envs_count, 0);
+	return host_failed(host, status) ? NULL : ep;
 }
 
 /* As ONNX Runtime does it. */
 static struct host host_open(void)
 {
 	static const OrtApiBase base = { get_api, get_version_string };
-	static char error[512];
 	CreateEpApiFactoriesFn create;
 	struct host host = { 0 };
 	make_tables();
@@ -106,11 +171,7 @@ static struct host host_open(void)
 	*(void **)&create = dlsym(library, "CreateEpFactories");
 	*(void **)&host.release_factory = dlsym(library, "ReleaseEpFactory");
 	size_t count = 7;
-	OrtStatus *status = create("epprof", &base, (const OrtLogger *)&base, &host.factory, 1, &count);
-	if (status) {
-		snprintf(error, sizeof(error), "%s", api.table.GetErrorMessage(status));
-		api.table.ReleaseStatus(status);
-		host.error = error;
+	if (host_failed(&host, create("epprof", &base, (const OrtLogger *)&base, &host.factory, 1, &count))) {
 		ck_assert_uint_eq(count, 0);
 		return host;
 	}
@@ -121,15 +182,11 @@ static struct host host_open(void)
 	if (!cpu)
 		ck_assert_ptr_null(ep_api->CreateHardwareDevice(OrtHardwareDeviceType_CPU, 0, 0, "cpu", NULL, &cpu));
 	const OrtHardwareDevice *device = cpu;
-	status = host.factory->GetSupportedDevices(host.factory, &device, 1, &ep_device, 1, &count);
+	OrtStatus *status = host.factory->GetSupportedDevices(host.factory, &device, 1, &ep_device, 1, &count);
 	ck_assert_msg(!status, "%s", api.table.GetErrorMessage(status));
 	ck_assert_uint_eq(count, 1);
 	ep_api->ReleaseEpDevice(ep_device);
-	OrtSessionOptions *options;
-	ck_assert_ptr_null(api.table.CreateSessionOptions(&options));
-	const OrtLogger *logger = (const OrtLogger *)&base;
-	ck_assert_ptr_null(host.factory->CreateEp(host.factory, &device, NULL, 1, options, logger, &host.ep));
-	api.table.ReleaseSessionOptions(options);
+	host.ep = host_ep(&host, cpu);
 	return host;
 }
 

@@ -42,7 +42,7 @@ class Carried(unittest.TestCase):
         recorded = Recorded("provider:sample,collector", EPPROF_PROFILERS=interop.library("libsample_ort_ep"))
         own = [event for events in recorded.own() for event in events]
         kernels = [event for event in own if event["cat"] == "Kernel"]
-        # Once, by the provider that computes: the one that is hosted is left out, since it would give the same again.
+        # Once, by the provider that computes: it is not hosted as well.
         count = RUNS * 12
         self.assertEqual(len(kernels), count)
         in_trace = [event for event in converted(recorded.trace, "ort") if event["cat"] == "Kernel"]
@@ -56,6 +56,56 @@ class Carried(unittest.TestCase):
         self.assertLessEqual({began_us - epoch for began_us in began}, nodes)
         names = collections.Counter(event["name"] for event in kernels)
         self.assertEqual(names, collections.Counter(event["name"] for event in in_trace))
+
+    def check_once(self, scenario, profilers, count, names=None, **more):
+        """Each event of the providers is in the trace once, although they are also named as plugins."""
+        with self.subTest(scenario, profilers=profilers):
+            recorded = Recorded(scenario, EARLY, EPPROF_PROFILERS=":".join(profilers), EPPROF_TEST_SEVERITY="2", **more)
+            own = [event for events in recorded.own() for event in events if event["cat"] == "Kernel"]
+            in_trace = [event for event in converted(recorded.trace, "ort") if event["cat"] == "Kernel"]
+            self.assertEqual((len(own), len(in_trace)), (count, count))
+            # In ONNX Runtime's profile each id is the start of a node.
+            nodes = {event["ts"] for events in recorded.own() for event in events if event["cat"] == "Node"}
+            ids = {int(event["args"]["ort_correlation_id"]) for event in own if "ort_correlation_id" in event["args"]}
+            if ids:
+                self.assertLessEqual({began - min(ids) + min(nodes) for began in ids}, nodes)
+            self.assertEqual(ledger_of(recorded.trace)["lost"], "0")
+            if names is None:
+                names = [profiler.rpartition("/")[2] for profiler in profilers]
+            for name in names:
+                self.assertEqual(recorded.errors.count(f"epprof: EPPROF_PROFILERS: {name}: not hosted"), 1, recorded.errors)
+            self.assertEqual(recorded.errors.count("epprof:"), len(names), recorded.errors)
+            if names:
+                self.assertIn("registered with ONNX Runtime, so not hosted: " + names[0], epprof("info", recorded.trace))
+
+    def test_a_library_that_the_session_runs(self):
+        """It is registered before or after the collector, and has one set of global variables for both."""
+        formula, kernels = interop.library("tests/plugins/formula_ep"), interop.library("tests/plugins/official_kernels_ep")
+        for order in "formula,collector", "collector,formula":
+            self.check_once(f"provider:{order}", [formula], RUNS * 12)
+        for order in "kernels,collector", "collector,kernels":
+            self.check_once(f"one:{order}", [kernels], 4000, KERNELS_EP_ID="1")
+        # Registered, but without a node.
+        self.check_once("one:formula,collector", [formula], 0)
+
+    def test_a_library_under_another_path(self):
+        formula = interop.library("tests/plugins/formula_ep")
+        folder = interop.scratch() / "links"
+        folder.mkdir()
+        (folder / "link.so").symlink_to(formula)
+        self.check_once("provider:formula,collector", [f"{folder}/../links/link.so"], RUNS * 12)
+        # A copy has variables of its own: it is hosted, and ONNX Runtime's events are recognised as the same.
+        self.check_once("provider:formula,collector", [interop.moved(formula)], RUNS * 12, names=[])
+
+    def test_beside_a_library_with_the_kit(self):
+        libraries = [interop.library("tests/plugins/official_kernels_ep"), interop.library("libsample_ort_ep")]
+        self.check_once("one:sample,kernels,collector", libraries, 4000, KERNELS_EP_ID="1")
+
+    def test_a_library_that_something_else_has_loaded(self):
+        """It is not registered, so it is hosted."""
+        plain = interop.library("tests/plugins/plain_ep")
+        recorded = Recorded("branches_once", EARLY, EPPROF_PROFILERS=plain, LD_PRELOAD=plain)
+        self.check_ledger(recorded.trace, 10)
 
     def test_what_it_says_in_both(self):
         """A library that knows nothing of epprof, and adds an event for each that it was shown."""

@@ -82,13 +82,13 @@ class Runs(unittest.TestCase):
         for nodes in replays.values():
             self.assertEqual(sorted(nodes), list(enumerate(["gemm", "bias", "relu", "gemm", "bias"])))
 
-    def test_a_hosted_profiler_gives_its_events_itself(self):
+    def test_a_provider_that_is_named_as_a_plugin_too(self):
         done, told = self.check("--ep", f"{SAMPLE}:SampleEP", EPPROF_PROFILERS=SAMPLE)
         self.check_kernels(told, 11)
         self.assertIn("kernels from the providers", done.stdout)
 
-    def test_a_hosted_profiler_beside_one_that_is_not(self):
-        """Each event once: of the first in the recording, and twice in ONNX Runtime's profile; of the second only there."""
+    def test_it_beside_one_without_the_kit(self):
+        """Each event once: the first pushes its events, those of the second are in ONNX Runtime's profile."""
         done = run(DIGITS, "--shape", "x=64,64", "--runs", 2, "--ep", SAMPLE, "--ep",
                    interop.library("tests/plugins/plain_ep"), EPPROF_PROFILERS=SAMPLE)
         self.assertEqual(done.returncode, 0, done.stderr)

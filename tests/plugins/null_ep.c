@@ -96,7 +96,7 @@ OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logg
 	return NULL;
 }
 
-OrtStatus *ort_libraries_find_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices, size_t count)
+OrtStatus *ort_libraries_set_devices(struct ort_libraries *libraries, const OrtHardwareDevice *const *devices, size_t count)
 {
 	(void)libraries, (void)devices, (void)count;
 	return NULL;
@@ -107,12 +107,18 @@ void ort_libraries_unload(struct ort_libraries *libraries)
 	(void)libraries;
 }
 
-OrtStatus *ort_eps_create(const struct ort_libraries *libraries, const OrtSessionOptions *options,
-                          const OrtLogger *logger, struct ort_eps **eps)
+OrtStatus *ort_eps_create(struct ort_libraries *libraries, const OrtSessionOptions *options, const OrtLogger *logger,
+                          struct ort_eps **eps)
 {
 	(void)libraries, (void)options, (void)logger;
 	*eps = NULL;
 	return NULL;
+}
+
+size_t ort_eps_count(const struct ort_eps *eps)
+{
+	(void)eps;
+	return 0;
 }
 
 void ort_eps_release(struct ort_eps *eps)
