@@ -18,7 +18,8 @@
 /* ---- idle time ---- */
 
 /* Divides the gap [from_ns, event->start_ns) before `event` by reasons. */
-static void idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct spans *copies, int64_t from_ns, const epp_event *event)
+static void divide_idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct spans *copies, int64_t from_ns,
+                            const epp_event *event)
 {
 	int64_t until_ns = event->start_ns, launch_ns = event->launch_ns;
 
@@ -159,7 +160,7 @@ struct node_args {
 	epp_trace_arg op, provider; /* args of a node; the key is NULL if the arg is missing */
 };
 
-static void take_arg(struct node_args *found, const epp_trace_arg *arg)
+static void read_arg(struct node_args *found, const epp_trace_arg *arg)
 {
 	if (arg->type != EPP_ARG_TEXT)
 		return;
@@ -177,11 +178,11 @@ static struct node_args node_args(const epp_timeline *timeline, const epp_event 
 
 	if (timeline) {
 		while ((!found.op.key || !found.provider.key) && epp_event_args(timeline, event, &cursor, &arg))
-			take_arg(&found, &arg);
+			read_arg(&found, &arg);
 	} else {
 		const epp_trace_arg *args = event->args;
 		for (uint32_t i = 0; i < event->args_count; i++)
-			take_arg(&found, &args[i]);
+			read_arg(&found, &args[i]);
 	}
 	return found;
 }
@@ -239,7 +240,7 @@ static bool add_type(struct accumulator *accumulator, const epp_timeline *timeli
 /* ---- causes of device events ---- */
 
 /* Returns the first entry of a set of ACCUMULATOR_WAYS entries, the newest first, in a cache of `entries`. */
-static size_t set_of(uint64_t id, uint32_t source, size_t entries)
+static size_t first_of_set(uint64_t id, uint32_t source, size_t entries)
 {
 	uint64_t hash = (id ^ (uint64_t)source << 48) * UINT64_C(0x9E3779B97F4A7C15);
 
@@ -264,7 +265,7 @@ static bool add_early(struct accumulator *accumulator, const struct accumulator_
 {
 	if (!accumulator->early)
 		return true;
-	struct accumulator_early *set = accumulator->early + set_of(cause->id, cause->source, ACCUMULATOR_EARLY);
+	struct accumulator_early *set = accumulator->early + first_of_set(cause->id, cause->source, ACCUMULATOR_EARLY);
 	for (unsigned way = 0; way < ACCUMULATOR_WAYS; way++) {
 		if (set[way].parent != cause->id || set[way].source != cause->source)
 			continue;
@@ -282,7 +283,8 @@ static bool add_cause(struct accumulator *accumulator, const epp_event *event, s
 		accumulator->causes = calloc(ACCUMULATOR_CAUSES, sizeof *accumulator->causes);
 	if (!accumulator->causes)
 		return false;
-	struct accumulator_cause *set = accumulator->causes + set_of(event->id, event->track->source, ACCUMULATOR_CAUSES);
+	struct accumulator_cause *set = accumulator->causes +
+	                                first_of_set(event->id, event->track->source, ACCUMULATOR_CAUSES);
 	memmove(set + 1, set, (ACCUMULATOR_WAYS - 1) * sizeof *set);
 	*set = (struct accumulator_cause){ event->id, named, named->type, event->track->source };
 	return add_early(accumulator, set);
@@ -293,7 +295,7 @@ static const struct accumulator_cause *cause_of(const struct accumulator *accumu
 	if (!accumulator->causes || !event->parent)
 		return NULL;
 	const struct accumulator_cause *set = accumulator->causes +
-	                                      set_of(event->parent, event->track->source, ACCUMULATOR_CAUSES);
+	                                      first_of_set(event->parent, event->track->source, ACCUMULATOR_CAUSES);
 	for (unsigned way = 0; way < ACCUMULATOR_WAYS; way++)
 		if (set[way].id == event->parent && set[way].source == event->track->source)
 			return &set[way];
@@ -318,7 +320,7 @@ static bool add_launched(struct accumulator *accumulator, const struct accumulat
 	if (!accumulator->early)
 		return false;
 	struct accumulator_early *set = accumulator->early +
-	                                set_of(event->parent, event->track->source, ACCUMULATOR_EARLY);
+	                                first_of_set(event->parent, event->track->source, ACCUMULATOR_EARLY);
 	memmove(set + 1, set, (ACCUMULATOR_WAYS - 1) * sizeof *set);
 	*set = (struct accumulator_early){ event->parent, caused, event->track->source };
 	return true;
@@ -429,8 +431,8 @@ static bool add_of_type(const struct accumulator *accumulator, const struct accu
 }
 
 /* Subtracts an event's duration from the own time of the event around it. */
-static void nest(struct accumulator_stack *stack, const epp_event *event, struct accumulator_line *named,
-                 struct accumulator_line *tracked)
+static void subtract_from_parent(struct accumulator_stack *stack, const epp_event *event,
+                                 struct accumulator_line *named, struct accumulator_line *tracked)
 {
 	if (event->kind != EPP_EVENT_SLICE || event->depth >= DEPTH_MAX)
 		return;
@@ -457,7 +459,7 @@ static bool add_busy(struct accumulator_line *line, const epp_event *event)
 	line->busy_until_ns = end_ns;
 	if (!line->device || event->start_ns <= until_ns)
 		return true;
-	idle_gap(line->line.idle_ns, &line->device->copies, until_ns, event);
+	divide_idle_gap(line->line.idle_ns, &line->device->copies, until_ns, event);
 	return histogram_add(line->gaps, event->start_ns - until_ns);
 }
 
@@ -582,7 +584,7 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	if (!add_named(accumulator, named, event) || !add_duration(tracked, event->duration_ns, event->weight) ||
 	    !add_busy(tracked, event))
 		return epp_status_no_memory();
-	nest(stack, event, named, tracked);
+	subtract_from_parent(stack, event, named, tracked);
 	/* If the weight differs from that of the event around it, a run is inside another event.  Runs are then not
 	 * outermost events. */
 	if (!device && event->kind == EPP_EVENT_SLICE && event->depth && event->depth < DEPTH_MAX)
@@ -620,7 +622,7 @@ void accumulator_end(struct accumulator *accumulator)
 }
 
 /* For tdestroy: does nothing, because the lines are freed with the array. */
-static void keep(void *line)
+static void free_nothing(void *line)
 {
 	(void)line;
 }
@@ -629,7 +631,7 @@ void accumulator_deinit(struct accumulator *accumulator)
 {
 	for (unsigned kind = 0; kind < EPP_BY_COUNT; kind++) {
 		struct accumulator_table *table = &accumulator->tables[kind];
-		tdestroy(table->by_text, keep);
+		tdestroy(table->by_text, free_nothing);
 		for (size_t i = 0; i < table->lines_count; i++)
 			line_destroy(table->lines[i]);
 		free(table->lines);

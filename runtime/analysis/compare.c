@@ -211,7 +211,7 @@ struct test {
 	size_t index;
 };
 
-static int by_p(const void *a, const void *b)
+static int by_p_value(const void *a, const void *b)
 {
 	const struct test *left = a, *right = b;
 
@@ -229,7 +229,7 @@ static void reject(struct test *tests, size_t count, bool *rejected)
 	memset(rejected, 0, count * sizeof *rejected);
 	rejected[0] = tests[0].p <= level;
 	level = rejected[0] ? FALSE_ALARMS : FALSE_ALARMS_OF_OTHERS;
-	qsort(tests + 1, count - 1, sizeof *tests, by_p);
+	qsort(tests + 1, count - 1, sizeof *tests, by_p_value);
 	for (size_t i = 1; i < count && tests[i].p <= level / (double)(count - i); i++)
 		rejected[tests[i].index] = true;
 }
@@ -264,7 +264,7 @@ static void compare(struct work *work, const epp_quantity *quantity, size_t inde
 	work->beyond[index] = (struct test){ over > 0 ? p_of(over, &difference, &before, &after) : 1, index };
 }
 
-static void judge(struct work *work, epp_comparison *comparison, double limit)
+static void set_verdicts(struct work *work, epp_comparison *comparison, double limit)
 {
 	epp_change *changes = comparison->changes;
 
@@ -334,7 +334,7 @@ epp_status *epp_comparison_create(const epp_quantity *quantities, size_t count, 
 		made->count = count;
 		for (size_t i = 0; i < count; i++)
 			compare(&work, &quantities[i], i, &made->changes[i]);
-		judge(&work, made, options.limit);
+		set_verdicts(&work, made, options.limit);
 		*comparison = made;
 	} else {
 		free(made);

@@ -33,7 +33,7 @@ epp_status *anonymize_word(struct anonymize *a, const char *prefix, const char *
 	char letters[WORD_LETTERS_MAX + 1], made[256];
 	uint32_t known = a->words.texts.count;
 
-	if (!words_of(&a->words, text, bytes, letters))
+	if (!words_find_or_add(&a->words, text, bytes, letters))
 		return epp_status_no_memory();
 	a->counts.names_replaced += a->words.texts.count - known;
 	int count = snprintf(made, sizeof(made), "%s_%s%s", prefix, letters, suffix);
@@ -228,7 +228,8 @@ static epp_status *replace_source(struct anonymize *a, struct epf_source *source
 		                       .clock_error_ns = old.clock_error_ns,
 		                       .relation = old.relation };
 	if (old.origin)
-		words_id(&a->words, &old.origin, sizeof(old.origin), (uint8_t *)&source->origin, sizeof(source->origin));
+		words_hash_id(&a->words, &old.origin, sizeof(old.origin), (uint8_t *)&source->origin,
+		              sizeof(source->origin));
 	EPP_TRY(replace_field(a, "host", old.hostname, source->hostname, sizeof(source->hostname)));
 	EPP_TRY(replace_field(a, "program", old.program, source->program, sizeof(source->program)));
 	return replace_field(a, "label", old.label, source->label, sizeof(source->label));
@@ -242,8 +243,8 @@ static epp_status *replace_header(struct anonymize *a)
 	/* In a merged trace, the first half of the file id is the origin of a source.  So its replacement must depend
 	 * only on this half. */
 	const size_t half = sizeof(header->source.origin);
-	words_id(&a->words, header->file_id, half, id, half);
-	words_id(&a->words, header->file_id, sizeof(header->file_id), id + half, sizeof(id) - half);
+	words_hash_id(&a->words, header->file_id, half, id, half);
+	words_hash_id(&a->words, header->file_id, sizeof(header->file_id), id + half, sizeof(id) - half);
 	*header = (struct epf_header){ .version = header->version,
 		                       .byte_order = header->byte_order,
 		                       .header_bytes = header->header_bytes,
@@ -326,7 +327,7 @@ static epp_status *replace_track_name(struct anonymize *a, const struct epf_trac
 
 /* Returns the position of ": calls of " in a name that the reader made ("NAME: calls of PLUGIN"); NULL: the name is of
  * another form. */
-static const char *calls_of(const epp_trace_track *track)
+static const char *find_calls_of(const epp_trace_track *track)
 {
 	return track->kind == EPP_TRACK_CALLS ? strstr(track->name, ": calls of ") : NULL;
 }
@@ -340,7 +341,7 @@ static epp_status *replace_track(struct anonymize *a, size_t index)
 	const struct epf_track old = *definition;
 	uint32_t thread = old.thread_id;
 	int64_t stream = old.stream;
-	const char *calls = calls_of(track);
+	const char *calls = find_calls_of(track);
 	const char *name, *group;
 
 	*definition = (struct epf_track){ .track = old.track,
@@ -466,8 +467,8 @@ static epp_status *write(struct anonymize *a, const char *path)
 	return trace_writer_rewrite(a->reader, path, (int)a->options.overwrite, &rewrite);
 }
 
-static void say(epp_receipt_fn receipt, void *user, const char *format, ...) EPP_FORMAT(3, 4);
-static void say(epp_receipt_fn receipt, void *user, const char *format, ...)
+static void report(epp_receipt_fn receipt, void *user, const char *format, ...) EPP_FORMAT(3, 4);
+static void report(epp_receipt_fn receipt, void *user, const char *format, ...)
 {
 	char text[256];
 	va_list args;
@@ -480,19 +481,20 @@ static void say(epp_receipt_fn receipt, void *user, const char *format, ...)
 
 static void print_receipt(const struct anonymize *a, epp_receipt_fn receipt, void *user)
 {
-	say(receipt, user, "kept: times, durations, counts, losses, kinds, categories and nesting of %" PRIu64 " records",
-	    a->counts.records);
+	report(receipt, user,
+	       "kept: times, durations, counts, losses, kinds, categories and nesting of %" PRIu64 " records",
+	       a->counts.records);
 	for (size_t i = 0; i < allowed_count; i++) {
 		const struct allowed *allowed = &allowed_texts[i];
 		if (*allowed->text && string_table_find(&a->kept, allowed->text, strlen(allowed->text)) != STRING_TABLE_NONE)
-			say(receipt, user, "kept: '%s'%s: %s", allowed->text,
-			    ALLOWED_IS_KEY(allowed->use) ? " of args" : "", allowed->reason);
+			report(receipt, user, "kept: '%s'%s: %s", allowed->text,
+			       ALLOWED_IS_KEY(allowed->use) ? " of args" : "", allowed->reason);
 	}
 	for (uint32_t i = 0; i < a->kept.count; i++) {
 		size_t bytes;
 		const char *text = string_table_bytes(&a->kept, i, &bytes);
 		if (allowed_operator(text, bytes))
-			say(receipt, user, "kept: the operator '%.*s': a name of the ONNX standard", (int)bytes, text);
+			report(receipt, user, "kept: the operator '%.*s': a name of the ONNX standard", (int)bytes, text);
 	}
 }
 

@@ -121,7 +121,7 @@ static epp_status *add_all(struct check *check, const struct string_table *table
 	return NULL;
 }
 
-static epp_status *collect(struct check *check)
+static epp_status *collect_secrets(struct check *check)
 {
 	const struct anonymize *a = check->anonymize;
 
@@ -154,7 +154,7 @@ static epp_status *make_filter(struct check *check)
 	return NULL;
 }
 
-static bool is_part(const struct check *check, struct secret *secret)
+static bool is_part_of_kept_text(const struct check *check, struct secret *secret)
 {
 	const struct string_table *kept = &check->anonymize->kept;
 
@@ -166,7 +166,7 @@ static bool is_part(const struct check *check, struct secret *secret)
 	return secret->is_part;
 }
 
-static epp_status *found(uint64_t offset)
+static epp_status *leak_error(uint64_t offset)
 {
 	return epp_status_create(EPP_LOSSY, "not written: a text of the input would be at byte %llu of the output",
 	                         (unsigned long long)offset);
@@ -187,9 +187,9 @@ static epp_status *compare(const struct check *check, uint64_t hash, uint64_t wi
 			struct secret *secret = &check->secrets[number];
 			size_t before = (secret->bytes - WINDOW) / 2;
 			if ((size_t)(at - begin) < before || (size_t)(end - at) < secret->bytes - before ||
-			    memcmp(at - before, secret->text, secret->bytes) != 0 || is_part(check, secret))
+			    memcmp(at - before, secret->text, secret->bytes) != 0 || is_part_of_kept_text(check, secret))
 				continue;
-			return found(offset + (uint64_t)(at - before - begin));
+			return leak_error(offset + (uint64_t)(at - before - begin));
 		}
 		return NULL;
 	}
@@ -225,7 +225,9 @@ static epp_status *check_text(const struct check *check, const char *text, size_
 {
 	uint32_t number;
 
-	return find(check, text, bytes, &number) && !is_part(check, &check->secrets[number]) ? found(offset) : NULL;
+	return find(check, text, bytes, &number) && !is_part_of_kept_text(check, &check->secrets[number])
+	           ? leak_error(offset)
+	           : NULL;
 }
 
 static epp_status *check_string(const struct check *check, const char *text)
@@ -288,7 +290,7 @@ epp_status *anonymize_check(void *user, int fd, uint64_t file_bytes)
 	struct check check = { .anonymize = user };
 
 	check.buffer = malloc(PIECE_BYTES + 2 * MARGIN_BYTES);
-	epp_status *status = check.buffer ? collect(&check) : epp_status_no_memory();
+	epp_status *status = check.buffer ? collect_secrets(&check) : epp_status_no_memory();
 	if (!status)
 		status = make_filter(&check);
 	if (!status)

@@ -188,7 +188,7 @@ static epp_status *name_of(struct anonymize *a, unsigned kind, uint32_t old, con
 /* ---- args ---- */
 
 /* Looks up a key in the allow-list. */
-static epp_status *learn_key(struct anonymize *a, uint32_t key)
+static epp_status *look_up_key(struct anonymize *a, uint32_t key)
 {
 	const struct reader_name *name = &a->old_names[key];
 
@@ -326,7 +326,7 @@ static void put_number(struct anonymize *a, uint32_t key, uint32_t type, uint64_
 	a->slots[(*used)++] = (struct epf_arg){ .key = key, .type_and_bytes = type, .value = value };
 }
 
-static uint64_t rounded(uint32_t type, uint64_t value)
+static uint64_t round_value(uint32_t type, uint64_t value)
 {
 	double real;
 
@@ -340,13 +340,13 @@ static uint64_t rounded(uint32_t type, uint64_t value)
 
 /* Returns the replacement for a number that joins events.  Small numbers are counted by the program and kept; larger
  * ones may be addresses or times. */
-static uint64_t joined(const struct anonymize *a, uint64_t value)
+static uint64_t replace_joining_id(const struct anonymize *a, uint64_t value)
 {
 	uint64_t made;
 
 	if (value <= UINT32_MAX)
 		return value;
-	words_id(&a->words, &value, sizeof(value), (uint8_t *)&made, sizeof(made));
+	words_hash_id(&a->words, &value, sizeof(value), (uint8_t *)&made, sizeof(made));
 	return made;
 }
 
@@ -354,8 +354,8 @@ static uint64_t joined(const struct anonymize *a, uint64_t value)
 static uint64_t number_of(const struct anonymize *a, enum allowed_use use, uint32_t type, uint64_t value)
 {
 	if (use == ALLOWED_JOIN)
-		return joined(a, value);
-	return use == ALLOWED_SIZE && a->options.round_shapes ? rounded(type, value) : value;
+		return replace_joining_id(a, value);
+	return use == ALLOWED_SIZE && a->options.round_shapes ? round_value(type, value) : value;
 }
 
 static bool is_weight(const struct anonymize *a, const struct codec_record *record)
@@ -368,8 +368,8 @@ static bool is_weight(const struct anonymize *a, const struct codec_record *reco
 
 /* Writes an arg whose key is on the allow-list into the slots.  *is_kept is false if its value has a type that the list
  * does not allow. */
-static epp_status *take_known(struct anonymize *a, const struct codec_record *record, const struct codec_arg *arg,
-                              uint32_t *used, bool *is_kept)
+static epp_status *replace_known_arg(struct anonymize *a, const struct codec_record *record,
+                                     const struct codec_arg *arg, uint32_t *used, bool *is_kept)
 {
 	enum allowed_use use = a->keys[arg->key]->use;
 	uint32_t key = a->key_numbers[arg->key];
@@ -440,8 +440,8 @@ epp_status *anonymize_id(struct anonymize *a, uint32_t source, uint64_t *id)
 
 /* Replaces an arg that epprof writes itself: a parent, the times of a launch, and the value of a counter, whose key is
  * the counter's name. */
-static epp_status *take_own(struct anonymize *a, const struct codec_record *record, const struct codec_arg *arg,
-                            uint32_t *used, bool *is_kept)
+static epp_status *replace_own_arg(struct anonymize *a, const struct codec_record *record, const struct codec_arg *arg,
+                                   uint32_t *used, bool *is_kept)
 {
 	bool is_value = EPF_BITS_KIND(record->bits) == EPF_COUNTER && arg->key == record->name;
 
@@ -471,7 +471,7 @@ static bool is_own(const struct codec_record *record, uint32_t key)
 	       (EPF_BITS_KIND(record->bits) == EPF_COUNTER && key == record->name);
 }
 
-static epp_status *take_args(struct anonymize *a, const struct codec_record *record, uint32_t *used)
+static epp_status *replace_args(struct anonymize *a, const struct codec_record *record, uint32_t *used)
 {
 	uint32_t at = record->args_offset;
 	struct codec_arg arg;
@@ -483,11 +483,11 @@ static epp_status *take_args(struct anonymize *a, const struct codec_record *rec
 			return NULL;
 		if (arg.key < a->old_names_count && *used + NUMBER_SLOTS < SLOTS_MAX) {
 			if (!a->keys_known[arg.key])
-				EPP_TRY(learn_key(a, arg.key));
+				EPP_TRY(look_up_key(a, arg.key));
 			if (is_own(record, arg.key))
-				EPP_TRY(take_own(a, record, &arg, used, &is_kept));
+				EPP_TRY(replace_own_arg(a, record, &arg, used, &is_kept));
 			else if (a->keys[arg.key])
-				EPP_TRY(take_known(a, record, &arg, used, &is_kept));
+				EPP_TRY(replace_known_arg(a, record, &arg, used, &is_kept));
 		}
 		if (is_kept)
 			a->counts.args_kept++;
@@ -501,7 +501,7 @@ static epp_status *take_args(struct anonymize *a, const struct codec_record *rec
 
 /* Determines the number that is subtracted from the ticks of a track's clock.  Readers only use differences of these
  * ticks, but the ticks themselves may reveal a date, or when the device was started. */
-static epp_status *base_of(struct anonymize *a, const struct epf_track *track, uint64_t first_ticks, uint64_t *base)
+static epp_status *find_clock_base(struct anonymize *a, const struct epf_track *track, uint64_t first_ticks, uint64_t *base)
 {
 	uint64_t key = track->clock ? (uint64_t)track->source << 32 | track->clock : UINT64_C(1) << 63 | track->track;
 	const uint64_t *known = hash_map_find(&a->clocks, key);
@@ -519,12 +519,12 @@ static epp_status *device_ticks(struct anonymize *a, uint64_t *ticks)
 	if (*ticks > mask)
 		return NULL;
 	if (a->track_base == UINT64_MAX)
-		EPP_TRY(base_of(a, track, *ticks, &a->track_base));
+		EPP_TRY(find_clock_base(a, track, *ticks, &a->track_base));
 	*ticks = (*ticks - a->track_base) & mask;
 	return NULL;
 }
 
-static epp_status *place(struct anonymize *a, unsigned kind, struct epf_record *record)
+static epp_status *replace_times(struct anonymize *a, unsigned kind, struct epf_record *record)
 {
 	unsigned clock = a->definition ? a->definition->clock_kind : EPF_TRACK_CLOCK_HOST;
 
@@ -568,7 +568,7 @@ static epp_status *end_block(struct anonymize *a)
 	return trace_writer_append(a->writer, a->block);
 }
 
-static void put(struct anonymize *a, const struct epf_record *record)
+static void append_record(struct anonymize *a, const struct epf_record *record)
 {
 	codec_append(&a->codec, record, a->slots);
 	a->bytes += EPF_RECORD_BYTES + record->arg_slots * 16u;
@@ -584,14 +584,14 @@ static epp_status *make_room(struct anonymize *a, const struct epf_record *recor
 	EPP_TRY(end_block(a));
 	begin_block(a, 0);
 	if (a->track != a->from->header.track)
-		put(a, &(struct epf_record){ .start_ticks = record->start_ticks,
-		                             .id = a->track,
-		                             .name = EPF_NAME_TRACK_SWITCH,
-		                             .bits = EPF_BITS(0, EPF_TRACK_SWITCH, 0, 0) });
+		append_record(a, &(struct epf_record){ .start_ticks = record->start_ticks,
+		                                       .id = a->track,
+		                                       .name = EPF_NAME_TRACK_SWITCH,
+		                                       .bits = EPF_BITS(0, EPF_TRACK_SWITCH, 0, 0) });
 	return NULL;
 }
 
-static epp_status *take_record(struct anonymize *a, const struct codec_record *from)
+static epp_status *replace_record(struct anonymize *a, const struct codec_record *from)
 {
 	unsigned kind = EPF_BITS_KIND(from->bits);
 	struct epf_record record = { .start_ticks = from->start_ticks,
@@ -604,17 +604,17 @@ static epp_status *take_record(struct anonymize *a, const struct codec_record *f
 	                &name));
 	record.name = name;
 	if (from->args_count)
-		EPP_TRY(take_args(a, from, &slots));
+		EPP_TRY(replace_args(a, from, &slots));
 	/* If the counter's value was no number, it was left out.  A counter must have a value to be valid. */
 	if (kind == EPF_COUNTER && !slots)
 		put_number(a, name, EPP_ARG_F64, NOT_A_NUMBER, &slots);
 	record.arg_slots = (uint16_t)slots;
-	EPP_TRY(place(a, kind, &record));
+	EPP_TRY(replace_times(a, kind, &record));
 	/* In the records of these kinds, `id` is a track, or the half width of a clock pair. */
 	if (kind != EPF_TRACK_SWITCH && kind != EPF_CLOCK_PAIR)
 		EPP_TRY(anonymize_id(a, a->from->header.source, &record.id));
 	EPP_TRY(make_room(a, &record));
-	put(a, &record);
+	append_record(a, &record);
 	if (kind == EPF_TRACK_SWITCH)
 		on_track(a, from->id ? (uint32_t)from->id : a->from->header.track);
 	return NULL;
@@ -636,7 +636,7 @@ epp_status *anonymize_block(void *user, struct epp_trace_writer *writer, const s
 	}
 	begin_block(a, decoded->header.open_count);
 	for (uint32_t i = 0; i < decoded->count; i++)
-		EPP_TRY(take_record(a, &decoded->records[i]));
+		EPP_TRY(replace_record(a, &decoded->records[i]));
 	return end_block(a);
 }
 

@@ -31,7 +31,7 @@ void words_deinit(struct words *words)
 	string_table_deinit(&words->letters);
 }
 
-bool words_of(struct words *words, const char *text, size_t bytes, char *letters)
+bool words_find_or_add(struct words *words, const char *text, size_t bytes, char *letters)
 {
 	uint32_t number = string_table_find(&words->texts, text, bytes);
 	uint8_t hash[BLAKE2B_BYTES];
@@ -56,7 +56,7 @@ bool words_of(struct words *words, const char *text, size_t bytes, char *letters
 	       string_table_add(&words->texts, text, bytes, &number);
 }
 
-void words_id(const struct words *words, const void *of, size_t of_bytes, uint8_t *id, size_t id_bytes)
+void words_hash_id(const struct words *words, const void *of, size_t of_bytes, uint8_t *id, size_t id_bytes)
 {
 	uint8_t hash[BLAKE2B_BYTES];
 	struct blake2b state = words->keyed;

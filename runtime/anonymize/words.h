@@ -28,8 +28,8 @@ void words_init(struct words *words, const void *key, size_t key_bytes);
 void words_deinit(struct words *words);
 /* Finds or makes the letters of a text.  `letters` has room for WORD_LETTERS_MAX + 1 bytes and gets a NUL at the end.
  * Returns false if there is no memory. */
-bool words_of(struct words *words, const char *text, size_t bytes, char *letters);
+bool words_find_or_add(struct words *words, const char *text, size_t bytes, char *letters);
 /* Fills `id` with bytes that only depend on the key and the bytes at `of`. */
-void words_id(const struct words *words, const void *of, size_t of_bytes, uint8_t *id, size_t id_bytes);
+void words_hash_id(const struct words *words, const void *of, size_t of_bytes, uint8_t *id, size_t id_bytes);
 
 #endif

@@ -28,12 +28,12 @@ static void sleep_until_woken(int64_t ns)
 {
 	uint32_t from = LOAD_RELAXED(&woken_from);
 	if (from)
-		os_thread_avoid(from - 1);
+		os_thread_avoid_processor(from - 1);
 	__atomic_store_n(&awake, 0, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&wanted, __ATOMIC_SEQ_CST))
 		os_thread_park(&awake, ns);
 	STORE_RELEASE(&awake, 1);
-	os_thread_avoid_none();
+	os_thread_avoid_no_processor();
 }
 
 void helper_wake(void)
@@ -73,7 +73,7 @@ static void *loop(void *unused)
 {
 	/* If there are more runnable threads than processors, the window fills up while the helper waits for other
 	 * threads' time slices. The helper needs little processor time, but it must be scheduled soon. */
-	os_thread_be_prompt();
+	os_thread_reduce_latency();
 	for (;;) {
 		__atomic_store_n(&wanted, 0, __ATOMIC_SEQ_CST);
 		int64_t sleep_ns = visit_all();
@@ -84,10 +84,10 @@ static void *loop(void *unused)
 	return unused;
 }
 
-void helper_apart(void *(*run)(void *argument), void *argument)
+void helper_run_detached(void *(*run)(void *argument), void *argument)
 {
-	pthread_t apart;
-	if (thread_start(NULL, run, argument, &apart))
+	pthread_t detached;
+	if (thread_start(NULL, run, argument, &detached))
 		run(argument);
 }
 

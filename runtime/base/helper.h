@@ -3,7 +3,7 @@
  * While events are recorded, the helper visits a session every 2 ms; after a quiet period, about ten times a second; if
  * no session records or drains, not at all. A recorder that takes chunks quickly while the helper sleeps wakes the
  * helper once per burst. This wake-up is the only system call of recording (tests/record/check_warm.c). The helper
- * requests a short scheduling delay (os_thread_be_prompt). */
+ * requests a short scheduling delay (os_thread_reduce_latency). */
 #ifndef EPPROF_RUNTIME_BASE_HELPER_H
 #define EPPROF_RUNTIME_BASE_HELPER_H
 
@@ -35,7 +35,7 @@ void helper_wake(void);
 
 /* Calls `run` on a new thread, for foreign code that may take long or never return. If no thread can be created, calls
  * it on the caller's thread. */
-void helper_apart(void *(*run)(void *argument), void *argument);
+void helper_run_detached(void *(*run)(void *argument), void *argument);
 
 /* Return the number of visits and of wake-ups, for tests and the bench. */
 uint64_t helper_visits(void);

@@ -27,7 +27,7 @@ static atomic_uint names_end;
 #define WAITS_MAX 2000u
 
 struct table {
-	struct table *outgrown; /* the previous table, kept for threads that still read it */
+	struct table *previous; /* the previous table, kept for threads that still read it */
 	uint32_t size;          /* a power of two, at least twice the number of names */
 	uint32_t names[];
 };
@@ -44,7 +44,7 @@ static const char *const reserved[EPF_NAME_FIRST_FREE] = EPF_NAME_TEXTS;
 /* Returns whether a name can be found by its text. A reserved number has a meaning beyond its text: an arg with the key
  * EPF_NAME_PARENT is a parent. If the host interns "parent", the text must get another number. Of the reserved names
  * only "" can be found by its text. */
-static bool has_place(epp_name name)
+static bool is_found_by_text(epp_name name)
 {
 	return name == EPF_NAME_NONE || name >= EPF_NAME_FIRST_FREE;
 }
@@ -122,10 +122,10 @@ static bool table_grow(void)
 	struct table *larger = calloc(1, sizeof(*larger) + size * sizeof(larger->names[0]));
 	if (!larger)
 		return false;
-	larger->outgrown = old;
+	larger->previous = old;
 	larger->size = size;
 	for (epp_name name = 1; name < names_end; name++)
-		if (has_place(name))
+		if (is_found_by_text(name))
 			table_put(larger, name);
 	atomic_store_explicit(&table, larger, memory_order_release);
 	return true;
@@ -137,7 +137,7 @@ static bool table_grow(void)
 /* Allocates room for a text, which is never freed. Consecutive texts are stored next to each other, because they are
  * likely to be read in the same order. With a separate allocation for each text, a bridge that compares names
  * (ort_event_record.c) would have one cache miss per text. The lock is held. */
-static char *text_room(size_t bytes, bool is_args)
+static char *allocate_text(size_t bytes, bool is_args)
 {
 	size_t unaligned = is_args ? slab_left % SLAB_ALIGNMENT : 0;
 	if (bytes > SLAB_BYTES / 16)
@@ -166,7 +166,7 @@ static epp_name append(struct name_text of)
 		return 0;
 	if (!blocks[name / BLOCK_NAMES])
 		blocks[name / BLOCK_NAMES] = calloc(BLOCK_NAMES, sizeof(struct name_text));
-	char *copy = blocks[name / BLOCK_NAMES] ? text_room(of.bytes + 1, of.is_args) : NULL;
+	char *copy = blocks[name / BLOCK_NAMES] ? allocate_text(of.bytes + 1, of.is_args) : NULL;
 	if (!copy)
 		return 0;
 	memcpy(copy, of.text, of.bytes);
@@ -189,7 +189,7 @@ static bool set_up(void)
 	for (epp_name name = 0; name < EPF_NAME_FIRST_FREE; name++) {
 		const char *text = reserved[name] ? reserved[name] : "(reserved)";
 		*entry(name) = (struct name_text){ text, (uint32_t)strlen(text), false };
-		if (has_place(name))
+		if (is_found_by_text(name))
 			table_put(table, name);
 	}
 	atomic_store_explicit(&names_end, EPF_NAME_FIRST_FREE, memory_order_release);
@@ -197,12 +197,12 @@ static bool set_up(void)
 }
 
 /* Returns whether a listener has no room for a name of this size. The lock is held. */
-static bool any_waits(size_t bytes)
+static bool any_listener_is_full(size_t bytes)
 {
 	struct name_listener *listener;
 	bool waits = false;
 	LIST_FOREACH(listener, &listeners, link)
-		waits |= listener->waits && listener->waits(listener, bytes);
+		waits |= listener->is_full && listener->is_full(listener, bytes);
 	return waits;
 }
 
@@ -230,7 +230,7 @@ static epp_name add(struct name_text text)
 	uint32_t *place;
 	pthread_mutex_lock(&lock);
 	bool ready = look_up(text, &name, &place);
-	for (unsigned i = 0; i < WAITS_MAX && ready && !name && any_waits(text.bytes); i++) {
+	for (unsigned i = 0; i < WAITS_MAX && ready && !name && any_listener_is_full(text.bytes); i++) {
 		wait_a_little();
 		ready = look_up(text, &name, &place);
 	}

@@ -49,13 +49,13 @@ uint64_t name_hash(const char *text, size_t bytes);
 /* Returns the largest name + 1. */
 epp_name name_end(void);
 
-/* Callbacks of a session, called with the lock of names held. `added` is called for each new name, and `waits` before
- * it. `waits` returns true if the session has no room for a name of `bytes` bytes; the interning thread then releases
+/* Callbacks of a session, called with the lock of names held. `added` is called for each new name, and `is_full` before
+ * it. `is_full` returns true if the session has no room for a name of `bytes` bytes; the interning thread then releases
  * the lock, waits a short time and tries again. */
 struct name_listener {
 	LIST_ENTRY(name_listener) link;
 	void (*added)(struct name_listener *self, epp_name name, struct name_text text);
-	bool (*waits)(struct name_listener *self, size_t bytes); /* may be NULL */
+	bool (*is_full)(struct name_listener *self, size_t bytes); /* may be NULL */
 };
 
 /* Calls `added` for every existing name and then for each new one, until name_listener_remove. */

@@ -163,7 +163,7 @@ bool worker_end(struct worker *worker)
 
 /* ---- the thread ---- */
 
-static void *work(void *argument)
+static void *run_worker(void *argument)
 {
 	struct worker *worker = argument;
 	pthread_mutex_lock(&lock);
@@ -205,7 +205,7 @@ void worker_submit(struct worker *worker, struct worker_call *call)
 	call->is_abandoned = false;
 	call->state = WORKER_QUEUED;
 	if (!worker->has_thread)
-		worker->has_thread = thread_start_joinable(NULL, work, worker, &worker->thread) == 0;
+		worker->has_thread = thread_start_joinable(NULL, run_worker, worker, &worker->thread) == 0;
 	if (worker->has_thread)
 		STAILQ_INSERT_TAIL(&worker->queue, call, link);
 	else

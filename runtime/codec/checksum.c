@@ -123,13 +123,13 @@ __attribute__((constructor(102))) static void lane_tables_fill(void)
 	}
 }
 
-static inline uint32_t behind_lane(uint32_t crc)
+static inline uint32_t shift_by_lane(uint32_t crc)
 {
 	return lane_tables[0][crc & 255] ^ lane_tables[1][crc >> 8 & 255] ^ lane_tables[2][crc >> 16 & 255] ^
 	       lane_tables[3][crc >> 24];
 }
 
-WITH_INSTRUCTION static uint32_t by_instruction(uint32_t seed, const void *data, size_t bytes)
+WITH_INSTRUCTION static uint32_t crc32c_by_instruction(uint32_t seed, const void *data, size_t bytes)
 {
 	const uint8_t *at = data;
 	uint64_t crc = ~seed, words[3];
@@ -144,7 +144,7 @@ WITH_INSTRUCTION static uint32_t by_instruction(uint32_t seed, const void *data,
 			second = take_word(second, words[1]);
 			third = take_word(third, words[2]);
 		}
-		crc = behind_lane(behind_lane((uint32_t)crc) ^ (uint32_t)second) ^ third;
+		crc = shift_by_lane(shift_by_lane((uint32_t)crc) ^ (uint32_t)second) ^ third;
 	}
 	for (; bytes >= 8; bytes -= 8, at += 8) {
 		memcpy(words, at, 8);
@@ -157,12 +157,12 @@ WITH_INSTRUCTION static uint32_t by_instruction(uint32_t seed, const void *data,
 
 typedef uint32_t checksum_fn(uint32_t seed, const void *data, size_t bytes);
 
-static checksum_fn decide;
-static _Atomic(checksum_fn *) chosen = decide;
+static checksum_fn choose_function;
+static _Atomic(checksum_fn *) chosen = choose_function;
 
-static uint32_t decide(uint32_t seed, const void *data, size_t bytes)
+static uint32_t choose_function(uint32_t seed, const void *data, size_t bytes)
 {
-	checksum_fn *function = instruction_exists() ? by_instruction : checksum_crc32c_portable;
+	checksum_fn *function = instruction_exists() ? crc32c_by_instruction : checksum_crc32c_portable;
 	atomic_store_explicit(&chosen, function, memory_order_relaxed);
 	return function(seed, data, bytes);
 }

@@ -204,8 +204,8 @@ static inline uint8_t *put_text(struct codec_writer *writer, uint8_t *at, const 
 }
 
 /* Encodes the values of all args whose slots begin as `of`, of any type and size. */
-__attribute__((noinline)) static uint8_t *put_any_values(struct codec_writer *writer, const uint64_t *of, uint8_t *at,
-                                                         const struct epf_arg *arg, const struct epf_arg *end)
+__attribute__((noinline)) static uint8_t *put_values_slow(struct codec_writer *writer, const uint64_t *of, uint8_t *at,
+                                                          const struct epf_arg *arg, const struct epf_arg *end)
 {
 	for (; arg < end; of++) {
 		uint64_t value = arg->value, first = load((const uint8_t *)arg);
@@ -254,7 +254,7 @@ __attribute__((noinline)) static uint8_t *put_values(struct codec_writer *writer
 		}
 		bool is_new_text = type == EPP_ARG_TEXT && !value;
 		if (unlikely(type == EPP_ARG_F64 || is_new_text || value >> 14))
-			return put_any_values(writer, of, at, arg, end);
+			return put_values_slow(writer, of, at, arg, end);
 		at = put_short(at, (uint32_t)value);
 		arg = next;
 	}
@@ -275,8 +275,8 @@ void codec_begin(struct codec_writer *writer, uint8_t *payload, const uint64_t *
 	block_times_begin(&writer->state.times, open_ids, open_count);
 }
 
-__attribute__((noinline)) static void append_any(struct codec_writer *writer, const struct epf_record *record,
-                                                 const struct epf_arg *args)
+__attribute__((noinline)) static void append_slow(struct codec_writer *writer, const struct epf_record *record,
+                                                  const struct epf_arg *args)
 {
 	uint64_t end = record->start_ticks + record->duration_ticks;
 	uint64_t step = zigzag(record->id - writer->state.previous_id - 1);
@@ -320,7 +320,7 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 		struct epf_record cut = *record;
 		cut.bits |= EPF_BITS(0, 0, 0, EPF_FLAG_CUT);
 		writer->cut_count++;
-		append_any(writer, &cut, args);
+		append_slow(writer, &cut, args);
 		return;
 	}
 	*shape_at = (uint8_t)shape;
@@ -337,15 +337,15 @@ __attribute__((noinline)) static void append_any(struct codec_writer *writer, co
 
 void codec_append(struct codec_writer *writer, const struct epf_record *record, const struct epf_arg *args)
 {
-	append_any(writer, record, args);
+	append_slow(writer, record, args);
 }
 
 /* ---- the fast path ---- */
 
 /* Appends common records: their differences to the previous record are small, and their args have the same keys as the
  * last args. Returns the position of the first record that is not common. */
-static inline const uint8_t *append_usual(struct codec_writer *writer, const uint8_t *next, const uint8_t *end,
-                                          unsigned kinds, uint64_t *count)
+static inline const uint8_t *append_fast(struct codec_writer *writer, const uint8_t *next, const uint8_t *end,
+                                         unsigned kinds, uint64_t *count)
 {
 	/* A local copy whose address is not taken: stores to the payload cannot alias it, so it stays in registers. */
 	struct codec_state state = writer->state;
@@ -429,11 +429,11 @@ const uint8_t *codec_append_region(struct codec_writer *writer, const uint8_t *a
                                    uint64_t *count)
 {
 	for (;;) {
-		at = append_usual(writer, at, end, kinds, count);
+		at = append_fast(writer, at, end, kinds, count);
 		const struct epf_record *record = (const struct epf_record *)(const void *)at;
 		if (at + EPF_RECORD_BYTES > end || !record->tail)
 			return at;
-		append_any(writer, record, (const struct epf_arg *)(const void *)(record + 1));
+		append_slow(writer, record, (const struct epf_arg *)(const void *)(record + 1));
 		*count += kinds >> EPF_BITS_KIND(record->bits) & 1;
 		at += EPF_RECORD_BYTES + (size_t)record->arg_slots * sizeof(struct epf_arg);
 	}

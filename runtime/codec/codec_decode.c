@@ -65,12 +65,12 @@ uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t posi
 
 /* Decodes a varint of nine bytes, which is the usual length of ids, because their first value is a time in nanoseconds.
  * Needs 9 readable bytes at `at`. Returns false if the varint has another length. */
-static inline bool is_nine(const uint8_t *at, uint64_t *value)
+static inline bool get_nine_byte_varint(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;
 
 	memcpy(&word, at, sizeof(word));
-	uint64_t halves = gather(word);
+	uint64_t halves = join_groups(word);
 	*value = (halves & 0x0fffffff) | halves >> 32 << 28 | (uint64_t)at[8] << 56;
 	return (word & 0x8080808080808080) == 0x8080808080808080 && at[8] < 128;
 }
@@ -84,7 +84,7 @@ uint64_t codec_parent_arg(const uint8_t *payload, uint32_t payload_bytes, uint32
 
 	if (likely(payload_bytes > *after && payload_bytes - *after >= 2 + VARINT_BYTES_MAX)) {
 		if (at[0] == EPF_NAME_PARENT && at[1] == EPP_ARG_U64) {
-			if (likely(is_nine(at + 2, &value))) {
+			if (likely(get_nine_byte_varint(at + 2, &value))) {
 				*after += 2 + 9;
 				return value;
 			}
@@ -241,7 +241,7 @@ __attribute__((noinline)) static const uint8_t *skip_parent(const uint8_t *at)
 	unsigned bytes = begin >> 8 & 255;
 	if ((begin & 0xffff00ff) != sought)
 		return NULL;
-	if (bytes == 2 + 9 && is_nine(at + 4, &value))
+	if (bytes == 2 + 9 && get_nine_byte_varint(at + 4, &value))
 		return at + 2 + bytes;
 	const uint8_t *after = get_long(at + 4, &value);
 	return after == at + 2 + bytes ? after : NULL;
@@ -256,14 +256,14 @@ struct fields {
 };
 
 /* Decodes two varints of any length; needs 2 * VARINT_BYTES_MAX readable bytes. */
-__attribute__((noinline)) static const uint8_t *get_two(const uint8_t *at, uint64_t *values)
+__attribute__((noinline)) static const uint8_t *get_two_varints(const uint8_t *at, uint64_t *values)
 {
 	at = get_long(at, &values[0]);
 	return at ? get_long(at, &values[1]) : NULL;
 }
 
-static const uint8_t *get_any_args(struct decoder *decoder, unsigned shape, const uint8_t *at, const uint8_t *end,
-                                   struct args_place *place)
+static const uint8_t *get_args_slow(struct decoder *decoder, unsigned shape, const uint8_t *at, const uint8_t *end,
+                                    struct args_place *place)
 {
 	const uint8_t *payload = decoder->payload->bytes;
 
@@ -279,8 +279,8 @@ static const uint8_t *get_any_args(struct decoder *decoder, unsigned shape, cons
 
 /* Decodes a record; needs PLAIN_BYTES_MAX readable bytes. This and the functions below return the position after the
  * record, or NULL if it is invalid. */
-static inline __attribute__((always_inline)) const uint8_t *get_near(struct decoder *decoder, const uint8_t *at,
-                                                                     const uint8_t *end, struct fields *fields)
+static inline __attribute__((always_inline)) const uint8_t *get_record_fast(struct decoder *decoder, const uint8_t *at,
+                                                                            const uint8_t *end, struct fields *fields)
 {
 	unsigned shape = *at++;
 	uint64_t word, value;
@@ -294,13 +294,13 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(struct deco
 	unsigned first_bits = (unsigned)__builtin_ctzll(stops | 1ull << 63) + 1;
 	uint64_t behind = (word & both_mask & ~first_mask) >> (first_bits & 63);
 	if (likely(second && first_bits <= 32 && behind <= UINT32_MAX)) {
-		uint64_t halves = gather((word & first_mask) | behind << 32);
+		uint64_t halves = join_groups((word & first_mask) | behind << 32);
 		fields->end_step = halves & 0x0fffffff;
 		fields->duration = halves >> 32;
 		at += ((unsigned)__builtin_ctzll(second) + 1) / 8;
 	} else {
 		uint64_t checked[2];
-		at = get_two(at, checked);
+		at = get_two_varints(at, checked);
 		if (unlikely(!at))
 			return NULL;
 		fields->end_step = checked[0];
@@ -329,15 +329,16 @@ static inline __attribute__((always_inline)) const uint8_t *get_near(struct deco
 	fields->args.offset = 0;
 	if (shape & CODEC_ARGS) {
 		struct args_place place; /* a local variable, so that `fields` can stay in registers */
-		at = get_any_args(decoder, shape, at, end, &place);
+		at = get_args_slow(decoder, shape, at, end, &place);
 		if (at)
 			fields->args = place;
 	}
 	return at;
 }
 
-/* As get_near, but checks every byte. */
-static inline const uint8_t *get_last(struct decoder *decoder, const uint8_t *at, const uint8_t *end, struct fields *fields)
+/* As get_record_fast, but checks every byte. */
+static inline const uint8_t *get_record_checked(struct decoder *decoder, const uint8_t *at, const uint8_t *end,
+                                                struct fields *fields)
 {
 	uint64_t value;
 
@@ -370,7 +371,7 @@ static inline const uint8_t *get_last(struct decoder *decoder, const uint8_t *at
 	if (!fields->name)
 		return NULL;
 	fields->args = (struct args_place){ 0 };
-	return shape & CODEC_ARGS ? get_any_args(decoder, shape, at, end, &fields->args) : at;
+	return shape & CODEC_ARGS ? get_args_slow(decoder, shape, at, end, &fields->args) : at;
 }
 
 static const uint8_t *take_open_ids(const struct epf_block *block, const uint8_t *payload, uint64_t *open_ids)
@@ -414,14 +415,14 @@ bool codec_decode(const struct epf_block *block, struct codec_payload *payload, 
 	uint32_t n = 0;
 
 	for (; at && n < block->record_count && end - at >= PLAIN_BYTES_MAX; n++) {
-		at = get_near(&decoder, at, end, &fields);
+		at = get_record_fast(&decoder, at, end, &fields);
 		if (unlikely(!at))
 			break;
 		put_record(&records[n], &fields, &sums);
 	}
 	for (; at && n < block->record_count; n++) {
 		struct fields last = fields;
-		at = get_last(&decoder, at, end, &last);
+		at = get_record_checked(&decoder, at, end, &last);
 		if (!at)
 			break;
 		fields = last;

@@ -33,7 +33,7 @@ __attribute__((noinline, cold)) static uint8_t *put_long(uint8_t *at, uint64_t v
 }
 
 /* Expands two 28-bit values in the halves of a word: each group of 7 bits gets a byte. */
-static inline uint64_t spread(uint64_t halves)
+static inline uint64_t expand_groups(uint64_t halves)
 {
 	halves = (halves & 0x00003fff00003fff) | (halves & 0x0fffc0000fffc000) << 2;
 	return (halves & 0x007f007f007f007f) | (halves & 0x3f803f803f803f80) << 1;
@@ -64,7 +64,7 @@ static inline uint8_t *put(uint8_t *at, uint64_t value)
 {
 	if (!VARINT_LIKELY(!(value >> 28)))
 		return put_long(at, value);
-	return put_groups(at, (uint32_t)spread(value));
+	return put_groups(at, (uint32_t)expand_groups(value));
 }
 
 /* ---- decoding ---- */
@@ -88,8 +88,8 @@ __attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, c
 	return NULL;
 }
 
-/* Joins the 7-bit groups in each half of a word; the inverse of `spread`. */
-static inline uint64_t gather(uint64_t halves)
+/* Joins the 7-bit groups in each half of a word; the inverse of `expand_groups`. */
+static inline uint64_t join_groups(uint64_t halves)
 {
 	halves = (halves & 0x007f007f007f007f) | (halves & 0x7f007f007f007f00) >> 1;
 	return (halves & 0x00003fff00003fff) | (halves & 0x3fff00003fff0000) >> 2;
@@ -106,7 +106,7 @@ __attribute__((noinline)) static const uint8_t *get_long(const uint8_t *at, uint
 		word &= stops ^ (stops - 1);
 		at += ((unsigned)__builtin_ctzll(stops) + 1) / 8;
 	}
-	uint64_t halves = gather(word);
+	uint64_t halves = join_groups(word);
 	*value = (halves & 0x0fffffff) | halves >> 32 << 28;
 	if (stops)
 		return at;

@@ -36,7 +36,7 @@ static inline char *put_eight(char *at, uint32_t value)
 }
 
 /* As put_eight, without leading zeros; zero gives one digit. */
-static inline char *put_first(char *at, uint32_t value)
+static inline char *put_leading(char *at, uint32_t value)
 {
 	uint64_t digits = eight_digits(value);
 	unsigned unused = (unsigned)__builtin_ctzll(digits | UINT64_C(1) << 56) / 8;
@@ -53,12 +53,12 @@ char *json_u64(char *at, uint64_t value)
 		return at + 1;
 	}
 	if (value < EIGHT_DIGITS)
-		return put_first(at, (uint32_t)value);
+		return put_leading(at, (uint32_t)value);
 	uint64_t high = value / EIGHT_DIGITS;
 	if (high < EIGHT_DIGITS) {
-		at = put_first(at, (uint32_t)high);
+		at = put_leading(at, (uint32_t)high);
 	} else {
-		at = put_first(at, (uint32_t)(high / EIGHT_DIGITS));
+		at = put_leading(at, (uint32_t)(high / EIGHT_DIGITS));
 		at = put_eight(at, (uint32_t)(high % EIGHT_DIGITS));
 	}
 	return put_eight(at, (uint32_t)(value % EIGHT_DIGITS));
@@ -118,7 +118,7 @@ char *json_us(char *at, int64_t ns)
 
 	if (ns < 0)
 		*at++ = '-';
-	at = value / 1000 < EIGHT_DIGITS ? put_first(at, (uint32_t)(value / 1000)) : json_u64(at, value / 1000);
+	at = value / 1000 < EIGHT_DIGITS ? put_leading(at, (uint32_t)(value / 1000)) : json_u64(at, value / 1000);
 	at[0] = '.';
 	at[1] = (char)('0' + rest / 100);
 	at[2] = (char)('0' + rest / 10 % 10);
@@ -172,7 +172,7 @@ static char *escape_byte(char *at, uint8_t byte)
 }
 
 /* True if any of eight bytes is below 0x20, a quote, a backslash or above 0x7F. */
-static bool needs_care(uint64_t eight)
+static bool needs_escape(uint64_t eight)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
 	uint64_t quotes = eight ^ ones * '"', backslashes = eight ^ ones * '\\';
@@ -186,14 +186,14 @@ char *json_escape(char *at, const char *text, size_t bytes)
 
 	while (text < end) {
 		uint64_t eight;
-		while (end - text >= 8 && (memcpy(&eight, text, 8), !needs_care(eight))) {
+		while (end - text >= 8 && (memcpy(&eight, text, 8), !needs_escape(eight))) {
 			memcpy(at, &eight, 8);
 			at += 8;
 			text += 8;
 		}
 		/* Copies the last eight bytes over bytes already written; possible because none of them needs an
 		 * escape. */
-		if (end - text < 8 && end - start >= 8 && (memcpy(&eight, end - 8, 8), !needs_care(eight))) {
+		if (end - text < 8 && end - start >= 8 && (memcpy(&eight, end - 8, 8), !needs_escape(eight))) {
 			at += end - text;
 			memcpy(at - 8, &eight, 8);
 			return at;

@@ -5,12 +5,12 @@
 
 size_t protobuf_text_bytes(uint32_t field, const char *text, size_t bytes)
 {
-	return protobuf_bytes_bytes(field, utf8_mended_bytes(text, bytes));
+	return protobuf_bytes_bytes(field, utf8_repaired_bytes(text, bytes));
 }
 
 char *protobuf_text(char *at, uint32_t field, const char *text, size_t bytes)
 {
-	return utf8_mend(protobuf_head(at, field, utf8_mended_bytes(text, bytes)), text, bytes);
+	return utf8_repair(protobuf_head(at, field, utf8_repaired_bytes(text, bytes)), text, bytes);
 }
 
 /* Bits beyond the 64th are dropped, as all protobuf readers do. */
@@ -41,7 +41,7 @@ static inline bool varint(struct protobuf_reader *reader, uint64_t *value)
 	return varint_by_bytes(reader, value);
 }
 
-static bool damaged(struct protobuf_reader *reader)
+static bool set_damaged(struct protobuf_reader *reader)
 {
 	reader->at = reader->end;
 	reader->damaged = true;
@@ -65,28 +65,28 @@ bool protobuf_next(struct protobuf_reader *reader, struct protobuf_field *field)
 	if (reader->at == reader->end)
 		return false;
 	if (!varint(reader, &tag) || tag >> 3 == 0 || tag > UINT32_MAX)
-		return damaged(reader);
+		return set_damaged(reader);
 	field->number = (uint32_t)(tag >> 3);
 	field->type = (enum protobuf_type)(tag & 7);
 	switch (field->type) {
 	case PROTOBUF_VARINT:
-		return varint(reader, &field->value) || damaged(reader);
+		return varint(reader, &field->value) || set_damaged(reader);
 	case PROTOBUF_BYTES:
 		if (!varint(reader, &count) || count > (uint64_t)(reader->end - reader->at))
-			return damaged(reader);
+			return set_damaged(reader);
 		field->bytes = reader->at;
 		field->count = (size_t)count;
 		reader->at += count;
 		return true;
 	case PROTOBUF_FIXED64:
-		return take(reader, &field->value, sizeof(field->value)) || damaged(reader);
+		return take(reader, &field->value, sizeof(field->value)) || set_damaged(reader);
 	case PROTOBUF_FIXED32:
 		if (!take(reader, &value32, sizeof(value32)))
-			return damaged(reader);
+			return set_damaged(reader);
 		field->value = value32;
 		return true;
 	default:
-		return damaged(reader);
+		return set_damaged(reader);
 	}
 }
 
@@ -94,5 +94,5 @@ bool protobuf_next_varint(struct protobuf_reader *reader, uint64_t *value)
 {
 	if (reader->at == reader->end)
 		return false;
-	return varint(reader, value) || damaged(reader);
+	return varint(reader, value) || set_damaged(reader);
 }

@@ -115,7 +115,7 @@ static inline char *protobuf_varint(char *at, uint64_t value)
 }
 
 /* Expands the lowest 56 bits to seven per byte: separates halves, then quarters, then eighths. */
-static inline uint64_t protobuf_spread(uint64_t value)
+static inline uint64_t protobuf_expand_groups(uint64_t value)
 {
 	value = (value & UINT64_C(0x000000000fffffff)) | (value & UINT64_C(0x00fffffff0000000)) << 4;
 	value = (value & UINT64_C(0x00003fff00003fff)) | (value & UINT64_C(0x0fffc0000fffc000)) << 2;
@@ -126,7 +126,7 @@ static inline uint64_t protobuf_spread(uint64_t value)
 static inline char *protobuf_varint_roomy(char *at, uint64_t value)
 {
 	size_t bytes = protobuf_varint_bytes(value);
-	uint64_t text = protobuf_spread(value);
+	uint64_t text = protobuf_expand_groups(value);
 
 	if (bytes > sizeof(text)) {
 		text |= UINT64_C(0x8080808080808080);

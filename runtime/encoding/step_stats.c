@@ -27,7 +27,7 @@ struct reading {
 	struct step_stats_account *account;
 };
 
-static void walked(const struct reading *reading, const struct protobuf_reader *walk)
+static void count_damage(const struct reading *reading, const struct protobuf_reader *walk)
 {
 	reading->account->damaged_count += walk->damaged;
 }
@@ -70,7 +70,7 @@ static void node_read(const struct reading *reading, struct protobuf_reader mess
 	}
 	/* The times of a truncated node are unreliable. */
 	if (message.damaged) {
-		walked(reading, &message);
+		count_damage(reading, &message);
 		return;
 	}
 	bool in_ns = numbers[NODE_START_NS] != 0;
@@ -97,7 +97,7 @@ static void thread_read(const struct reading *reading, struct protobuf_reader en
 		else if (protobuf_is(&field, 2, PROTOBUF_BYTES))
 			name = protobuf_as_string(&field);
 	}
-	walked(reading, &entry);
+	count_damage(reading, &entry);
 	if (reading->reader->thread)
 		reading->reader->thread(reading->reader->user, thread_id, name);
 }
@@ -111,7 +111,7 @@ static void device_read(const struct reading *reading, const struct protobuf_rea
 		if (protobuf_is(&field, DEVICE_NAME, PROTOBUF_BYTES))
 			name = protobuf_as_string(&field);
 	}
-	walked(reading, &walk);
+	count_damage(reading, &walk);
 	if (reading->reader->device)
 		reading->reader->device(reading->reader->user, name);
 	walk = message;
@@ -141,9 +141,9 @@ epp_status *run_metadata_read(const void *bytes, size_t count, const struct step
 			if (protobuf_is(&field, STEP_STATS_DEVICES, PROTOBUF_BYTES))
 				device_read(&reading, protobuf_reader_in(&field));
 		}
-		walked(&reading, &step_stats);
+		count_damage(&reading, &step_stats);
 	}
-	walked(&reading, &walk);
+	count_damage(&reading, &walk);
 	if (!account->damaged_count)
 		return NULL;
 	return epp_status_create(EPP_CORRUPT, "RunMetadata: truncated messages: %llu; %llu nodes were read",

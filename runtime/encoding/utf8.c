@@ -73,32 +73,32 @@ size_t utf8_valid_bytes(const char *text, size_t bytes)
 }
 
 /* Only computes the size if `to` is NULL. */
-static size_t mend(char *to, const char *text, size_t bytes)
+static size_t repair(char *to, const char *text, size_t bytes)
 {
 	static const char replacement[] = UTF8_REPLACEMENT;
-	size_t at = 0, mended_bytes = 0;
+	size_t at = 0, repaired_bytes = 0;
 	while (true) {
 		bool valid;
 		size_t valid_bytes = utf8_valid_bytes(text + at, bytes - at);
 		if (to)
-			memcpy(to + mended_bytes, text + at, valid_bytes);
-		mended_bytes += valid_bytes;
+			memcpy(to + repaired_bytes, text + at, valid_bytes);
+		repaired_bytes += valid_bytes;
 		at += valid_bytes;
 		if (at == bytes)
-			return mended_bytes;
+			return repaired_bytes;
 		at += utf8_sequence(text + at, bytes - at, &valid);
 		if (to)
-			memcpy(to + mended_bytes, replacement, sizeof(replacement) - 1);
-		mended_bytes += sizeof(replacement) - 1;
+			memcpy(to + repaired_bytes, replacement, sizeof(replacement) - 1);
+		repaired_bytes += sizeof(replacement) - 1;
 	}
 }
 
-char *utf8_mend(char *at, const char *text, size_t bytes)
+char *utf8_repair(char *at, const char *text, size_t bytes)
 {
-	return bytes ? at + mend(at, text, bytes) : at;
+	return bytes ? at + repair(at, text, bytes) : at;
 }
 
-size_t utf8_mended_bytes(const char *text, size_t bytes)
+size_t utf8_repaired_bytes(const char *text, size_t bytes)
 {
-	return bytes ? mend(NULL, text, bytes) : 0;
+	return bytes ? repair(NULL, text, bytes) : 0;
 }

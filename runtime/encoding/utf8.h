@@ -21,7 +21,7 @@ size_t utf8_valid_bytes(const char *text, size_t bytes);
 
 /* Writes `text` with a replacement for each invalid sequence, at most three times its size, and returns the new end.
  * The second function returns the size of the result. */
-char *utf8_mend(char *at, const char *text, size_t bytes);
-size_t utf8_mended_bytes(const char *text, size_t bytes);
+char *utf8_repair(char *at, const char *text, size_t bytes);
+size_t utf8_repaired_bytes(const char *text, size_t bytes);
 
 #endif

@@ -33,7 +33,7 @@ struct reading {
 	struct xspace_stat found[XSPACE_STATS_MAX]; /* of the current plane or event */
 };
 
-static void walked(struct reading *reading, const struct protobuf_reader *walk)
+static void count_damage(struct reading *reading, const struct protobuf_reader *walk)
 {
 	reading->account->damaged_count += walk->damaged;
 }
@@ -106,9 +106,9 @@ static bool table_add(struct reading *reading, struct table *table, struct proto
 			else if (protobuf_is(&field, XMETADATA_STATS, PROTOBUF_BYTES))
 				made.stats_from = whole;
 		}
-		walked(reading, &message);
+		count_damage(reading, &message);
 	}
-	walked(reading, &entry);
+	count_damage(reading, &entry);
 	table->entries[table->count++] = made;
 	return true;
 }
@@ -136,7 +136,7 @@ static void stat_add(struct reading *reading, struct protobuf_reader message)
 			stat.type = (int)field.number;
 		}
 	}
-	walked(reading, &message);
+	count_damage(reading, &message);
 	if (stat.type == XSTAT_REF) {
 		const struct metadata *value = table_find(&reading->stats, (int64_t)stat.value.u64);
 		stat.value.text = value ? value->name : (struct protobuf_string){ 0 };
@@ -186,7 +186,7 @@ static void event_read(struct reading *reading, struct protobuf_reader message)
 	}
 	/* The times of a truncated event are unreliable. */
 	if (message.damaged) {
-		walked(reading, &message);
+		count_damage(reading, &message);
 		return;
 	}
 	const struct metadata *metadata = table_find(&reading->events, event.metadata_id);
@@ -224,7 +224,7 @@ static void line_read(struct reading *reading, const struct protobuf_reader mess
 		else if (protobuf_is(&field, XLINE_DISPLAY_NAME, PROTOBUF_BYTES))
 			line.display_name = protobuf_as_string(&field);
 	}
-	walked(reading, &walk);
+	count_damage(reading, &walk);
 	if (reading->reader->line)
 		reading->reader->line(reading->reader->user, &line);
 	walk = message;
@@ -255,7 +255,7 @@ static epp_status *plane_read(struct reading *reading, const struct protobuf_rea
 		if (table && !table_add(reading, table, protobuf_reader_in(&field)))
 			return epp_status_no_memory();
 	}
-	walked(reading, &walk);
+	count_damage(reading, &walk);
 	table_finish(&reading->events);
 	table_finish(&reading->stats);
 	reading->found_count = 0;
@@ -272,7 +272,7 @@ static epp_status *plane_read(struct reading *reading, const struct protobuf_rea
 	return NULL;
 }
 
-static bool zeros_only(const struct protobuf_reader *walk)
+static bool is_all_zeros(const struct protobuf_reader *walk)
 {
 	for (const uint8_t *at = walk->at; at < walk->end; at++) {
 		if (*at)
@@ -287,7 +287,7 @@ static epp_status *space_read(struct reading *reading, const void *bytes, size_t
 	struct protobuf_reader walk = protobuf_reader_of(bytes, count);
 	while (walk.at < walk.end) {
 		/* No field begins with a zero byte. Some hosts pass a whole buffer that is only partly filled. */
-		if (!*walk.at && zeros_only(&walk))
+		if (!*walk.at && is_all_zeros(&walk))
 			break;
 		if (!protobuf_next(&walk, &field))
 			break;
@@ -297,7 +297,7 @@ static epp_status *space_read(struct reading *reading, const void *bytes, size_t
 		else if ((is_error || protobuf_is(&field, XSPACE_WARNINGS, PROTOBUF_BYTES)) && reading->reader->message)
 			reading->reader->message(reading->reader->user, is_error, protobuf_as_string(&field));
 	}
-	walked(reading, &walk);
+	count_damage(reading, &walk);
 	return NULL;
 }
 

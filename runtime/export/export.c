@@ -97,7 +97,7 @@ epp_trace_arg export_weight(const epp_event *event)
 }
 
 /* Passes all events to the writer.  The args of an event are an array. */
-static epp_status *one_pass(const struct export_writer *writer, struct export_run *run, struct filter *filter,
+static epp_status *run_pass(const struct export_writer *writer, struct export_run *run, struct filter *filter,
                             epp_timeline *timeline)
 {
 	epp_trace_arg args[UINT8_MAX];
@@ -121,7 +121,7 @@ static epp_status *one_pass(const struct export_writer *writer, struct export_ru
 	return epp_timeline_status(timeline);
 }
 
-static epp_status *all_passes(const struct export_writer *writer, struct export_run *run, struct filter *filter)
+static epp_status *run_passes(const struct export_writer *writer, struct export_run *run, struct filter *filter)
 {
 	const epp_timeline_options all = { .struct_size = sizeof all };
 	const epp_timeline_options *options = run->options->timeline ? run->options->timeline : &all;
@@ -138,7 +138,7 @@ static epp_status *all_passes(const struct export_writer *writer, struct export_
 		if (!run->pass)
 			status = writer->begin(run);
 		if (!status)
-			status = one_pass(writer, run, filter, timeline);
+			status = run_pass(writer, run, filter, timeline);
 		if (!status && !run->again)
 			status = writer->end(run);
 		epp_timeline_destroy(timeline);
@@ -191,7 +191,7 @@ static epp_status *export_into(const struct export_writer *writer, const epp_exp
 	if (run->state) {
 		struct filter *some = filter_init(&filter, &options, run->trace) ? &filter : NULL;
 		bool is_part = run->from_ns != INT64_MIN;
-		status = writer->write ? writer->write(run, some) : all_passes(writer, run, some);
+		status = writer->write ? writer->write(run, some) : run_passes(writer, run, some);
 		if (!status)
 			status = sink_flush(&sink);
 		if (!status && !writer->write && !run->any && run->receipt && (some || is_part))

@@ -43,7 +43,7 @@ static epp_status *judge_name(struct filter *filter, const epp_event *event, boo
 	return NULL;
 }
 
-static bool of_process(const struct filter *filter, const char *pattern, const epp_trace_track *track)
+static bool matches_process(const struct filter *filter, const char *pattern, const epp_trace_track *track)
 {
 	epp_trace_source source = { .struct_size = sizeof(source) };
 	char pid[16];
@@ -63,13 +63,13 @@ static bool judge_track(struct filter *filter, const epp_trace_track *track)
 		return filter->tracks[slot].passes;
 	bool passes = !filter->options->track || matches(filter->options->track, track->name);
 	if (process)
-		passes = passes && (matches(process, track->group) || of_process(filter, process, track));
+		passes = passes && (matches(process, track->group) || matches_process(filter, process, track));
 	filter->tracks[slot].track = track;
 	filter->tracks[slot].passes = passes;
 	return passes;
 }
 
-static bool long_enough(const struct filter *filter, const epp_event *event)
+static bool is_long_enough(const struct filter *filter, const epp_event *event)
 {
 	bool lasts = event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC;
 
@@ -79,7 +79,7 @@ static bool long_enough(const struct filter *filter, const epp_event *event)
 epp_status *filter_judge(struct filter *filter, epp_event *event, bool *passes)
 {
 	EPP_TRY(judge_name(filter, event, passes));
-	*passes = *passes && long_enough(filter, event) && judge_track(filter, event->track);
+	*passes = *passes && is_long_enough(filter, event) && judge_track(filter, event->track);
 	if (!*passes) {
 		bool added;
 		if (event->flags & EPP_FLAG_REFERENCED &&

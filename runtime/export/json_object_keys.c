@@ -4,7 +4,7 @@
 #include "encoding/json.h"
 
 /* Returns how many earlier keys are equal. */
-static unsigned same_before(const struct json_keys *json_keys, const char *key, size_t bytes)
+static unsigned count_equal_keys(const struct json_keys *json_keys, const char *key, size_t bytes)
 {
 	unsigned count = json_keys->count < KEYS_COMPARED ? json_keys->count : KEYS_COMPARED;
 	unsigned same = 0;
@@ -25,7 +25,7 @@ void json_keys_note(struct json_keys *json_keys, const char *key, size_t bytes)
 
 void json_keys_key(struct json_keys *json_keys, const char *key, size_t bytes)
 {
-	unsigned same = json_keys->count < KEYS_COMPARED ? same_before(json_keys, key, bytes) : json_keys->count;
+	unsigned same = json_keys->count < KEYS_COMPARED ? count_equal_keys(json_keys, key, bytes) : json_keys->count;
 	struct sink *sink = json_keys->sink;
 
 	json_keys_note(json_keys, key, bytes);
@@ -74,5 +74,5 @@ void json_keys_args(struct json_keys *json_keys, struct sink *sink, const epp_tr
 
 bool json_keys_has(const struct json_keys *json_keys, const char *key)
 {
-	return same_before(json_keys, key, strlen(key)) > 0;
+	return count_equal_keys(json_keys, key, strlen(key)) > 0;
 }

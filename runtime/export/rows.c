@@ -17,7 +17,7 @@ void rows_deinit(struct rows *rows)
 	memset(rows, 0, sizeof *rows);
 }
 
-static uint32_t synthetic(struct rows *rows)
+static uint32_t make_synthetic_number(struct rows *rows)
 {
 	return ROWS_FIRST_SYNTHETIC + rows->next_synthetic++;
 }
@@ -76,7 +76,7 @@ static epp_status *process_of(struct rows *rows, const epp_trace_info *info, con
 		process->pid = (uint32_t)track->device;
 	bool has_own = is_device ? is_numbered && track->device >= 0 : track->pid != 0;
 	while (!has_own || pid_taken(rows, process->pid)) {
-		process->pid = is_numbered ? rows->next_device++ : synthetic(rows);
+		process->pid = is_numbered ? rows->next_device++ : make_synthetic_number(rows);
 		has_own = true;
 	}
 	*index = (uint32_t)rows->processes_count++;
@@ -122,7 +122,7 @@ epp_status *rows_find(struct rows *rows, const epp_trace_info *info, const epp_t
 	/* Only the first lane of a thread gets the thread's id, even if the thread's track of calls is added first. */
 	if (lane || (track->kind != EPP_TRACK_THREAD && !numbered) || (!row->tid && !numbered) ||
 	    tid_taken(rows, process, row->tid))
-		row->tid = synthetic(rows);
+		row->tid = make_synthetic_number(rows);
 	rows->rows_count++;
 	*found = row;
 	return NULL;

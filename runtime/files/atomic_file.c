@@ -42,7 +42,7 @@ static char *temporary_name(const char *path, unsigned number)
 	return name;
 }
 
-static epp_status *open_nameless(struct atomic_file *file, mode_t mode)
+static epp_status *open_unnamed(struct atomic_file *file, mode_t mode)
 {
 	size_t directory = directory_bytes(file->path);
 	char *parent = directory ? strndup(file->path, directory) : strdup(".");
@@ -93,7 +93,7 @@ epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool ov
 	if (!file->path)
 		return epp_status_no_memory();
 	if (atomic_file_nameless)
-		status = open_nameless(file, mode);
+		status = open_unnamed(file, mode);
 	if (!status && file->fd < 0)
 		status = open_named(file, mode);
 	if (!status && exists && fchmod(file->fd, st.st_mode & 07777) < 0)
@@ -104,7 +104,7 @@ epp_status *atomic_file_open(struct atomic_file *file, const char *path, bool ov
 }
 
 /* Links the nameless file to `name`, which must not exist. */
-static int link_nameless(int fd, const char *name)
+static int link_unnamed(int fd, const char *name)
 {
 	char self[64];
 
@@ -125,7 +125,7 @@ static epp_status *link_temporary(struct atomic_file *file)
 		char *name = temporary_name(file->path, number);
 		if (!name)
 			return epp_status_no_memory();
-		if (link_nameless(file->fd, name) == 0) {
+		if (link_unnamed(file->fd, name) == 0) {
 			file->temporary = name;
 			return NULL;
 		}
@@ -156,10 +156,10 @@ static int rename_over(struct atomic_file *file)
 	return rename(file->temporary, file->path);
 }
 
-static epp_status *take_name(struct atomic_file *file)
+static epp_status *move_to_path(struct atomic_file *file)
 {
 	if (!file->temporary) {
-		if (link_nameless(file->fd, file->path) == 0)
+		if (link_unnamed(file->fd, file->path) == 0)
 			return NULL;
 		if (errno != EEXIST)
 			return epp_status_errno(errno, "%s", file->path);
@@ -176,7 +176,7 @@ static epp_status *take_name(struct atomic_file *file)
 
 epp_status *atomic_file_commit(struct atomic_file *file)
 {
-	epp_status *status = take_name(file);
+	epp_status *status = move_to_path(file);
 
 	if (!status) {
 		int fd = file->fd;

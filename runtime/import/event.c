@@ -96,7 +96,7 @@ unsigned event_member_of(const char *key, size_t bytes)
 
 void event_take_id(struct event *event, const char *text, size_t bytes)
 {
-	event->id = event_keep_text(event, text, bytes);
+	event->id = event_store_text(event, text, bytes);
 	event->keys |= EVENT_ID;
 }
 
@@ -113,14 +113,14 @@ static void take_thread(struct event *event, unsigned member, const char *text, 
 	struct event_text *stored = is_pid ? &event->pid_text : &event->tid_text;
 
 	*stored = (struct event_text){ 0 };
-	if (!event_integer(text, bytes, is_pid ? &event->pid : &event->tid))
-		*stored = event_keep_text(event, text, bytes);
+	if (!event_parse_integer(text, bytes, is_pid ? &event->pid : &event->tid))
+		*stored = event_store_text(event, text, bytes);
 	event->keys |= member;
 }
 
 static void take_text(struct event *event, unsigned member, struct event_text *stored, const char *text, size_t bytes)
 {
-	*stored = event_keep_text(event, text, bytes);
+	*stored = event_store_text(event, text, bytes);
 	event->keys |= member;
 }
 
@@ -166,7 +166,7 @@ struct event_arg *event_take_arg_text(struct event *event, struct event_text key
 	if (!arg)
 		return NULL;
 	arg->type = EPP_ARG_TEXT;
-	arg->text = event_keep_text(event, text, bytes);
+	arg->text = event_store_text(event, text, bytes);
 	return arg;
 }
 
@@ -175,7 +175,7 @@ void event_take_arg_number(struct event *event, struct event_text key, const cha
 	struct event_arg *arg = event_add_arg(event, key);
 
 	if (arg)
-		event_number(arg, text, bytes);
+		event_parse_number(arg, text, bytes);
 }
 
 /* ---- events ---- */
@@ -219,7 +219,7 @@ static size_t reserve(struct event *event, size_t bytes)
 	return 0;
 }
 
-struct event_text event_keep_text(struct event *event, const char *text, size_t bytes)
+struct event_text event_store_text(struct event *event, const char *text, size_t bytes)
 {
 	struct event_text stored = { .at = (uint32_t)event->text_bytes };
 
@@ -268,12 +268,12 @@ bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64
 		*value = arg->number.i64;
 		return true;
 	}
-	return arg->type == EPP_ARG_TEXT && event_integer(event_chars(event, arg->text), arg->text.bytes, value);
+	return arg->type == EPP_ARG_TEXT && event_parse_integer(event_chars(event, arg->text), arg->text.bytes, value);
 }
 
 /* ---- numbers ---- */
 
-bool event_integer(const char *text, size_t bytes, int64_t *value)
+bool event_parse_integer(const char *text, size_t bytes, int64_t *value)
 {
 	bool negative = bytes && text[0] == '-';
 	uint64_t sum = 0;
@@ -291,12 +291,12 @@ bool event_integer(const char *text, size_t bytes, int64_t *value)
 	return true;
 }
 
-void event_number(struct event_arg *arg, const char *text, size_t bytes)
+void event_parse_number(struct event_arg *arg, const char *text, size_t bytes)
 {
 	char number[NUMBER_BYTES], *end;
 
 	arg->type = EPP_ARG_I64;
-	if (event_integer(text, bytes, &arg->number.i64) || !copy(number, text, bytes))
+	if (event_parse_integer(text, bytes, &arg->number.i64) || !copy(number, text, bytes))
 		return;
 	errno = 0;
 	unsigned long long whole = strtoull(number, &end, 10);

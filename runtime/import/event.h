@@ -70,7 +70,7 @@ void event_reset(struct event *event);
 void event_deinit(struct event *event);
 
 /* Stores a text.  If there is too little room, the text is cut and the event marked. */
-struct event_text event_keep_text(struct event *event, const char *text, size_t bytes);
+struct event_text event_store_text(struct event *event, const char *text, size_t bytes);
 /* Appends to the last stored text. */
 void event_extend_text(struct event *event, struct event_text *text, const char *more, size_t bytes);
 
@@ -98,8 +98,8 @@ const struct event_arg *event_find_arg(const struct event *event, const char *ke
 bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64_t *value);
 
 /* Stores a JSON number as an i64, u64 or f64 arg: the first of these types that can represent the number. */
-void event_number(struct event_arg *arg, const char *text, size_t bytes);
-bool event_integer(const char *text, size_t bytes, int64_t *value);
+void event_parse_number(struct event_arg *arg, const char *text, size_t bytes);
+bool event_parse_integer(const char *text, size_t bytes, int64_t *value);
 
 /* Maps each key of an event's JSON object to a member of struct event, and stores the value there. */
 

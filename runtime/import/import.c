@@ -62,7 +62,7 @@ void import_note_count(struct import *import, uint64_t count, const char *what)
 	import_note(import, "%llu %s", (unsigned long long)count, text);
 }
 
-void import_lose(struct import *import, epp_loss reason)
+void import_count_lost(struct import *import, epp_loss reason)
 {
 	import->counts.left_out++;
 	epp_trace_writer_count_lost(import->writer, 0, reason, 1);
@@ -77,7 +77,7 @@ int32_t import_producer(struct import *import)
 	return *producer;
 }
 
-void import_lose_provided(struct import *import, epp_loss reason, uint64_t count)
+void import_count_provider_lost(struct import *import, epp_loss reason, uint64_t count)
 {
 	int32_t producer = import_producer(import);
 
@@ -236,7 +236,7 @@ static epp_status *finish(struct import *import)
 
 /* Frees the memory that is not needed after the last event.  If there are many tracks, the writer's ledgers then need
  * as much. */
-static void release_reading(struct import *import)
+static void free_reading_state(struct import *import)
 {
 	lanes_deinit(&import->lanes);
 	open_events_deinit(&import->open_events);
@@ -264,7 +264,7 @@ static epp_status *run(struct import *import, const char *output)
 	if (!import->counts.events && !may_be_empty)
 		return epp_status_create(EPP_CORRUPT, "%s: contains no events%s", import->input.path,
 		                         import->counts.left_out ? " that makes sense" : "");
-	release_reading(import);
+	free_reading_state(import);
 	return finish(import);
 }
 
@@ -293,7 +293,7 @@ epp_status *epp_import_file(const char *input, const char *output, const epp_imp
 	if (counts)
 		options_fill(counts, &import->counts, sizeof(*counts));
 	epp_trace_writer_destroy(import->writer);
-	release_reading(import);
+	free_reading_state(import);
 	input_close(&import->input);
 	free(import->notes);
 	free(import);

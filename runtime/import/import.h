@@ -87,9 +87,9 @@ void import_note(struct import *import, const char *format, ...) EPP_FORMAT(2, 3
 void import_note_count(struct import *import, uint64_t count, const char *what) EPP_FORMAT(3, 0);
 
 /* Counts an event that cannot be kept as lost in the ledger. */
-void import_lose(struct import *import, epp_loss reason);
+void import_count_lost(struct import *import, epp_loss reason);
 /* Counts lost events of execution providers, in the ledger of import_producer. */
-void import_lose_provided(struct import *import, epp_loss reason, uint64_t count);
+void import_count_provider_lost(struct import *import, epp_loss reason, uint64_t count);
 /* Returns the producer to which the events of execution providers belong, and creates it at the first call; -1: there
  * is no room. */
 int32_t import_producer(struct import *import);

@@ -23,7 +23,7 @@ struct yajl_memory_block {
 	_Alignas(max_align_t) char bytes[];
 };
 
-static struct yajl_memory_block *block_of(void *bytes)
+static struct yajl_memory_block *block_from_bytes(void *bytes)
 {
 	return (struct yajl_memory_block *)((char *)bytes - offsetof(struct yajl_memory_block, bytes));
 }
@@ -50,16 +50,16 @@ static void *on_realloc(void *memory, void *old, size_t bytes)
 {
 	if (!old)
 		return resize(memory, NULL, bytes);
-	LIST_REMOVE(block_of(old), link);
-	return resize(memory, block_of(old), bytes);
+	LIST_REMOVE(block_from_bytes(old), link);
+	return resize(memory, block_from_bytes(old), bytes);
 }
 
 static void on_free(void *memory, void *bytes)
 {
 	(void)memory;
 	if (bytes) {
-		LIST_REMOVE(block_of(bytes), link);
-		free(block_of(bytes));
+		LIST_REMOVE(block_from_bytes(bytes), link);
+		free(block_from_bytes(bytes));
 	}
 }
 
@@ -113,7 +113,7 @@ static void raw_append(struct json_events *json, const char *bytes, size_t count
 }
 
 /* Writes a comma, unless the value is the first in its container. */
-static void raw_separate(struct json_events *json)
+static void raw_append_comma(struct json_events *json)
 {
 	if (!json->raw_first)
 		raw_append(json, ",", 1);
@@ -139,7 +139,7 @@ static void raw_string(struct json_events *json, const char *text, size_t bytes)
 
 /* ---- scalars ---- */
 
-static bool at_member(const struct json_events *json)
+static bool is_at_member(const struct json_events *json)
 {
 	return json->in_event && json->depth == json->event_depth + 1;
 }
@@ -150,7 +150,7 @@ static bool at_arg(const struct json_events *json)
 }
 
 /* Returns whether the position is inside `id2`: {"local": ...} or {"global": ...}. */
-static bool at_id2(const struct json_events *json)
+static bool is_at_id2(const struct json_events *json)
 {
 	return json->in_event && json->depth == json->event_depth + 2 && (json->member & (MEMBER_ID2 | MEMBER_LOCAL));
 }
@@ -158,11 +158,11 @@ static bool at_id2(const struct json_events *json)
 static int on_word(struct json_events *json, const char *word)
 {
 	if (json->raw_depth) {
-		raw_separate(json);
+		raw_append_comma(json);
 		raw_append(json, word, strlen(word));
 	} else if (at_arg(json)) {
 		event_take_arg_text(&json->event, json->key, word, strlen(word));
-	} else if (at_member(json)) {
+	} else if (is_at_member(json)) {
 		json->event.left_out++;
 	}
 	return 1;
@@ -181,13 +181,13 @@ static int on_boolean(void *user, int value)
 /* Stores a number or a text that is not inside the args. */
 static void take_value(struct json_events *json, const char *text, size_t bytes)
 {
-	if (at_member(json)) {
+	if (is_at_member(json)) {
 		event_take_member(&json->event, json->member, text, bytes);
-	} else if (at_id2(json)) {
+	} else if (is_at_id2(json)) {
 		json->event.id_is_local = json->member & MEMBER_LOCAL;
 		event_take_id(&json->event, text, bytes);
 	} else if (json->depth == 1 && json->member == MEMBER_BASE) {
-		json->has_base = event_integer(text, bytes, &json->base_ns);
+		json->has_base = event_parse_integer(text, bytes, &json->base_ns);
 	}
 }
 
@@ -195,9 +195,9 @@ static int on_number(void *user, const char *text, size_t bytes)
 {
 	struct json_events *json = user;
 
-	json->heard = true;
+	json->was_called = true;
 	if (json->raw_depth) {
-		raw_separate(json);
+		raw_append_comma(json);
 		raw_append(json, text, bytes);
 	} else if (at_arg(json)) {
 		event_take_arg_number(&json->event, json->key, text, bytes);
@@ -212,9 +212,9 @@ static int on_string(void *user, const unsigned char *chars, size_t bytes)
 	struct json_events *json = user;
 	const char *text = (const char *)chars;
 
-	json->heard = true;
+	json->was_called = true;
 	if (json->raw_depth) {
-		raw_separate(json);
+		raw_append_comma(json);
 		raw_string(json, text, bytes);
 	} else if (at_arg(json)) {
 		event_take_arg_text(&json->event, json->key, text, bytes);
@@ -236,17 +236,17 @@ static int on_key(void *user, const unsigned char *chars, size_t bytes)
 	struct json_events *json = user;
 	const char *key = (const char *)chars;
 
-	json->heard = true;
+	json->was_called = true;
 	if (at_arg(json)) {
-		json->key = event_keep_text(&json->event, key, bytes);
+		json->key = event_store_text(&json->event, key, bytes);
 	} else if (json->raw_depth) {
-		raw_separate(json);
+		raw_append_comma(json);
 		raw_string(json, key, bytes);
 		raw_append(json, ":", 1);
 		json->raw_first = true; /* no comma goes before the first value of a container */
-	} else if (at_member(json)) {
+	} else if (is_at_member(json)) {
 		json->member = event_member_of(key, bytes);
-	} else if (at_id2(json)) {
+	} else if (is_at_id2(json)) {
 		json->member = key_is(key, bytes, "local") ? MEMBER_LOCAL : MEMBER_ID2;
 	} else if (json->shape == JSON_SHAPE_OBJECT && json->depth == 1) {
 		json->member = key_is(key, bytes, "traceEvents")           ? MEMBER_EVENTS
@@ -259,7 +259,7 @@ static int on_key(void *user, const unsigned char *chars, size_t bytes)
 /* ---- objects and arrays ---- */
 
 /* Determines the shape of the file from its first token. */
-static void take_shape(struct json_events *json, bool is_array)
+static void detect_shape(struct json_events *json, bool is_array)
 {
 	if (json->shape != JSON_SHAPE_UNKNOWN)
 		return;
@@ -269,11 +269,11 @@ static void take_shape(struct json_events *json, bool is_array)
 
 static int on_start(struct json_events *json, bool is_array)
 {
-	json->heard = true;
+	json->was_called = true;
 	if (!json->depth)
-		take_shape(json, is_array);
+		detect_shape(json, is_array);
 	if (json->raw_depth) {
-		raw_separate(json);
+		raw_append_comma(json);
 		raw_append(json, is_array ? "[" : "{", 1);
 		json->raw_first = true;
 		json->raw_depth++;
@@ -289,7 +289,7 @@ static int on_start(struct json_events *json, bool is_array)
 	} else if (is_array && ((json->shape == JSON_SHAPE_ARRAY && !json->depth) ||
 	                        (json->shape == JSON_SHAPE_OBJECT && json->depth == 1 && json->member == MEMBER_EVENTS))) {
 		json->in_array = true;
-	} else if (at_member(json) && !(json->member & (MEMBER_ARGS | MEMBER_ID2))) {
+	} else if (is_at_member(json) && !(json->member & (MEMBER_ARGS | MEMBER_ID2))) {
 		json->event.left_out++;
 	}
 	json->depth++;
@@ -298,7 +298,7 @@ static int on_start(struct json_events *json, bool is_array)
 
 static int on_end(struct json_events *json, bool is_array)
 {
-	json->heard = true;
+	json->was_called = true;
 	json->depth--;
 	if (json->raw_depth) {
 		raw_append(json, is_array ? "]" : "}", 1);
@@ -407,7 +407,7 @@ static bool explain(struct json_events *json, char **message)
 enum json_read json_events_read(struct json_events *json, const char *bytes, size_t count, char **message)
 {
 	*message = NULL;
-	json->heard = false;
+	json->was_called = false;
 	bool is_json = parse(json, bytes, count);
 	if (json->status)
 		return JSON_READ_FAILED;
@@ -415,9 +415,9 @@ enum json_read json_events_read(struct json_events *json, const char *bytes, siz
 		json->bytes += yajl_get_bytes_consumed(json->yajl);
 		return explain(json, message) ? JSON_READ_INVALID : JSON_READ_FAILED;
 	}
-	json->unheard_bytes = json->heard ? 0 : json->unheard_bytes + count;
+	json->bytes_without_call = json->was_called ? 0 : json->bytes_without_call + count;
 	json->bytes += count;
-	if (json->unheard_bytes <= JSON_TEXT_BYTES_MAX)
+	if (json->bytes_without_call <= JSON_TEXT_BYTES_MAX)
 		return JSON_READ_ON;
 	if (asprintf(message, "byte %llu: a string is longer than %u MiB", (unsigned long long)json->bytes,
 	             JSON_TEXT_BYTES_MAX >> 20) >= 0)

@@ -52,9 +52,9 @@ struct json_events {
 	int64_t base_ns; /* value of the member baseTimeNanoseconds */
 	struct event event;
 	uint64_t events_count;
-	uint64_t bytes; /* number of bytes passed to yajl so far */
-	bool heard;     /* true if yajl has called a function for the last bytes passed */
-	uint64_t unheard_bytes;
+	uint64_t bytes;  /* number of bytes passed to yajl so far */
+	bool was_called; /* true if yajl has called a function for the last bytes passed */
+	uint64_t bytes_without_call;
 
 	/* Called at the end of each event.  With JSON_SHAPE_LINE it is not called; the event is then in `event`. */
 	epp_status *(*found)(void *user, struct event *event);

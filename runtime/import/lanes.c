@@ -78,7 +78,7 @@ static void describe(struct import *import, const struct lane_process *process)
 		                                 fits_u32(process->pid) ? (uint32_t)process->pid : 0, process->name, NULL);
 }
 
-static epp_status *give_source(struct import *import, struct lane_process *process)
+static epp_status *assign_source(struct import *import, struct lane_process *process)
 {
 	struct lanes *lanes = &import->lanes;
 
@@ -199,7 +199,7 @@ epp_status *lanes_track(struct import *import, uint32_t index, uint32_t *track)
 	if (lane->is_device) {
 		EPP_TRY(make_device(import, lane, process, &lane->track));
 	} else {
-		EPP_TRY(give_source(import, process));
+		EPP_TRY(assign_source(import, process));
 		EPP_TRY(epp_trace_writer_add_track(
 		    import->writer,
 		    &(epp_trace_track){ .kind = EPP_TRACK_THREAD,

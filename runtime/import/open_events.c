@@ -33,7 +33,7 @@ epp_status *open_events_add(struct open_events *open_events, uint64_t key, bool 
 	return NULL;
 }
 
-static struct open_event *take_out(struct open_events *open_events, struct open_event *event)
+static struct open_event *remove_event(struct open_events *open_events, struct open_event *event)
 {
 	RB_REMOVE(open_events_tree, &open_events->tree, event);
 	open_events->bytes -= sizeof(*event) + event->bytes;
@@ -47,13 +47,13 @@ struct open_event *open_events_take(struct open_events *open_events, uint64_t ke
 	struct open_event *event = after ? RB_PREV(open_events_tree, &open_events->tree, after)
 	                                 : RB_MAX(open_events_tree, &open_events->tree);
 
-	return event && event->key == key && event->is_async == is_async ? take_out(open_events, event) : NULL;
+	return event && event->key == key && event->is_async == is_async ? remove_event(open_events, event) : NULL;
 }
 
 struct open_event *open_events_take_any(struct open_events *open_events)
 {
 	struct open_event *event = RB_MIN(open_events_tree, &open_events->tree);
-	return event ? take_out(open_events, event) : NULL;
+	return event ? remove_event(open_events, event) : NULL;
 }
 
 void open_events_free(struct open_event *event)

@@ -166,7 +166,7 @@ static void sift_down(struct merge *merge, uint32_t at)
 	}
 }
 
-static epp_status *note_page(struct sorter *sorter, const struct sorter_entry *entries, uint32_t count)
+static epp_status *add_page(struct sorter *sorter, const struct sorter_entry *entries, uint32_t count)
 {
 	if (!array_reserve(&sorter->pages, &sorter->pages_room, sorter->pages_count + 1, sizeof(*sorter->pages)))
 		return epp_status_no_memory();
@@ -187,7 +187,7 @@ static epp_status *write_page(struct merge *merge)
 
 	if (!count)
 		return NULL;
-	EPP_TRY(note_page(sorter, merge->page, count));
+	EPP_TRY(add_page(sorter, merge->page, count));
 	EPP_TRY(temp_file_write(sorter->sorted_fd, merge->written * sizeof(*merge->page), merge->page,
 	                        count * sizeof(*merge->page)));
 	merge->written += count;
@@ -263,7 +263,7 @@ epp_status *sorter_seal(struct sorter *sorter)
 	EPP_TRY(sort_buffer(sorter));
 	for (uint32_t at = 0; at < sorter->buffered; at += SORTER_PAGE_ENTRIES) {
 		uint32_t left = sorter->buffered - at;
-		EPP_TRY(note_page(sorter, sorter->buffer + at, left < SORTER_PAGE_ENTRIES ? left : SORTER_PAGE_ENTRIES));
+		EPP_TRY(add_page(sorter, sorter->buffer + at, left < SORTER_PAGE_ENTRIES ? left : SORTER_PAGE_ENTRIES));
 	}
 	return NULL;
 }
@@ -302,7 +302,7 @@ epp_status *sorter_at(struct sorter *sorter, uint64_t place, struct sorter_entry
 	return NULL;
 }
 
-static bool is_below(uint64_t entry_key, uint64_t entry_start, uint64_t key, uint64_t start)
+static bool is_less(uint64_t entry_key, uint64_t entry_start, uint64_t key, uint64_t start)
 {
 	return entry_key != key ? entry_key < key : entry_start < start;
 }
@@ -313,7 +313,7 @@ epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uin
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (is_below(sorter->pages[middle].first_key, sorter->pages[middle].first_start, key, start))
+		if (is_less(sorter->pages[middle].first_key, sorter->pages[middle].first_start, key, start))
 			low = middle + 1;
 		else
 			high = middle;
@@ -325,7 +325,7 @@ epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uin
 		uint64_t middle = first + (last - first) / 2;
 		struct sorter_entry entry;
 		EPP_TRY(sorter_at(sorter, middle, &entry));
-		if (is_below(entry.key, entry.start, key, start))
+		if (is_less(entry.key, entry.start, key, start))
 			first = middle + 1;
 		else
 			last = middle;

@@ -52,7 +52,7 @@ static uint64_t ticks_of(const struct copying *copying, size_t *hint, uint64_t t
 	return trace_merge_ticks(copying->merge, copying->input, hint, ticks);
 }
 
-static epp_status *on_track(struct copying *copying, uint32_t track)
+static epp_status *switch_track(struct copying *copying, uint32_t track)
 {
 	const struct epf_track *definition = reader_track_definition(copying->input->reader, track);
 
@@ -140,7 +140,7 @@ static uint32_t take_args(struct copying *copying, const struct codec_record *re
 	return used;
 }
 
-static void bring_on(struct copying *copying, unsigned kind, struct epf_record *record)
+static void convert_record(struct copying *copying, unsigned kind, struct epf_record *record)
 {
 	if (kind == EPF_CLOCK_PAIR) {
 		record->duration_ticks = ticks_of(copying, &copying->end_hint, record->duration_ticks);
@@ -171,7 +171,7 @@ static epp_status *copy_record(struct copying *copying, const struct codec_recor
 
 	if (kind == EPF_TRACK_SWITCH) {
 		EPP_TRY(make_room(copying, EPF_RECORD_BYTES));
-		EPP_TRY(on_track(copying, from->id ? (uint32_t)from->id : copying->from.header.track));
+		EPP_TRY(switch_track(copying, from->id ? (uint32_t)from->id : copying->from.header.track));
 		put_switch(copying);
 		return NULL;
 	}
@@ -179,7 +179,7 @@ static epp_status *copy_record(struct copying *copying, const struct codec_recor
 	record.arg_slots = (uint16_t)slots;
 	if (cut)
 		record.bits |= EPF_BITS(0, 0, 0, EPF_FLAG_CUT);
-	bring_on(copying, kind, &record);
+	convert_record(copying, kind, &record);
 	EPP_TRY(make_room(copying, EPF_RECORD_BYTES + slots * 16));
 	put(copying, &record);
 	return NULL;
@@ -196,7 +196,7 @@ static epp_status *copy_block(struct copying *copying, const struct reader_block
 	if (!copying->from.whole)
 		trace_merge_report(copying->merge, "%s: a block of %u records, of which %u can be read",
 		                   reader->info.path, copying->from.header.record_count, copying->from.count);
-	EPP_TRY(on_track(copying, block->track));
+	EPP_TRY(switch_track(copying, block->track));
 	copying->own_track = copying->track;
 	begin_block(copying, block->open_count);
 	for (uint32_t i = 0; i < copying->from.count; i++)
@@ -215,7 +215,7 @@ static epp_status *copy_open(struct copying *copying)
 		for (behind = first;
 		     behind < reader->open_count && reader->open[behind].track == reader->open[first].track;)
 			behind++;
-		EPP_TRY(on_track(copying, reader->open[first].track));
+		EPP_TRY(switch_track(copying, reader->open[first].track));
 		copying->own_track = copying->track;
 		begin_block(copying, 0);
 		for (size_t i = behind; i-- > first;) {
@@ -273,7 +273,7 @@ static int by_origin(const void *a, const void *b)
 	return (x->origin > y->origin) - (x->origin < y->origin);
 }
 
-static uint64_t first_half(const uint8_t *file_id)
+static uint64_t file_id_half(const uint8_t *file_id)
 {
 	uint64_t half;
 	memcpy(&half, file_id, sizeof(half));
@@ -282,7 +282,7 @@ static uint64_t first_half(const uint8_t *file_id)
 
 /* Returns an error if a recording is given twice.  Recordings are compared by file ids; a merged trace has one for each
  * process.  Several processes of one trace may have the same file id. */
-static epp_status *refuse_doubles(const struct trace_merge *merge)
+static epp_status *check_duplicates(const struct trace_merge *merge)
 {
 	size_t count = 0, room = 0;
 
@@ -295,7 +295,7 @@ static epp_status *refuse_doubles(const struct trace_merge *merge)
 		const struct reader *reader = merge->inputs[i].reader;
 		for (size_t s = 0; s < reader->sources_count; s++) {
 			uint64_t origin = reader->sources[s].origin;
-			origins[count++] = (struct origin){ origin ? origin : first_half(reader->header.file_id), i };
+			origins[count++] = (struct origin){ origin ? origin : file_id_half(reader->header.file_id), i };
 		}
 	}
 	qsort(origins, count, sizeof(*origins), by_origin);
@@ -338,7 +338,7 @@ static epp_status *take_inputs(struct trace_merge *merge, epp_trace *const *trac
 			return epp_status_create(EPP_BUSY, "%s: process %u is still recording it", path_of(merge, i),
 			                         reader->info.pid);
 	}
-	return refuse_doubles(merge);
+	return check_duplicates(merge);
 }
 
 /* ---- reporting how the clocks were mapped ---- */

@@ -126,7 +126,7 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 
 /* Joins the same event of another process into that of the machine.  The result is the time range that is possible for
  * both. */
-static void join(struct occurrence *machine, const struct occurrence *process, bool starts)
+static void join_occurrences(struct occurrence *machine, const struct occurrence *process, bool starts)
 {
 	if (starts) {
 		/* The common start is the earliest of the processes' starts. */
@@ -175,7 +175,7 @@ static epp_status *find_on_machine(const struct trace_merge *merge, uint32_t num
 			report_counts(merge, input, found.count, least);
 			machine->count = least;
 			for (size_t k = 0; k < least; k++)
-				join(&machine->list[k], &found.list[k], merge->options->align_starts);
+				join_occurrences(&machine->list[k], &found.list[k], merge->options->align_starts);
 		}
 		free(found.list);
 	}
@@ -190,7 +190,8 @@ struct fit {
 	int64_t pivot_ns;
 };
 
-static double left_over(const struct fit *fit, const struct occurrence *from, const struct occurrence *to, size_t count)
+static double largest_residual(const struct fit *fit, const struct occurrence *from, const struct occurrence *to,
+                               size_t count)
 {
 	double worst_ns = 0;
 	for (size_t k = 0; k < count; k++) {
@@ -215,7 +216,7 @@ static struct fit fit_offsets(const struct occurrence *from, const struct occurr
 		time_ns += (double)(from[k].at_ns - fit.pivot_ns) / (double)count;
 	}
 	fit.offset_ns = least_ns + (most_ns - least_ns) / 2;
-	fit.left_ns = left_over(&fit, from, to, count);
+	fit.left_ns = largest_residual(&fit, from, to, count);
 	for (size_t k = 0; k < count; k++) {
 		double time = (double)(from[k].at_ns - fit.pivot_ns) - time_ns;
 		products += time * ((double)(to[k].at_ns - from[k].at_ns) - mean_ns);
@@ -225,7 +226,7 @@ static struct fit fit_offsets(const struct occurrence *from, const struct occurr
 		return fit;
 	struct fit drift = { .slope = products / squares, .pivot_ns = fit.pivot_ns };
 	drift.offset_ns = mean_ns - drift.slope * time_ns;
-	drift.left_ns = left_over(&drift, from, to, count);
+	drift.left_ns = largest_residual(&drift, from, to, count);
 	return drift.left_ns < fit.left_ns / 2 ? drift : fit;
 }
 
@@ -239,7 +240,7 @@ static int64_t least_open(const struct occurrence *list, size_t count)
 
 /* Returns by how much the machine's traces extend beyond the first and last of the events, in host time of the
  * machine. */
-static double reach_outside(const struct trace_merge *merge, uint32_t number, const struct occurrence *list, size_t count)
+static double extent_outside(const struct trace_merge *merge, uint32_t number, const struct occurrence *list, size_t count)
 {
 	int64_t before_ns = 0, behind_ns = 0;
 
@@ -273,7 +274,7 @@ static void align_machine(struct trace_merge *merge, uint32_t number, const stru
 	machine->pivot_ns = fit.pivot_ns;
 	machine->error_ns = (uint64_t)(ceil(fit.left_ns) + (double)(open_ns > other_ns ? open_ns : other_ns) + 1 +
 	                               (double)(machine->clock_error_ns + merge->machines[0].clock_error_ns) +
-	                               ceil(drift * reach_outside(merge, number, found->list, count)));
+	                               ceil(drift * extent_outside(merge, number, found->list, count)));
 	trace_merge_report(merge, "%s: %zu events %s, %.0f ns apart at worst, a drift of %.3f ppm",
 	                   merge->inputs[machine->leader].reader->info.path, count, merge->options->align, fit.left_ns,
 	                   fit.slope * 1e6);
@@ -445,8 +446,8 @@ static int by_ticks(const void *a, const void *b)
 }
 
 /* Collects the clock samples of the machine's counter from all traces that read this counter and have the same zero. */
-static epp_status *pool_pairs(const struct trace_merge *merge, uint32_t number, const struct epf_host_pair *zero,
-                              struct epf_host_pair **pool, size_t *count)
+static epp_status *collect_pairs(const struct trace_merge *merge, uint32_t number, const struct epf_host_pair *zero,
+                                 struct epf_host_pair **pool, size_t *count)
 {
 	const struct reader *leader = merge->inputs[merge->machines[number].leader].reader;
 	size_t room = 1;
@@ -480,7 +481,7 @@ static epp_status *make_clock(struct trace_merge *merge, uint32_t number)
 	struct epf_host_pair zero = host_clock_zero(leader), *pool = NULL;
 	size_t count;
 
-	epp_status *status = pool_pairs(merge, number, &zero, &pool, &count);
+	epp_status *status = collect_pairs(merge, number, &zero, &pool, &count);
 	if (!status)
 		status = host_clock_build(&machine->clock, pool, count, &zero, leader->header.source.ticks_per_second);
 	if (!status) {

@@ -13,7 +13,7 @@
 /* ---- sources ---- */
 
 /* Returns the less precise of two clock relations (enum epf_relation). */
-static uint32_t worse(uint32_t a, uint32_t b)
+static uint32_t less_precise(uint32_t a, uint32_t b)
 {
 	static const uint8_t rank[] = {
 		[EPF_RELATED_SELF] = 0,   [EPF_RELATED_COUNTER] = 1,  [EPF_RELATED_MONOTONIC] = 2,
@@ -34,7 +34,7 @@ static uint64_t origin_of(const struct reader *reader, const struct epf_source *
 
 /* Returns the largest doubt of a host clock.  In the merged trace, it is part of the error of all times of the
  * source. */
-static uint64_t most_doubt(const struct host_clock *clock)
+static uint64_t largest_doubt(const struct host_clock *clock)
 {
 	int64_t most_ns = 0;
 	for (size_t i = 0; i < clock->count && clock->is_doubted; i++)
@@ -47,10 +47,10 @@ static void relate_source(const struct trace_merge *merge, const struct merge_in
 	const struct merge_machine *machine = &merge->machines[input->machine];
 	uint64_t error_ns = source->clock_error_ns;
 
-	source->relation = worse(worse(source->relation, input->relation), machine->relation);
+	source->relation = less_precise(less_precise(source->relation, input->relation), machine->relation);
 	if (__builtin_add_overflow(error_ns, (uint64_t)input->error_ns, &error_ns) ||
 	    __builtin_add_overflow(error_ns, machine->error_ns, &error_ns) ||
-	    __builtin_add_overflow(error_ns, most_doubt(input->clock), &error_ns) || source->relation == EPF_RELATED_NOT)
+	    __builtin_add_overflow(error_ns, largest_doubt(input->clock), &error_ns) || source->relation == EPF_RELATED_NOT)
 		error_ns = UINT64_MAX;
 	source->clock_error_ns = error_ns;
 }
@@ -102,7 +102,7 @@ static epp_status *number_names(struct trace_merge *merge, struct merge_input *i
 /* ---- runs ---- */
 
 /* Returns a clock sample of the reference at a merged time. */
-static struct epf_host_pair reading_at(const struct trace_merge *merge, uint64_t ticks, uint64_t half_width_ns)
+static struct epf_host_pair reference_pair_at(const struct trace_merge *merge, uint64_t ticks, uint64_t half_width_ns)
 {
 	const struct merge_machine *reference = &merge->machines[0];
 	uint64_t ns = ticks - (uint64_t)merge->base_ns;
@@ -115,13 +115,13 @@ static struct epf_host_pair reading_at(const struct trace_merge *merge, uint64_t
 	};
 }
 
-static struct epf_host_pair bring_on(const struct trace_merge *merge, const struct merge_input *input, uint64_t ticks,
-                                     uint64_t half_width_ticks)
+static struct epf_host_pair convert_pair(const struct trace_merge *merge, const struct merge_input *input,
+                                         uint64_t ticks, uint64_t half_width_ticks)
 {
 	size_t hint = 0;
 	uint64_t half_ns = half_width_ticks ? (uint64_t)host_clock_span_ns(input->clock, half_width_ticks) : 0;
 
-	return reading_at(merge, trace_merge_ticks(merge, input, &hint, ticks), half_ns);
+	return reference_pair_at(merge, trace_merge_ticks(merge, input, &hint, ticks), half_ns);
 }
 
 static struct epf_run run_of(const struct trace_merge *merge, const struct merge_input *input, const struct epf_run *run)
@@ -133,8 +133,8 @@ static struct epf_run run_of(const struct trace_merge *merge, const struct merge
 	return (struct epf_run){ .run = run->run,
 		                 .source = input->first_source + run->source,
 		                 .first_id = run->first_id,
-		                 .start = bring_on(merge, input, run->start.ticks, run->start.half_width_ticks),
-		                 .end = bring_on(merge, input, last, run->end.half_width_ticks),
+		                 .start = convert_pair(merge, input, run->start.ticks, run->start.half_width_ticks),
+		                 .end = convert_pair(merge, input, last, run->end.half_width_ticks),
 		                 .faults = run->faults,
 		                 .event_cost_ps = run->event_cost_ps,
 		                 .write_cpu_ns = run->write_cpu_ns };
@@ -315,7 +315,7 @@ static epp_status *write_pairs(struct trace_merge *merge)
 		if (host_clock_ns(&reference->clock, &hint, pair->ticks) !=
 		    trace_merge_difference(pair->monotonic_ns, reference->monotonic_zero_ns))
 			continue;
-		pairs[count] = bring_on(merge, &merge->inputs[reference->leader], pair->ticks, pair->half_width_ticks);
+		pairs[count] = convert_pair(merge, &merge->inputs[reference->leader], pair->ticks, pair->half_width_ticks);
 		pairs[count++].realtime_ns = pair->realtime_ns;
 	}
 	epp_status *status = trace_writer_append_payload(merge->writer, EPF_BLOCK_HOST_PAIRS, pairs,

@@ -30,7 +30,7 @@ struct entry {
 LIST_HEAD(bucket, entry);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t nobody_inside = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t entry_is_idle = PTHREAD_COND_INITIALIZER;
 static struct bucket buckets[BUCKETS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -47,7 +47,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	nobody_inside = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	entry_is_idle = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	for (size_t i = 0; i < BUCKETS; i++) {
 		struct entry *entry;
 		LIST_FOREACH(entry, &buckets[i], link) {
@@ -91,7 +91,7 @@ static struct entry *find_or_make(OrtEpProfilerImpl *profiler)
 	return entry;
 }
 
-static void drop_if_unused(struct entry *entry)
+static void free_if_unused(struct entry *entry)
 {
 	if (entry->push || entry->worker || entry->inside || entry->waiting)
 		return;
@@ -104,7 +104,7 @@ static void close_and_wait(struct entry *entry)
 	entry->push = NULL;
 	entry->waiting++;
 	while (entry->inside)
-		pthread_cond_wait(&nobody_inside, &lock);
+		pthread_cond_wait(&entry_is_idle, &lock);
 	entry->waiting--;
 }
 
@@ -132,7 +132,7 @@ void profiler_registry_detach(OrtEpProfilerImpl *profiler)
 	struct entry *entry = find(profiler);
 	if (entry) {
 		close_and_wait(entry);
-		drop_if_unused(entry);
+		free_if_unused(entry);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -148,7 +148,7 @@ const void *profiler_registry_session(const OrtEpProfilerImpl *profiler)
 
 /* Finds the entry of an attached profiler and increments `inside`.  NULL: the profiler is not attached.  Another thread
  * may set entry->push to NULL later, so it is copied to *push. */
-static struct entry *go_in(const OrtEpProfilerImpl *profiler, profiler_push_fn *push)
+static struct entry *enter_entry(const OrtEpProfilerImpl *profiler, profiler_push_fn *push)
 {
 	pthread_mutex_lock(&lock);
 	struct entry *entry = find(profiler);
@@ -162,19 +162,19 @@ static struct entry *go_in(const OrtEpProfilerImpl *profiler, profiler_push_fn *
 	return entry;
 }
 
-static void come_out(struct entry *entry)
+static void leave_entry(struct entry *entry)
 {
 	pthread_mutex_lock(&lock);
 	/* `inside` may be 0 here in a forked child, because a fork resets it. */
 	if (entry->inside && !--entry->inside && entry->waiting)
-		pthread_cond_broadcast(&nobody_inside);
+		pthread_cond_broadcast(&entry_is_idle);
 	pthread_mutex_unlock(&lock);
 }
 
 void *profiler_registry_enter(OrtEpProfilerImpl *profiler)
 {
 	profiler_push_fn push;
-	struct entry *entry = go_in(profiler, &push);
+	struct entry *entry = enter_entry(profiler, &push);
 	return entry ? entry->user : NULL;
 }
 
@@ -185,17 +185,17 @@ void profiler_registry_leave(OrtEpProfilerImpl *profiler)
 	pthread_mutex_unlock(&lock);
 	/* The entry still exists, because `inside` is not 0. */
 	if (entry)
-		come_out(entry);
+		leave_entry(entry);
 }
 
 void profiler_registry_push(OrtEpProfilerImpl *profiler, const EpprofBatch *batch)
 {
 	profiler_push_fn push;
-	struct entry *entry = go_in(profiler, &push);
+	struct entry *entry = enter_entry(profiler, &push);
 	if (!entry)
 		return;
 	push(entry->user, batch);
-	come_out(entry);
+	leave_entry(entry);
 }
 
 void profiler_registry_take_late(OrtEpProfilerImpl *profiler, profiler_push_fn push_late, uint64_t grace_ns)
@@ -212,13 +212,13 @@ void profiler_registry_take_late(OrtEpProfilerImpl *profiler, profiler_push_fn p
 void profiler_registry_push_late(OrtEpProfilerImpl *profiler, const EpprofBatch *batch)
 {
 	profiler_push_fn push;
-	struct entry *entry = go_in(profiler, &push);
+	struct entry *entry = enter_entry(profiler, &push);
 	if (!entry)
 		return;
 	/* push_late is set before the profiler is started and not changed later. */
 	if (entry->push_late)
 		entry->push_late(entry->user, batch);
-	come_out(entry);
+	leave_entry(entry);
 }
 
 uint64_t profiler_registry_grace_ns(OrtEpProfilerImpl *profiler)
@@ -275,7 +275,7 @@ struct release_call {
 
 /* Removes the plugin from the entry and detaches the profiler.  The caller releases *worker, which is NULL if no plugin
  * created the profiler. */
-static atomic_int *disown(OrtEpProfilerImpl *profiler, struct worker **worker)
+static atomic_int *remove_owner(OrtEpProfilerImpl *profiler, struct worker **worker)
 {
 	atomic_int *live = NULL;
 	*worker = NULL;
@@ -287,7 +287,7 @@ static atomic_int *disown(OrtEpProfilerImpl *profiler, struct worker **worker)
 		close_and_wait(entry);
 		entry->live = NULL;
 		entry->worker = NULL;
-		drop_if_unused(entry);
+		free_if_unused(entry);
 	}
 	pthread_mutex_unlock(&lock);
 	return live;
@@ -328,7 +328,7 @@ static struct worker_call *submit(OrtEpProfilerImpl *profiler, atomic_int *live,
 struct worker_call *profiler_release_on(OrtEpProfilerImpl *profiler, struct worker *worker)
 {
 	struct worker *own;
-	atomic_int *live = disown(profiler, &own);
+	atomic_int *live = remove_owner(profiler, &own);
 	struct worker_call *call = submit(profiler, live, worker);
 	worker_release(own);
 	return call;
@@ -339,7 +339,7 @@ void profiler_release(OrtEpProfilerImpl *profiler)
 	struct worker *worker;
 	if (!profiler)
 		return;
-	atomic_int *live = disown(profiler, &worker);
+	atomic_int *live = remove_owner(profiler, &worker);
 	struct worker_call *call = worker ? submit(profiler, live, worker) : NULL;
 	if (call)
 		worker_abandon(call);

@@ -93,7 +93,7 @@ void plugin_entry(const char *entry)
 		of_thread->entry = entry;
 }
 
-static void pass_on(void *user, const epp_plugin_fact *fact)
+static void forward_fact(void *user, const epp_plugin_fact *fact)
 {
 	struct shared *shared = user;
 	pthread_mutex_lock(&shared->lock);
@@ -107,7 +107,7 @@ static void call_run(struct worker_call *of)
 	struct probe_call *call = (struct probe_call *)of;
 	struct shared *shared = call->shared;
 	of_thread = shared;
-	probe_as(shared->plugin, call->kind, &(struct plugin_probe){ pass_on, shared, call->kind->name });
+	probe_as(shared->plugin, call->kind, &(struct plugin_probe){ forward_fact, shared, call->kind->name });
 	of_thread = NULL;
 }
 

@@ -49,7 +49,7 @@
 struct epp_provider_events {
 	OrtEpProfilerImpl impl; /* its functions do nothing, because ONNX Runtime called the EPs' own profilers */
 	epp_session *session;
-	epp_hosted_profiler *member; /* the profiler in the session's ledger; NULL: not needed yet */
+	epp_hosted_profiler *registration; /* the profiler in the session's ledger; NULL: not needed yet */
 	char *label;
 };
 
@@ -60,7 +60,7 @@ struct kernels {
 	struct causes causes;
 	int64_t profile_us;     /* Unix time at which the current profile began; 0: not known */
 	bool profile_is_sure;   /* profile_us was computed from one of the profile's own host events */
-	struct multiset hosted; /* event_number() of the events with the mark */
+	struct multiset hosted; /* event_parse_number() of the events with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct ring_limit limit;
 	bool has_overwritten; /* the recording is a ring that has overwritten events, which it counted */
@@ -180,7 +180,7 @@ static uint32_t find_parent(const struct kernels *kernels, const epp_event *even
 /* ---- events of hosted providers ---- */
 
 /* Returns a hash of an event without its times, because two profilers of one device record slightly different times. */
-static uint64_t event_number(const epp_event *event, const struct reported_args *reported)
+static uint64_t event_parse_number(const epp_event *event, const struct reported_args *reported)
 {
 	const uint64_t parts[] = { (uint64_t)reported->correlation, (uint64_t)event->track->device,
 		                   (uint64_t)event->track->stream };
@@ -195,11 +195,11 @@ static uint64_t event_number(const epp_event *event, const struct reported_args 
 
 /* ---- events ---- */
 
-static epp_status *join(epp_provider_events *account)
+static epp_status *register_profiler(epp_provider_events *account)
 {
-	return account->member
+	return account->registration
 	           ? NULL
-	           : epp_hosted_profiler_create(account->session, &account->impl, account->label, &account->member);
+	           : epp_hosted_profiler_create(account->session, &account->impl, account->label, &account->registration);
 }
 
 static bool is_too_old(const struct kernels *kernels, const epp_event *event, const struct reported_args *reported)
@@ -224,7 +224,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	reported_args_read(timeline, event, &reported);
 	if (is_recorded(kernels, &reported))
 		return NULL;
-	if (reported.is_hosted || multiset_take(&kernels->hosted, event_number(event, &reported)))
+	if (reported.is_hosted || multiset_take(&kernels->hosted, event_parse_number(event, &reported)))
 		return NULL;
 	if (is_too_old(kernels, event, &reported)) {
 		kernels->too_old_count++;
@@ -250,7 +250,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	/* The importer may not have found the start of the profile, so the arg is set again. */
 	reported.args[PROFILE_ARG].number.i64 = kernels->profile_us;
 	pushed.end_ticks = pushed.start_ticks + (uint64_t)(event->duration_ns / 1000);
-	EPP_TRY(join(kernels->account));
+	EPP_TRY(register_profiler(kernels->account));
 	if (is_new_clock)
 		push_clock(kernels, pushed.clock);
 	kernels->push(&kernels->account->impl, &batch);
@@ -264,8 +264,8 @@ static epp_status *lose(struct kernels *kernels, epp_loss reason, uint64_t count
 {
 	if (!count)
 		return NULL;
-	EPP_TRY(join(kernels->account));
-	epp_hosted_profiler_count_lost(kernels->account->member, reason, count);
+	EPP_TRY(register_profiler(kernels->account));
+	epp_hosted_profiler_count_lost(kernels->account->registration, reason, count);
 	kernels->lost_count += reason == EPP_LOSS_TOO_LARGE ? 0 : count;
 	if (why[0])
 		strlcpy(kernels->note, why, sizeof kernels->note);
@@ -299,7 +299,7 @@ static epp_status *lose_unplaced(struct kernels *kernels)
 
 /* First pass over the events.  It collects the data that is needed before the first event is added: marked events, the
  * start of the profile, and the kernels for which there is room. */
-static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
+static epp_status *collect_event(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct cause *cause;
 	struct reported_args reported;
@@ -316,7 +316,7 @@ static epp_status *look_at(struct kernels *kernels, const epp_timeline *timeline
 	if (reported.recorded >= 0)
 		return NULL;
 	if (reported.is_hosted)
-		return multiset_add(&kernels->hosted, event_number(event, &reported));
+		return multiset_add(&kernels->hosted, event_parse_number(event, &reported));
 	return kernels->is_only ? ring_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
 }
 
@@ -373,7 +373,7 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	kernels->limit.event_bytes = info->file_bytes / (info->records_count + 1);
 	if (kernels->causes.has_device_events || !kernels->profile_us || kernels->is_only)
-		status = each_event(kernels, trace, EPP_TRACK_DEVICE, look_at);
+		status = each_event(kernels, trace, EPP_TRACK_DEVICE, collect_event);
 	multiset_sort(&kernels->hosted);
 	if (kernels->is_only)
 		ring_limit_settle(&kernels->limit, &kernels->causes);
@@ -488,14 +488,15 @@ epp_status *epp_provider_events_create(epp_session *session, const char *label, 
 	made->label = strdup(label ? label : "providers");
 	epp_status *status = made->label ? NULL : epp_status_no_memory();
 	if (!status && label)
-		status = join(made);
+		status = register_profiler(made);
 	if (status) {
 		epp_provider_events_destroy(made);
 		return status;
 	}
 	if (label) {
-		epp_hosted_profiler_set_note(made->member, "missing: its events would have come at the end of the run");
-		epp_hosted_profiler_set_expected(made->member, 1);
+		epp_hosted_profiler_set_note(made->registration,
+		                             "missing: its events would have come at the end of the run");
+		epp_hosted_profiler_set_expected(made->registration, 1);
 	}
 	*events = made;
 	return NULL;
@@ -503,22 +504,22 @@ epp_status *epp_provider_events_create(epp_session *session, const char *label, 
 
 void epp_provider_events_set_note(epp_provider_events *events, const char *note)
 {
-	if (events->member)
-		epp_hosted_profiler_set_note(events->member, note);
+	if (events->registration)
+		epp_hosted_profiler_set_note(events->registration, note);
 }
 
 void epp_provider_events_expect_none(epp_provider_events *events, const char *note)
 {
 	epp_provider_events_set_note(events, note);
-	if (events->member)
-		epp_hosted_profiler_set_expected(events->member, 0);
+	if (events->registration)
+		epp_hosted_profiler_set_expected(events->registration, 0);
 }
 
 void epp_provider_events_destroy(epp_provider_events *events)
 {
 	if (!events)
 		return;
-	epp_hosted_profiler_destroy(events->member);
+	epp_hosted_profiler_destroy(events->registration);
 	free(events->label);
 	free(events);
 }

@@ -138,7 +138,7 @@ void causes_deinit(struct causes *causes)
 	memset(causes, 0, sizeof *causes);
 }
 
-static bool is_as_reported(const struct causes *causes, const struct cause *cause, const struct effect *effect)
+static bool matches_reported(const struct causes *causes, const struct cause *cause, const struct effect *effect)
 {
 	const epp_trace_arg *name = effect->cause_name;
 	size_t bytes;
@@ -170,7 +170,7 @@ static bool has_thread(const struct cause *first, const struct cause *end, const
 {
 	for (; first < end; first++) {
 		if (first->thread == cause->thread && first->profile_us == cause->profile_us &&
-		    is_as_reported(causes, first, effect))
+		    matches_reported(causes, first, effect))
 			return true;
 	}
 	return false;
@@ -199,7 +199,7 @@ size_t causes_find(const struct causes *causes, const struct effect *effect, con
 
 	for (const struct cause *each = first; each < end && each->start_us == effect->cause_start_us; each++) {
 		int preferred = preference(each, effect);
-		if (preferred < best || !is_as_reported(causes, each, effect) ||
+		if (preferred < best || !matches_reported(causes, each, effect) ||
 		    has_thread(first, each, each, causes, effect))
 			continue;
 		if (preferred > best)

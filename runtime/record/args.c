@@ -5,7 +5,7 @@
 
 _Static_assert((int)EPP_ARGS_KEY == (int)EPF_NAME_ARGS, "the key is the format's");
 
-static bool can_be_kept(const epp_arg *args, size_t args_count, const struct args_size *size)
+static bool can_be_interned(const epp_arg *args, size_t args_count, const struct args_size *size)
 {
 	for (size_t i = 0; i < args_count; i++)
 		if (args[i].key == EPF_NAME_ARGS || args[i].type > EPP_ARG_TEXT ||
@@ -18,7 +18,7 @@ epp_name epp_args_intern(const epp_arg *args, size_t args_count)
 {
 	struct args_size size = args_measure(args, args_count, EPF_DEFINED_SLOTS_MAX);
 	struct epf_arg slots[EPF_DEFINED_SLOTS_MAX] = { 0 };
-	if (!args_count || !can_be_kept(args, args_count, &size))
+	if (!args_count || !can_be_interned(args, args_count, &size))
 		return 0;
 	args_fill(slots, args, &size);
 	return name_intern_args(slots, size.slots * sizeof(*slots));

@@ -96,7 +96,7 @@ static bool ended_on_other_thread(struct session *session, uint64_t id)
 
 /* Removes an entry from the stack by moving down the entries above it. After a kill, an entry that was being moved is
  * in one place or in both; no other entry is affected. */
-static void take_out(struct recorder *recorder, uint32_t at)
+static void remove_open(struct recorder *recorder, uint32_t at)
 {
 	struct epf_slot *slot = recorder->slot;
 	for (; at + 1 < recorder_depth(recorder); at++) {
@@ -111,7 +111,7 @@ static void take_out(struct recorder *recorder, uint32_t at)
 }
 
 /* Called when the stack is full. Removes the events that ended on other threads. Returns true if there is room now. */
-static bool reclaim(struct recorder *recorder)
+static bool remove_ended(struct recorder *recorder)
 {
 	struct epf_slot *slot = recorder->slot;
 	struct session *session = recorder->session;
@@ -128,7 +128,7 @@ static bool reclaim(struct recorder *recorder)
 		/* The record is marked as unended. The reader joins it with the orphan end, which has the end time. */
 		store(recorder, open->start_ticks, now - open->start_ticks, open->id, open->name,
 		      open->bits | EPF_BITS(0, 0, 0, EPF_FLAG_UNENDED), 0, NULL, 0);
-		take_out(recorder, i);
+		remove_open(recorder, i);
 	}
 	return recorder_depth(recorder) < depth;
 }
@@ -203,7 +203,7 @@ static bool begins_run(struct recorder *recorder, epp_name name)
 }
 
 /* Records an instant with the thread's new step and N. */
-static void store_change(struct recorder *recorder, const struct throttle *throttle, uint64_t now)
+static void store_throttle_change(struct recorder *recorder, const struct throttle *throttle, uint64_t now)
 {
 	const struct budget_thread *budget = &recorder->throttle.budget;
 	const char *word = throttle_step_word(budget->step);
@@ -223,7 +223,7 @@ static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t 
 	bool is_changed;
 	*weight = throttle_begin_run(throttle, thread, now, &is_changed);
 	if (is_changed)
-		store_change(recorder, throttle, now);
+		store_throttle_change(recorder, throttle, now);
 	/* A run is recorded only if there is room for its weight, too: without the weight it would count once. */
 	size_t bytes = EPF_RECORD_BYTES + 2 * sizeof(struct epf_arg);
 	bool has_room = *weight <= 1 || recorder_room(recorder, bytes);
@@ -288,7 +288,7 @@ static void leave_run(struct recorder *recorder)
 
 /* As recorder_enter_new, for an event with this name. Also returns NULL if the filter or the throttle leaves out the
  * event. */
-static struct recorder *enter_for(epp_session *session, epp_name name)
+static struct recorder *enter_for_name(epp_session *session, epp_name name)
 {
 	struct recorder *recorder = recorder_enter_new(session);
 	if (!recorder)
@@ -338,7 +338,7 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 		return EPP_LEFT_OUT_ID;
 	}
 	uint64_t id = recorder_take_id(recorder, &recorder_hot);
-	if (recorder_is_full(&recorder_hot) && !reclaim(recorder)) {
+	if (recorder_is_full(&recorder_hot) && !remove_ended(recorder)) {
 		recorder_lose(recorder, EPP_LOSS_TOO_DEEP);
 		recorder_leave_hot(&recorder_hot);
 		return is_step ? EPP_LEFT_OUT_ID : 0;
@@ -400,7 +400,7 @@ static inline bool enter_on_top(epp_session *session, uint64_t id)
 	return false;
 }
 
-static inline void fill(struct epf_record *record, const struct epf_open *open, uint64_t now)
+static inline void fill_record(struct epf_record *record, const struct epf_open *open, uint64_t now)
 {
 	uint64_t start = open->start_ticks;
 	/* Two separate stores, because combining the values in a vector register takes longer than storing them. */
@@ -437,7 +437,7 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 	if (!tail)
 		tail = open->tail;
 	if (record) {
-		fill(record, open, now);
+		fill_record(record, open, now);
 		args_publish(recorder, record, EPF_TAIL_NAME(tail), EPF_TAIL_BITS(tail), 0, args, &size);
 	}
 	/* The entry is popped after the record was stored, never before: after a kill in between the event is in both
@@ -450,7 +450,7 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 }
 
 /* Handles an end for a session that does not record: if the session exists, counts it as EPP_LOSS_AFTER_END. */
-static void end_nowhere(epp_session *handle)
+static void count_unrecorded_end(epp_session *handle)
 {
 	uintptr_t of = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
 	struct session *session = session_of(of);
@@ -468,7 +468,7 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 	struct recorder *recorder = recorder_enter_any(session);
 	if (!recorder) {
 		if (id != EPP_LEFT_OUT_ID)
-			end_nowhere(session);
+			count_unrecorded_end(session);
 		return;
 	}
 	if (id == EPP_LEFT_OUT_ID && recorder->hot->filter &&
@@ -527,7 +527,7 @@ void epp_event_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 		return;
 	}
 	uint64_t tail = open->tail;
-	fill(record, open, now);
+	fill_record(record, open, now);
 	STORE_RELEASE(&record->tail, tail);
 	recorder_hot.at = (uint8_t *)(record + 1);
 	PREFETCH_TO_WRITE((uint8_t *)record + RECORDER_PREFETCH_BYTES);
@@ -557,7 +557,7 @@ void epp_event_end_named(epp_session *session, uint64_t id, epp_category categor
 void epp_instant_record(epp_session *session, epp_category category, epp_name name, const epp_arg *args, size_t args_count)
 {
 	uint64_t now = clock_ticks();
-	struct recorder *recorder = enter_for(session, name);
+	struct recorder *recorder = enter_for_name(session, name);
 	if (!recorder)
 		return;
 	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
@@ -568,7 +568,7 @@ void epp_instant_record(epp_session *session, epp_category category, epp_name na
 static void counter(epp_session *session, epp_name name, const epp_arg *value)
 {
 	uint64_t now = clock_ticks();
-	struct recorder *recorder = enter_for(session, name);
+	struct recorder *recorder = enter_for_name(session, name);
 	if (!recorder)
 		return;
 	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
@@ -600,7 +600,7 @@ void epp_flow_record(epp_session *session, uint64_t from_id, uint64_t to_id)
 
 uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name name)
 {
-	struct recorder *recorder = enter_for(session, name);
+	struct recorder *recorder = enter_for_name(session, name);
 	if (!recorder)
 		return 0;
 	uint64_t id = recorder_take_id(recorder, recorder->hot);
@@ -616,7 +616,7 @@ void epp_async_end(epp_session *session, uint64_t id, const epp_arg *args, size_
 		return;
 	struct recorder *recorder = recorder_enter_any(session);
 	if (!recorder) {
-		end_nowhere(session);
+		count_unrecorded_end(session);
 		return;
 	}
 	store(recorder, now, 0, id, EPF_NAME_ORPHAN_END, EPF_BITS(0, EPF_ASYNC_END, 0, 0), 0, args, args_count);

@@ -133,7 +133,7 @@ bool calls_prepare(struct session *session, uint64_t base_ticks)
 #define ALL_PRODUCERS UINT32_MAX
 
 /* Replaces a profiler in this run's call tables by `silent`. A thread may still be inside its callback. */
-static void silence(struct session *session, uint32_t producer)
+static void replace_by_silent(struct session *session, uint32_t producer)
 {
 	struct profiler_calls *calls = session->calls;
 	for (uint32_t i = 0; calls && i < CALLS_PROFILERS_MAX; i++) {
@@ -150,7 +150,7 @@ static void abandon(struct session *session, uint32_t producer, epp_status *why)
 {
 	struct session_profiler *of = &session->profilers[producer];
 	submission_abandon(of, epp_status_message(why));
-	silence(session, producer);
+	replace_by_silent(session, producer);
 	run_error_set(&session->storage.error, EPP_BLAME_PLUGIN, epp_status_prefix(why, "%s", of->label));
 }
 
@@ -298,7 +298,7 @@ void calls_end_profiling(struct session *session)
 	if (session->calls_stay) {
 		/* When a thread returns from a hung callback, it must call no other profiler, because the others may be
 		 * released by then. */
-		silence(session, ALL_PRODUCERS);
+		replace_by_silent(session, ALL_PRODUCERS);
 		if (!gate_barrier())
 			nanosleep(&(struct timespec){ .tv_nsec = GRACE_NS }, NULL);
 		wait_for_callbacks(session, session->plugin_timeout_ns / 4);

@@ -1,7 +1,7 @@
-/* Attaches profilers to a session, or adds them as members (in the public header: hosted profilers). A member is valid
- * until its session is released or the member leaves. Two threads may do these two at the same time, for example at
- * exit. A member therefore has no pointer to its session; it finds the session through the registry. The release of a
- * session first removes the member from the registry, and then waits for the threads that still use the member. */
+/* Attaches profilers to a session, or adds hosted profilers (epp_hosted_profiler). A hosted profiler is valid until its
+ * session is released or the hosted profiler is destroyed. Two threads may do these two at the same time, for example
+ * at exit. A hosted profiler therefore has no pointer to its session; it finds the session through the registry. The
+ * release of a session first removes it from the registry, and then waits for the threads that still use it. */
 #include "record/profilers.h"
 
 #include <bsd/string.h>
@@ -43,9 +43,9 @@ static epp_status *check(const struct session *session, const OrtEpProfilerImpl 
 	return missing ? epp_status_create(EPP_INCOMPATIBLE, "%s: the profiler has no %s", label, missing) : NULL;
 }
 
-/* Finds a free entry for one more profiler. If a member with the same label has left, its entry and its ledger are used
- * again. The lock is held. */
-static epp_status *place(struct session *session, const char *label, bool joined, struct session_profiler **placed)
+/* Finds a free entry for one more profiler. If a hosted profiler with the same label was destroyed, its entry and its
+ * ledger are used again. The lock is held. */
+static epp_status *find_entry(struct session *session, const char *label, bool joined, struct session_profiler **placed)
 {
 	uint32_t index = session->profilers_count;
 	for (uint32_t i = 0; joined && i < session->profilers_count; i++) {
@@ -70,14 +70,14 @@ static epp_status *place(struct session *session, const char *label, bool joined
 }
 
 /* If the entry is new, counts it, so that readers see its account. The lock is held. */
-static void add_place(struct session *session, const struct session_profiler *of)
+static void count_entry(struct session *session, const struct session_profiler *of)
 {
 	memcpy(session->storage.window.producers[of->producer].label, of->label, sizeof(of->label));
 	STORE_RELEASE(&session->profilers_count, session->profilers_count + 1);
 }
 
 /* Registers the profiler, and counts its entry if that is new. The lock is held. */
-static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
+static epp_status *register_profiler(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
 {
 	bool is_new = of == &session->profilers[session->profilers_count];
 	if (!profiler_registry_attach(profiler, session, submission_push, of)) {
@@ -91,7 +91,7 @@ static epp_status *take_in(struct session *session, OrtEpProfilerImpl *profiler,
 	profiler_registry_take_late(profiler, session_push_late, session->grace_ns);
 	of->profiler = profiler;
 	if (is_new)
-		add_place(session, of);
+		count_entry(session, of);
 	return NULL;
 }
 
@@ -116,9 +116,9 @@ epp_status *epp_session_attach(epp_session *handle, OrtEpProfilerImpl *profiler,
 	if (session->state != SESSION_IDLE)
 		status = epp_status_create(EPP_WRONG_STATE, "%s: profilers cannot be attached during a run", label);
 	if (!status)
-		status = place(session, label, false, &of);
+		status = find_entry(session, label, false, &of);
 	if (!status)
-		status = take_in(session, profiler, of);
+		status = register_profiler(session, profiler, of);
 	if (!status)
 		of->worker = worker;
 	pthread_mutex_unlock(&session->storage.lock);
@@ -172,7 +172,7 @@ void profilers_release(struct session *session, bool waits)
 	}
 }
 
-/* ---- members ---- */
+/* ---- hosted profilers ---- */
 
 static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProfilingEvent *const *events, size_t count)
 {
@@ -180,9 +180,9 @@ static OrtStatus *container_add(OrtProfilingEventsContainer *self, const OrtProf
 }
 
 epp_status *epp_hosted_profiler_create(epp_session *handle, OrtEpProfilerImpl *profiler, const char *label,
-                                       epp_hosted_profiler **member)
+                                       epp_hosted_profiler **hosted)
 {
-	*member = NULL;
+	*hosted = NULL;
 	uintptr_t of_session = handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle);
 	struct session *session = session_of(of_session);
 	label = label_of(profiler, label);
@@ -201,22 +201,22 @@ epp_status *epp_hosted_profiler_create(epp_session *handle, OrtEpProfilerImpl *p
 	struct session_profiler *of = NULL;
 	/* The session may have been released since it was found. */
 	session = session_lock(of_session);
-	epp_status *status = session ? place(session, label, true, &of)
+	epp_status *status = session ? find_entry(session, label, true, &of)
 	                             : epp_status_create(EPP_INVALID_ARGUMENT, "%s: no such session", label);
 	if (!status)
-		status = take_in(session, profiler, of);
+		status = register_profiler(session, profiler, of);
 	if (!status)
 		of->shift_us = of->shift_rest_ns = 0;
 	if (session)
 		pthread_mutex_unlock(&session->storage.lock);
-	/* The counts of the member begin at zero, as for a profiler whose run begins. */
+	/* The counts of the hosted profiler begin at zero, as for a profiler whose run begins. */
 	if (!status)
 		submission_begin_run(of);
 	if (status) {
 		worker_release(made->worker);
 		free(made);
 	} else {
-		*member = made;
+		*hosted = made;
 	}
 	return status;
 }
@@ -226,30 +226,30 @@ void epp_session_count_refused(epp_session *session, uint64_t count)
 	session_lose((uintptr_t)session, EPP_LOSS_REFUSED, count);
 }
 
-/* ---- members: start and end ---- */
+/* ---- hosted profilers: start and end ---- */
 
-static void member_fail(epp_hosted_profiler_call *call, const struct profiler_step *step, const char *name)
+static void fail_hosted(epp_hosted_profiler_call *call, const struct profiler_step *step, const char *name)
 {
 	call->failure = worker_status(step->result, name);
 	epp_hosted_profiler_report_hang(call->hosted, epp_status_message(call->failure));
 }
 
-/* Calls all members that were not given up. `count` is at most the number of profilers of a session. */
-static void call_members(epp_hosted_profiler_call *calls, size_t count, bool is_end, int64_t offset_ns,
-                         uint64_t since_ticks, const struct timespec *deadline)
+/* Calls all hosted profilers that were not given up. `count` is at most the number of profilers of a session. */
+static void call_hosted(epp_hosted_profiler_call *calls, size_t count, bool is_end, int64_t offset_ns,
+                        uint64_t since_ticks, const struct timespec *deadline)
 {
 	struct profiler_step steps[CALLS_PROFILERS_MAX];
 	epp_hosted_profiler_call *of[CALLS_PROFILERS_MAX];
 	size_t steps_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		const epp_hosted_profiler *member = calls[i].hosted;
+		const epp_hosted_profiler *hosted = calls[i].hosted;
 		calls[i].status = NULL;
 		calls[i].failure = NULL;
-		if (is_end && member->is_hung)
+		if (is_end && hosted->is_hung)
 			continue;
 		of[steps_count] = &calls[i];
-		steps[steps_count++] = (struct profiler_step){ .profiler = member->profiler,
-			                                       .worker = member->worker,
+		steps[steps_count++] = (struct profiler_step){ .profiler = hosted->profiler,
+			                                       .worker = hosted->worker,
 			                                       .container = calls[i].container };
 	}
 	if (is_end)
@@ -257,16 +257,16 @@ static void call_members(epp_hosted_profiler_call *calls, size_t count, bool is_
 	else
 		profiler_steps_start(steps, steps_count, offset_ns, since_ticks, deadline);
 	for (size_t i = 0; i < steps_count; i++) {
-		epp_hosted_profiler *member = of[i]->hosted;
+		epp_hosted_profiler *hosted = of[i]->hosted;
 		of[i]->status = steps[i].result == WORKER_DONE ? steps[i].status : NULL;
 		if (steps[i].result != WORKER_DONE) {
-			member_fail(of[i], &steps[i], is_end ? "EndProfiling" : "StartProfiling");
+			fail_hosted(of[i], &steps[i], is_end ? "EndProfiling" : "StartProfiling");
 			continue;
 		}
-		struct session_profiler *known = is_end ? NULL : profiler_registry_enter(member->profiler);
+		struct session_profiler *known = is_end ? NULL : profiler_registry_enter(hosted->profiler);
 		if (known) {
 			submission_bracket(known, steps[i].before_ticks, steps[i].after_ticks, steps[i].offset_ns);
-			profiler_registry_leave(member->profiler);
+			profiler_registry_leave(hosted->profiler);
 		}
 	}
 }
@@ -275,57 +275,57 @@ void epp_hosted_profilers_start(epp_hosted_profiler_call *calls, size_t count, i
 {
 	struct timespec deadline = worker_deadline();
 	for (size_t i = 0; i < count; i++) {
-		epp_hosted_profiler *member = calls[i].hosted;
-		struct session_profiler *of = profiler_registry_enter(member->profiler);
-		member->is_hung = false;
+		epp_hosted_profiler *hosted = calls[i].hosted;
+		struct session_profiler *of = profiler_registry_enter(hosted->profiler);
+		hosted->is_hung = false;
 		if (!of)
 			continue;
 		submission_begin_run(of);
-		profiler_registry_leave(member->profiler);
+		profiler_registry_leave(hosted->profiler);
 	}
 	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
-		call_members(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, false,
-		             offset_ns, since_ticks, &deadline);
+		call_hosted(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, false,
+		            offset_ns, since_ticks, &deadline);
 }
 
 void epp_hosted_profilers_end(epp_hosted_profiler_call *calls, size_t count)
 {
 	struct timespec deadline = worker_deadline();
 	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
-		call_members(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, true, 0, 0,
-		             &deadline);
+		call_hosted(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, true, 0, 0,
+		            &deadline);
 }
 
-void epp_hosted_profiler_report_hang(epp_hosted_profiler *member, const char *note)
+void epp_hosted_profiler_report_hang(epp_hosted_profiler *hosted, const char *note)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
-	member->is_hung = true;
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
+	hosted->is_hung = true;
 	if (!of)
 		return;
 	submission_abandon(of, note);
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 }
 
-/* ---- members: their ledgers ---- */
+/* ---- hosted profilers: their ledgers ---- */
 
-void epp_hosted_profiler_add_start_delay(epp_hosted_profiler *member, int64_t delay_ns)
+void epp_hosted_profiler_add_start_delay(epp_hosted_profiler *hosted, int64_t delay_ns)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
 	if (!of)
 		return;
 	if (delay_ns > 0)
 		submission_bracket_began(of, (uint64_t)delay_ns);
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 }
 
-OrtProfilingEventsContainer *epp_hosted_profiler_container(epp_hosted_profiler *member)
+OrtProfilingEventsContainer *epp_hosted_profiler_container(epp_hosted_profiler *hosted)
 {
-	return &member->container;
+	return &hosted->container;
 }
 
-uint64_t epp_hosted_profiler_producers(const epp_hosted_profiler *member)
+uint64_t epp_hosted_profiler_producers(const epp_hosted_profiler *hosted)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
 	uint64_t producers = 0;
 	if (!of)
 		return 0;
@@ -335,32 +335,32 @@ uint64_t epp_hosted_profiler_producers(const epp_hosted_profiler *member)
 		if (other->joined && !strcmp(other->label, of->label))
 			producers |= UINT64_C(1) << other->producer;
 	}
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 	return producers;
 }
 
-void epp_hosted_profiler_set_note(epp_hosted_profiler *member, const char *text)
+void epp_hosted_profiler_set_note(epp_hosted_profiler *hosted, const char *text)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
 	if (!of)
 		return;
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
 	strlcpy(producer->note, text, sizeof(producer->note));
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 }
 
-void epp_hosted_profiler_count_error(epp_hosted_profiler *member)
+void epp_hosted_profiler_count_error(epp_hosted_profiler *hosted)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
 	if (!of)
 		return;
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].errors, 1);
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 }
 
-void epp_hosted_profiler_count_lost(epp_hosted_profiler *member, epp_loss reason, uint64_t count)
+void epp_hosted_profiler_count_lost(epp_hosted_profiler *hosted, epp_loss reason, uint64_t count)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
 	if (!of)
 		return;
 	if ((unsigned)reason < EPP_LOSS_ENTRY_COUNT) {
@@ -368,10 +368,10 @@ void epp_hosted_profiler_count_lost(epp_hosted_profiler *member, epp_loss reason
 			ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, count);
 		submission_lose(of, reason, count);
 	}
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 }
 
-/* Sets whether the member's account counts an expected event. Returns the previous value. */
+/* Sets whether the account of the hosted profiler counts an expected event. Returns the previous value. */
 static bool set_expects(struct session_profiler *of, bool expects)
 {
 	bool before = __atomic_exchange_n(&of->expects, expects, __ATOMIC_RELAXED);
@@ -380,13 +380,13 @@ static bool set_expects(struct session_profiler *of, bool expects)
 	return before;
 }
 
-void epp_hosted_profiler_set_expected(epp_hosted_profiler *member, int expected)
+void epp_hosted_profiler_set_expected(epp_hosted_profiler *hosted, int expected)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
 	if (!of)
 		return;
 	set_expects(of, expected != 0);
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 }
 
 void epp_session_expect_none(epp_session *handle, const char *label)
@@ -408,9 +408,9 @@ void epp_session_report_hang(epp_session *handle, const char *label, const char 
 	struct session_profiler *of;
 	if (!session)
 		return;
-	epp_status *status = place(session, label, true, &of);
+	epp_status *status = find_entry(session, label, true, &of);
 	if (!status && of == &session->profilers[session->profilers_count])
-		add_place(session, of);
+		count_entry(session, of);
 	pthread_mutex_unlock(&session->storage.lock);
 	if (status)
 		session_lose((uintptr_t)handle, EPP_LOSS_HUNG, 1);
@@ -420,30 +420,30 @@ void epp_session_report_hang(epp_session *handle, const char *label, const char 
 }
 
 /* Counts an expected event that did not arrive as lost. It was counted as emitted before. */
-static void lose_expected(const epp_hosted_profiler *member)
+static void lose_expected(const epp_hosted_profiler *hosted)
 {
-	struct session_profiler *of = profiler_registry_enter(member->profiler);
+	struct session_profiler *of = profiler_registry_enter(hosted->profiler);
 	if (!of)
 		return;
 	if (__atomic_exchange_n(&of->expects, false, __ATOMIC_RELAXED))
 		submission_lose(of, EPP_LOSS_PLUGIN, 1);
-	profiler_registry_leave(member->profiler);
+	profiler_registry_leave(hosted->profiler);
 }
 
-void epp_hosted_profiler_destroy(epp_hosted_profiler *member)
+void epp_hosted_profiler_destroy(epp_hosted_profiler *hosted)
 {
-	if (!member)
+	if (!hosted)
 		return;
-	struct session *session = session_of(member->session_handle);
-	lose_expected(member);
-	profiler_registry_detach(member->profiler);
+	struct session *session = session_of(hosted->session_handle);
+	lose_expected(hosted);
+	profiler_registry_detach(hosted->profiler);
 	if (session) {
 		pthread_mutex_lock(&session->storage.lock);
 		for (uint32_t i = 0; i < session->profilers_count; i++)
-			if (session->profilers[i].joined && session->profilers[i].profiler == member->profiler)
+			if (session->profilers[i].joined && session->profilers[i].profiler == hosted->profiler)
 				session->profilers[i].profiler = NULL;
 		pthread_mutex_unlock(&session->storage.lock);
 	}
-	worker_release(member->worker);
-	free(member);
+	worker_release(hosted->worker);
+	free(hosted);
 }

@@ -1,4 +1,4 @@
-/* The profilers of a session. The session starts and ends attached profilers. Members (hosted profilers) are started
+/* The profilers of a session. The session starts and ends attached profilers. Hosted profilers are started
  * and ended by other code while the session records. Both kinds have a producer's ledger, and both are in the registry,
  * through which pushed and added events reach the session. */
 #ifndef EPPROF_RUNTIME_RECORD_PROFILERS_H
@@ -6,8 +6,8 @@
 
 #include "record/session.h"
 
-/* Returns true if the session calls this profiler. Needs no lock: a profiler never changes between attached and
- * member. */
+/* Returns true if the session calls this profiler. Needs no lock: an attached profiler stays attached, a hosted one
+ * hosted. */
 static inline bool profilers_drives(const struct session_profiler *of)
 {
 	return !of->joined && of->profiler;

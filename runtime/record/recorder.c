@@ -45,7 +45,7 @@ static uint64_t ids_next;
 
 /* Moves the hot state, without its handle, to another place. Until the pointer has changed, a thread that closes the
  * recorder finds the mark at either place. */
-static void move_hot(struct recorder *recorder, struct recorder_hot *to)
+static void move_hot_state(struct recorder *recorder, struct recorder_hot *to)
 {
 	const struct recorder_hot *from = recorder->hot;
 	STORE_RELAXED(&to->handle, RECORDER_CACHE_EMPTY);
@@ -54,15 +54,15 @@ static void move_hot(struct recorder *recorder, struct recorder_hot *to)
 	STORE_RELEASE(&recorder->hot, to);
 }
 
-static void move_out(void)
+static void move_out_resident(void)
 {
 	if (recorder_cache.resident)
-		move_hot(recorder_cache.resident, &recorder_cache.resident->kept);
+		move_hot_state(recorder_cache.resident, &recorder_cache.resident->kept);
 	recorder_cache.resident = NULL;
 	STORE_RELAXED(&recorder_hot.handle, RECORDER_CACHE_EMPTY);
 }
 
-static void forget(void)
+static void clear_cache(void)
 {
 	recorder_cache.handle = RECORDER_CACHE_EMPTY;
 	STORE_RELAXED(&recorder_hot.handle, RECORDER_CACHE_EMPTY);
@@ -74,8 +74,8 @@ static void forget(void)
 static void make_resident(struct recorder *recorder, uintptr_t handle)
 {
 	if (recorder_cache.resident != recorder) {
-		move_out();
-		move_hot(recorder, &recorder_hot);
+		move_out_resident();
+		move_hot_state(recorder, &recorder_hot);
 		recorder_cache.resident = recorder;
 	}
 	recorder_cache.handle = handle;
@@ -92,7 +92,7 @@ static void retire(struct recorder *recorder)
 	bool wake = false;
 	pthread_mutex_lock(&session->storage.lock);
 	if (recorder_cache.resident == recorder)
-		move_out();
+		move_out_resident();
 	STORE_RELAXED(&recorder->closed, 1);
 	if (recorder->is_listed) {
 		LIST_REMOVE(recorder, session_link);
@@ -135,7 +135,7 @@ void recorder_fork_child(void)
 {
 	/* In the child of a fork: the parent's sessions and recorders do not exist here. The parent continues to use
 	 * its ids, so the child takes new ones. */
-	forget();
+	clear_cache();
 	recorder_hot.mark = MARK_OUT;
 	if (this_thread)
 		SLIST_INIT(&this_thread->recorders);
@@ -343,7 +343,7 @@ static void sweep(struct thread *thread)
 		if (!is_listed) {
 			SLIST_REMOVE(&thread->recorders, recorder, recorder, thread_link);
 			if (recorder_cache.resident == recorder)
-				forget();
+				clear_cache();
 			free(recorder);
 		}
 	}

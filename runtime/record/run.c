@@ -181,7 +181,7 @@ static epp_status *start(struct session *session, bool resumes)
 	set_state(session, status ? SESSION_IDLE : SESSION_RECORDING);
 	if (status)
 		return status;
-	run_error_tell(&session->storage.error);
+	run_error_log(&session->storage.error);
 	/* For a session in memory there is nothing to do before the first event. The recorder of that event wakes the
 	 * helper. */
 	if (has_file)
@@ -286,7 +286,7 @@ int64_t session_visit(struct helper_client *client)
 		next_ns = drain_and_grow(&session->storage);
 	}
 	pthread_mutex_unlock(&session->storage.drain_lock);
-	run_error_tell(&session->storage.error);
+	run_error_log(&session->storage.error);
 	if (release)
 		session_free_by_helper(session);
 	return next_ns;
@@ -299,7 +299,7 @@ static void drain_here(struct session *session)
 	if (LOAD_ACQUIRE(&session->state) == SESSION_DRAINING)
 		finish_run(session);
 	pthread_mutex_unlock(&session->storage.drain_lock);
-	run_error_tell(&session->storage.error);
+	run_error_log(&session->storage.error);
 }
 
 /* Ends the run. Returns false if there is none. The lock is held on entry and released. */
@@ -317,7 +317,7 @@ static bool end_run(struct session *session)
 	drain_end_run(&session->storage);
 	if (profilers) {
 		/* On a thread of its own, because EndProfiling may take seconds. */
-		helper_apart(ask_profilers, session);
+		helper_run_detached(ask_profilers, session);
 		return true;
 	}
 	/* Read before the state changes, because another thread may destroy the session once the helper has drained the
@@ -334,7 +334,7 @@ static bool end_run(struct session *session)
 /* ---- late events ---- */
 
 /* A late event, or such a correction, can come before the profiler has reported its work as unfinished. */
-void submission_unfinished(struct session_profiler *of, uint64_t count)
+void submission_add_unfinished(struct session_profiler *of, uint64_t count)
 {
 	if (count == 0)
 		return;
@@ -406,7 +406,7 @@ static bool is_of_last_run(const struct session *session, const EpprofEvent *eve
 	return !event->parent || event->parent >= LOAD_RELAXED(&session->run_first_id);
 }
 
-static void lose_late(struct session_profiler *of, const EpprofBatch *batch, uint64_t count)
+static void count_late_lost(struct session_profiler *of, const EpprofBatch *batch, uint64_t count)
 {
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, count);
 	submission_lose(of, EPP_LOSS_AFTER_END, count);
@@ -415,7 +415,7 @@ static void lose_late(struct session_profiler *of, const EpprofBatch *batch, uin
 }
 
 /* Pushes events while late events are accepted. */
-static void push_open(struct session_profiler *of, const EpprofBatch *batch)
+static void push_if_open(struct session_profiler *of, const EpprofBatch *batch)
 {
 	struct session *session = of->session;
 	pthread_mutex_lock(&session->storage.lock);
@@ -437,7 +437,7 @@ static void push_late(struct session_profiler *of, EpprofBatch batch)
 	bool is_correction = count == 0 && batch.unfinished_count > 0;
 	batch.unfinished_count = 0;
 	if (!begin_late(of->session)) {
-		lose_late(of, &batch, count);
+		count_late_lost(of, &batch, count);
 		take_unfinished(of, unfinished_count);
 		return;
 	}
@@ -455,14 +455,14 @@ static void push_late(struct session_profiler *of, EpprofBatch batch)
 		batch.events_count = at - first;
 		batch.events = batch.events_count ? events + first : NULL;
 		batch.ids = ids ? ids + first : NULL;
-		push_open(of, &batch);
+		push_if_open(of, &batch);
 		batch = (EpprofBatch){ .struct_size = batch.struct_size };
 		first = at;
 		while (at < count && !is_of_last_run(of->session, &events[at]))
 			at++;
 		batch.ids = ids ? ids + first : NULL;
 		if (at > first)
-			lose_late(of, &batch, at - first);
+			count_late_lost(of, &batch, at - first);
 	} while (at < count);
 	/* Only now: a kill must not leave an event that is neither stored nor counted. */
 	take_unfinished(of, unfinished_count);
@@ -504,7 +504,8 @@ epp_status *epp_session_end(epp_session *handle)
 	EPP_TRY(find_session(handle, "end", &session));
 	pthread_mutex_lock(&session->storage.lock);
 	wait_while_changing(session);
-	/* Cleared after the wait, because `epprof ctl` may pause the session during it, and resume it after this call. */
+	/* Cleared after the wait, because `epprof ctl` may pause the session during it, and resume it after this
+	 * call. */
 	session->is_paused = false;
 	end_run(session);
 	return NULL;
@@ -540,7 +541,7 @@ epp_status *epp_session_wait(epp_session *handle, uint64_t timeout_ns)
 		return epp_status_create(EPP_WRONG_STATE, "wait: the session is still recording");
 	if (!idle)
 		return epp_status_create(EPP_TIMEOUT, "wait: the run was not written in time");
-	run_error_tell(&session->storage.error);
+	run_error_log(&session->storage.error);
 	return run_error_take(&session->storage.error);
 }
 
@@ -596,7 +597,7 @@ void session_release(struct session *session)
 	bool idle = wait_idle(session, &deadline);
 	pthread_mutex_unlock(&session->storage.lock);
 	if (!idle) {
-		run_error_tell(&session->storage.error);
+		run_error_log(&session->storage.error);
 		idle = leave_to_helper(session);
 	}
 	if (idle)

@@ -47,7 +47,7 @@ struct session *session_lock(uintptr_t handle)
 	if (!session)
 		return NULL;
 	pthread_mutex_lock(&session->storage.lock);
-	/* The state is read atomically, because entry_take changes it without this lock. */
+	/* The state is read atomically, because entry_allocate changes it without this lock. */
 	uint32_t state = LOAD_ACQUIRE(&session->state);
 	if ((uintptr_t)session_handle(session) == handle && !session->releasing && state != SESSION_FREE &&
 	    state != SESSION_NEW)
@@ -63,7 +63,7 @@ struct session *session_lock_at(uint32_t index)
 }
 
 /* Takes an unused entry of the table.  Returns NULL if out of memory, or if there are 1,024 sessions. */
-static struct session *entry_take(void)
+static struct session *entry_allocate(void)
 {
 	struct session *session = NULL;
 	pthread_mutex_lock(&table_lock);
@@ -89,7 +89,7 @@ static struct session *entry_take(void)
 }
 
 /* Returns an entry to the table.  Handles of the old session become invalid. */
-static void entry_return(struct session *session)
+static void entry_free(struct session *session)
 {
 	/* Both locks are held, because a thread with an old handle checks the generation under one of them. */
 	pthread_mutex_lock(&session->storage.lock);
@@ -140,7 +140,7 @@ static void free_filter(struct session *session)
 
 epp_status *session_make(const epp_session_options *options, char *path, epp_session **handle)
 {
-	struct session *session = entry_take();
+	struct session *session = entry_allocate();
 	if (!session) {
 		free(path);
 		return epp_status_no_memory();
@@ -159,7 +159,7 @@ epp_status *session_make(const epp_session_options *options, char *path, epp_ses
 		status = storage_open(&session->storage, options, path, &header);
 	if (status) {
 		free_filter(session);
-		entry_return(session);
+		entry_free(session);
 		return status;
 	}
 	session->plugin_timeout_ns = options->plugin_timeout_ns ? options->plugin_timeout_ns : worker_timeout_ns();
@@ -226,14 +226,14 @@ void session_free(struct session *session)
 {
 	finish(session);
 	profilers_release(session, true);
-	entry_return(session);
+	entry_free(session);
 }
 
 void session_free_by_helper(struct session *session)
 {
 	finish(session);
 	profilers_release(session, false);
-	entry_return(session);
+	entry_free(session);
 }
 
 void session_lose(uintptr_t handle, epp_loss reason, uint64_t count)
@@ -291,6 +291,6 @@ void session_fork_child(void)
 		session->pushes = 0;
 		name_filter_fork_child(session->filter);
 		if (is_open)
-			entry_return(session);
+			entry_free(session);
 	}
 }

@@ -43,7 +43,7 @@ struct submission;
 struct name_filter;
 
 struct session_profiler {
-	OrtEpProfilerImpl *profiler; /* NULL: the entry of a member that has left */
+	OrtEpProfilerImpl *profiler; /* NULL: the entry of a hosted profiler that was destroyed */
 	bool joined;                 /* the profiler is a member: other code starts and ends it */
 	struct session *session;
 	uint32_t producer; /* the index of the entry, which is the number of its ledger */

@@ -82,7 +82,7 @@ static epp_status *start(struct session *session)
 	return NULL;
 }
 
-static epp_status *make(const epp_session_options *options, char *path, bool is_output, epp_session **handle)
+static epp_status *create_session(const epp_session_options *options, char *path, bool is_output, epp_session **handle)
 {
 	EPP_TRY(session_make(options, path, handle));
 	struct session *session = session_of((uintptr_t)*handle);
@@ -98,7 +98,7 @@ static epp_status *make(const epp_session_options *options, char *path, bool is_
 	return NULL;
 }
 
-static bool is_only_kept(const struct session *session)
+static bool is_held_by_default_only(const struct session *session)
 {
 	return default_is_kept && session->shares == 1 &&
 	       (uintptr_t)session_handle(session) == LOAD_RELAXED(&session_default_handle);
@@ -106,7 +106,7 @@ static bool is_only_kept(const struct session *session)
 
 static epp_status *start_again(struct session *session)
 {
-	return is_only_kept(session) && !session->waits ? start(session) : NULL;
+	return is_held_by_default_only(session) && !session->waits ? start(session) : NULL;
 }
 
 /* Shares a session. `*made` is set if the session did not exist before. After the time range of an output, `*handle` is
@@ -136,7 +136,7 @@ static epp_status *share(const epp_session_options *given, bool is_output, epp_s
 		}
 		free(path);
 	} else {
-		status = make(&options, path, is_output, handle);
+		status = create_session(&options, path, is_output, handle);
 		*made = !status;
 	}
 	pthread_mutex_unlock(&share_lock);
@@ -159,11 +159,11 @@ bool share_give_back(epp_session *handle)
 	session = session_of((uintptr_t)handle);
 	if (session && session->shares) {
 		STORE_RELAXED(&session->shares, session->shares - 1);
-		if (range.is_over && is_only_kept(session))
+		if (range.is_over && is_held_by_default_only(session))
 			STORE_RELAXED(&session->shares, 0);
 		if (!session->shares)
 			session_release(session);
-		else if (is_only_kept(session))
+		else if (is_held_by_default_only(session))
 			epp_status_destroy(epp_session_end(handle));
 	}
 	pthread_mutex_unlock(&share_lock);
@@ -198,7 +198,7 @@ static void begin_range(void)
 	range.is_early = false;
 	while ((session = session_of_output(true))) {
 		session->waits = false;
-		if (!is_only_kept(session))
+		if (!is_held_by_default_only(session))
 			epp_status_destroy(start(session));
 	}
 	pthread_mutex_unlock(&share_lock);

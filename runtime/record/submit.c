@@ -139,15 +139,15 @@ static struct recorder *submission_enter(uintptr_t handle)
 
 /* Returns whether the times of events on the host's clock are needed: only a schedule and a throttle use them. If a
  * time is unknown, it is 0. */
-static bool has_schedule(const struct session *session)
+static bool needs_host_times(const struct session *session)
 {
 	return session->filter && (session->filter->schedule || session->filter->throttle);
 }
 
 /* Stores the last pair of each clock. Takes the session's lock, so the mark must be clear. */
-static void submitted_keep_pairs(struct session_profiler *of, const EpprofBatch *batch)
+static void store_last_pairs(struct session_profiler *of, const EpprofBatch *batch)
 {
-	if (!has_schedule(of->session) || !batch->pairs)
+	if (!needs_host_times(of->session) || !batch->pairs)
 		return;
 	pthread_mutex_lock(&of->session->storage.lock);
 	for (size_t i = 0; i < batch->pairs_count; i++) {
@@ -159,9 +159,9 @@ static void submitted_keep_pairs(struct session_profiler *of, const EpprofBatch 
 }
 
 /* Converts a time of a clock to host ticks, by the clock's last pair and its nominal rate. Takes the session's lock. */
-static uint64_t submitted_about(struct session_profiler *of, uint32_t clock, uint64_t ticks)
+static uint64_t approximate_host_ticks(struct session_profiler *of, uint32_t clock, uint64_t ticks)
 {
-	if (!has_schedule(of->session))
+	if (!needs_host_times(of->session))
 		return 0;
 	pthread_mutex_lock(&of->session->storage.lock);
 	EpprofClockPair pair = of->submission->clocks[clock].pair;
@@ -180,14 +180,14 @@ static uint64_t submitted_about(struct session_profiler *of, uint32_t clock, uin
 static uint64_t submitted_in_run(const struct session_profiler *of, int64_t us)
 {
 	double ticks = (double)us * (double)clock_ticks_per_second() / 1e6;
-	if (!has_schedule(of->session))
+	if (!needs_host_times(of->session))
 		return 0;
 	return of->session->storage.window.live->run_start.ticks + (uint64_t)(int64_t)ticks;
 }
 
 static uint64_t submitted_on_track(const struct session *session, epp_track track, uint64_t ticks)
 {
-	if (!has_schedule(session) ||
+	if (!needs_host_times(session) ||
 	    definitions_track(&session->storage.definitions, track)->clock_kind != EPF_TRACK_CLOCK_HOST)
 		return 0;
 	return ticks;
@@ -465,7 +465,7 @@ static void special_set_up(void)
 	special_names[SPECIAL_FLOW_END] = epp_name_intern(EPPROF_FLOW_END_KEY);
 }
 
-static enum special special_of(epp_name key)
+static enum special find_special(epp_name key)
 {
 	/* If the table of names is full, all keys may be EPF_NAME_LOST, which is not a reserved key. */
 	unsigned special = key == EPF_NAME_LOST ? SPECIAL_NONE : SPECIAL_COUNT - 1;
@@ -483,19 +483,19 @@ struct interned {
 	enum special special; /* what the text means as the key of an integer arg */
 };
 
-struct pushing {
+struct push {
 	struct session_profiler *of;
 	struct recorder *recorder;
 	const EpprofHostClock *host_clock; /* NULL: the host's clock of the session */
 	struct interned places[1u << PLACES_BITS];
 };
 
-static inline const struct interned *intern(struct pushing *pushing, const char *text)
+static inline const struct interned *intern(struct push *push, const char *text)
 {
-	struct interned *place = &pushing->places[(uintptr_t)text * 0x9e3779b97f4a7c15u >> (64 - PLACES_BITS)];
+	struct interned *place = &push->places[(uintptr_t)text * 0x9e3779b97f4a7c15u >> (64 - PLACES_BITS)];
 	if (place->text != text) {
 		epp_name name = epp_name_intern(text);
-		*place = (struct interned){ text, name, special_of(name) };
+		*place = (struct interned){ text, name, find_special(name) };
 	}
 	return place;
 }
@@ -518,7 +518,7 @@ static uint64_t submitted_host_ticks(const EpprofHostClock *clock, uint64_t valu
 
 /* Inserts the times of the submission and of the queue before an event's other args, where readers expect them. Returns
  * the new number of args. */
-static size_t put_times(const struct pushing *pushing, const struct specials *specials, epp_arg *args, size_t count)
+static size_t put_times(const struct push *push, const struct specials *specials, epp_arg *args, size_t count)
 {
 	const uint64_t *values = specials->values;
 	size_t times = specials->has[SPECIAL_SUBMIT] + specials->has[SPECIAL_QUEUE];
@@ -530,22 +530,22 @@ static size_t put_times(const struct pushing *pushing, const struct specials *sp
 	if (specials->has[SPECIAL_SUBMIT])
 		args[0] = (epp_arg){ EPF_NAME_SUBMIT,
 			             EPP_ARG_U64,
-			             { .u64 = submitted_host_ticks(pushing->host_clock, values[SPECIAL_SUBMIT]) },
+			             { .u64 = submitted_host_ticks(push->host_clock, values[SPECIAL_SUBMIT]) },
 			             0 };
 	return count + times;
 }
 
 /* Enters the thread's recorder. Returns NULL as submission_enter does. Also updates the batch's pointer to the
  * recorder, because a search for another recorder may free the old one. */
-static struct recorder *enter(struct pushing *pushing)
+static struct recorder *enter(struct push *push)
 {
-	pushing->recorder = submission_enter((uintptr_t)session_handle(pushing->of->session));
-	return pushing->recorder;
+	push->recorder = submission_enter((uintptr_t)session_handle(push->of->session));
+	return push->recorder;
 }
 
-static void push_flow(struct pushing *pushing, uint64_t from_id, uint64_t to_id)
+static void push_flow(struct push *push, uint64_t from_id, uint64_t to_id)
 {
-	struct recorder *recorder = enter(pushing);
+	struct recorder *recorder = enter(push);
 	if (!recorder)
 		return;
 	if (!submission_store_flow(recorder, clock_ticks(), from_id, to_id, 0))
@@ -554,10 +554,10 @@ static void push_flow(struct pushing *pushing, uint64_t from_id, uint64_t to_id)
 }
 
 /* Handles the begin of a flow: records flows to the ends that came before, and keeps the begin for later ends. */
-static void take_flow_begin(struct pushing *pushing, uint64_t number, uint64_t id)
+static void take_flow_begin(struct push *push, uint64_t number, uint64_t id)
 {
-	struct submission *submission = pushing->of->submission;
-	pthread_mutex_t *lock = &pushing->of->session->storage.lock;
+	struct submission *submission = push->of->submission;
+	pthread_mutex_t *lock = &push->of->session->storage.lock;
 	uint64_t to_id = 0;
 	bool is_added = false;
 	do {
@@ -570,34 +570,34 @@ static void take_flow_begin(struct pushing *pushing, uint64_t number, uint64_t i
 		to_id = submission->flows ? flow_ends_take_end(submission->flows, number) : 0;
 		pthread_mutex_unlock(lock);
 		if (to_id)
-			push_flow(pushing, id, to_id);
+			push_flow(push, id, to_id);
 	} while (to_id);
 }
 
-static void take_flow_end(struct pushing *pushing, uint64_t number, uint64_t id)
+static void take_flow_end(struct push *push, uint64_t number, uint64_t id)
 {
-	struct submission *submission = pushing->of->submission;
-	pthread_mutex_lock(&pushing->of->session->storage.lock);
+	struct submission *submission = push->of->submission;
+	pthread_mutex_lock(&push->of->session->storage.lock);
 	if (!submission->flows)
 		submission->flows = flow_ends_create();
 	uint64_t from_id = submission->flows ? flow_ends_add_end(submission->flows, number, id) : 0;
-	pthread_mutex_unlock(&pushing->of->session->storage.lock);
+	pthread_mutex_unlock(&push->of->session->storage.lock);
 	if (from_id)
-		push_flow(pushing, from_id, id);
+		push_flow(push, from_id, id);
 }
 
 /* Converts args to the recorder's form; returns their number. Args with reserved keys go to `specials` instead. */
-static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t count, epp_arg args[EPF_ARG_SLOTS_MAX],
+static size_t take_args(struct push *push, const EpprofArg *from, size_t count, epp_arg args[EPF_ARG_SLOTS_MAX],
                         struct specials *specials)
 {
 	size_t taken = 0;
 	*specials = (struct specials){ 0 };
 	if (count > EPF_ARG_SLOTS_MAX) {
 		count = EPF_ARG_SLOTS_MAX;
-		submission_lose(pushing->of, EPP_LOSS_TOO_LARGE, 1);
+		submission_lose(push->of, EPP_LOSS_TOO_LARGE, 1);
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct interned *key = intern(pushing, from[i].key);
+		const struct interned *key = intern(push, from[i].key);
 		if (key->special != SPECIAL_NONE && (from[i].type & 3u) <= EPP_ARG_U64) {
 			specials->has[key->special] = true;
 			specials->values[key->special] = from[i].number.u64;
@@ -610,13 +610,13 @@ static size_t take_args(struct pushing *pushing, const EpprofArg *from, size_t c
 			arg->text_bytes = from[i].text ? from[i].text_bytes : 0;
 		}
 	}
-	return put_times(pushing, specials, args, taken);
+	return put_times(push, specials, args, taken);
 }
 
 /* Records a pushed event. Returns its id, or 0 if it was lost. */
-static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
+static uint64_t push_event(struct push *push, const EpprofEvent *event)
 {
-	struct session_profiler *of = pushing->of;
+	struct session_profiler *of = push->of;
 	epp_arg args[EPF_ARG_SLOTS_MAX];
 	struct specials specials;
 	size_t args_count = event->args ? event->args_count : 0;
@@ -627,34 +627,34 @@ static uint64_t push_event(struct pushing *pushing, const EpprofEvent *event)
 		return 0;
 	}
 	bool cut = args_count > EPF_ARG_SLOTS_MAX;
-	args_count = take_args(pushing, event->args, args_count, args, &specials);
+	args_count = take_args(push, event->args, args_count, args, &specials);
 	struct submitted submitted = {
-		.host_ticks = event->parent ? 0 : submitted_about(of, event->clock, event->start_ticks),
+		.host_ticks = event->parent ? 0 : approximate_host_ticks(of, event->clock, event->start_ticks),
 		.track = track_for(of, event->clock, event->device, event->stream,
 		                   needs_calls_track(category, event->clock, event->device), NULL, NULL),
 		.category = category,
 		.start_ticks = event->start_ticks,
 		.end_ticks = event->end_ticks,
 		.parent = event->parent,
-		.name = intern(pushing, event->name)->name,
+		.name = intern(push, event->name)->name,
 		.cut = cut,
 		.placement = parent_placement(event),
 	};
-	uint64_t id = record(of, &pushing->recorder, &submitted, args, args_count);
+	uint64_t id = record(of, &push->recorder, &submitted, args, args_count);
 	if (id && specials.values[SPECIAL_FLOW_BEGIN])
-		take_flow_begin(pushing, specials.values[SPECIAL_FLOW_BEGIN], id);
+		take_flow_begin(push, specials.values[SPECIAL_FLOW_BEGIN], id);
 	if (id && specials.values[SPECIAL_FLOW_END])
-		take_flow_end(pushing, specials.values[SPECIAL_FLOW_END], id);
+		take_flow_end(push, specials.values[SPECIAL_FLOW_END], id);
 	return id;
 }
 
 /* Stores a device's properties as an instant, on a separate track in the group of the device's streams. */
-static void push_device(struct pushing *pushing, const EpprofDevice *device)
+static void push_device(struct push *push, const EpprofDevice *device)
 {
-	struct session_profiler *of = pushing->of;
+	struct session_profiler *of = push->of;
 	epp_arg args[EPF_ARG_SLOTS_MAX];
 	struct specials specials;
-	size_t args_count = take_args(pushing, device->args, device->args ? device->args_count : 0, args, &specials);
+	size_t args_count = take_args(push, device->args, device->args ? device->args_count : 0, args, &specials);
 	if (device->group && device->device >= 0)
 		name_device(of, device->device, device->group);
 	if (!args_count)
@@ -669,27 +669,26 @@ static void push_device(struct pushing *pushing, const EpprofDevice *device)
 		.is_own = true,
 	};
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
-	record(of, &pushing->recorder, &submitted, args, args_count);
+	record(of, &push->recorder, &submitted, args, args_count);
 }
 
 /* Stores the value of a counter on the device's track of properties. A stored value is counted in the thread's ledger,
  * a lost one in the profiler's ledger. */
-static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
+static void push_counter(struct push *push, const EpprofCounter *counter)
 {
-	struct session_profiler *of = pushing->of;
+	struct session_profiler *of = push->of;
 	uint64_t now_ticks = clock_ticks();
-	uint64_t at_ticks = counter->host_ticks ? submitted_host_ticks(pushing->host_clock, counter->host_ticks)
-	                                        : now_ticks;
+	uint64_t at_ticks = counter->host_ticks ? submitted_host_ticks(push->host_clock, counter->host_ticks) : now_ticks;
 	epp_loss loss = !counter->name || counter->type > EPP_ARG_F64 || at_ticks > now_ticks ? EPP_LOSS_REFUSED
 	                : at_ticks < of->session->storage.window.live->run_start.ticks        ? EPP_LOSS_BEFORE_START
 	                                                                                      : EPP_LOSS_ENTRY_COUNT;
 	if (loss == EPP_LOSS_ENTRY_COUNT) {
-		const epp_arg value = { .key = intern(pushing, counter->name)->name,
+		const epp_arg value = { .key = intern(push, counter->name)->name,
 			                .type = counter->type,
 			                .value.u64 = counter->number.u64 };
 		uint32_t track = track_for(of, SUBMIT_HOST_CLOCK, counter->device, EPF_STREAM_PROPERTIES, false,
 		                           "properties", NULL);
-		struct recorder *recorder = track ? enter(pushing) : NULL;
+		struct recorder *recorder = track ? enter(push) : NULL;
 		if (!recorder)
 			loss = LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END;
 		/* Only the name filter applies, because values of counters do not belong to a run or a step. */
@@ -707,9 +706,9 @@ static void push_counter(struct pushing *pushing, const EpprofCounter *counter)
 }
 
 /* Stores a wait as an event on a track of its thread, with a flow to it that marks it as a wait. */
-static void push_wait(struct pushing *pushing, const EpprofWait *wait)
+static void push_wait(struct push *push, const EpprofWait *wait)
 {
-	struct session_profiler *of = pushing->of;
+	struct session_profiler *of = push->of;
 	struct submitted submitted = {
 		.category = EPP_API,
 		.start_ticks = wait->start_host_ticks,
@@ -719,14 +718,14 @@ static void push_wait(struct pushing *pushing, const EpprofWait *wait)
 	ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
 	if (wait->parent <= EPP_LEFT_OUT_ID || wait->end_host_ticks < wait->start_host_ticks) {
 		/* A schedule may have left out the event that launched the work. */
-		bool is_left_out = wait->parent <= EPP_LEFT_OUT_ID && has_schedule(of->session);
-		epp_loss why = has_schedule(of->session) && of->session->filter->throttle ? EPP_LOSS_THROTTLED
-		                                                                          : EPP_LOSS_FILTER;
+		bool is_left_out = wait->parent <= EPP_LEFT_OUT_ID && needs_host_times(of->session);
+		epp_loss why = needs_host_times(of->session) && of->session->filter->throttle ? EPP_LOSS_THROTTLED
+		                                                                              : EPP_LOSS_FILTER;
 		submission_lose(of, is_left_out ? why : EPP_LOSS_REFUSED, 1);
 		return;
 	}
 	submitted.track = track_for(of, SUBMIT_HOST_CLOCK, -1, wait->thread, true, NULL, NULL);
-	struct recorder *recorder = submitted.track ? enter(pushing) : NULL;
+	struct recorder *recorder = submitted.track ? enter(push) : NULL;
 	bool stored = recorder && submission_store_wait(recorder, &submitted, wait->parent);
 	if (recorder)
 		recorder_leave(recorder);
@@ -734,22 +733,22 @@ static void push_wait(struct pushing *pushing, const EpprofWait *wait)
 		submission_lose(of, recorder ? EPP_LOSS_NO_BUFFER : EPP_LOSS_NO_SLOT, 1);
 }
 
-static uint64_t lost_by(const EpprofLedger *ledger)
+static uint64_t sum_losses(const EpprofLedger *ledger)
 {
 	return ledger->lost_no_buffer + ledger->lost_refused + ledger->lost_outside_run + ledger->lost_other;
 }
 
 /* Adds the difference to the last ledger, because the profiler's counts are cumulative. */
-static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
+static void add_ledger(struct session_profiler *of, const EpprofLedger *now)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
 	pthread_mutex_lock(&of->session->storage.lock);
 	EpprofLedger *last = &of->submission->last;
-	uint64_t lost = lost_by(now);
+	uint64_t lost = sum_losses(now);
 	/* Counts that decrease are invalid and ignored. */
-	if (now->emitted >= last->emitted && lost >= lost_by(last)) {
+	if (now->emitted >= last->emitted && lost >= sum_losses(last)) {
 		ADD_RELAXED(&producer->emitted, now->emitted - last->emitted - of->submission->counted);
-		ADD_RELAXED(&producer->lost[EPP_LOSS_PLUGIN], lost - lost_by(last));
+		ADD_RELAXED(&producer->lost[EPP_LOSS_PLUGIN], lost - sum_losses(last));
 		*last = *now;
 		of->submission->counted = 0;
 		of->submission->has_ledger = true;
@@ -758,7 +757,7 @@ static void take_ledger(struct session_profiler *of, const EpprofLedger *now)
 }
 
 /* Adds gaps to the profiler's losses. The loss counts the gaps; the note has their total duration. */
-static void take_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
+static void add_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
 	submission_lose(of, EPP_LOSS_RESTART_GAP, count);
@@ -795,7 +794,7 @@ void submission_abandon(struct session_profiler *of, const char *why)
 	ADD_RELAXED(&producer->errors, 1);
 	pthread_mutex_lock(&of->session->storage.lock);
 	const struct submission *submission = of->submission;
-	uint64_t known = lost_by(&submission->last) + LOAD_RELAXED(&submission->arrived);
+	uint64_t known = sum_losses(&submission->last) + LOAD_RELAXED(&submission->arrived);
 	uint64_t missing = submission->has_ledger && submission->last.emitted > known ? submission->last.emitted - known
 	                                                                              : 0;
 	if (!was_hung)
@@ -833,16 +832,16 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 	for (size_t i = 0; batch->clocks && i < batch->clocks_count; i++)
 		describe_clock(of, &batch->clocks[i]);
 	pthread_once(&special_once, special_set_up);
-	struct pushing pushing = { .of = of, .host_clock = has_counters ? batch->host_clock : NULL };
+	struct push push = { .of = of, .host_clock = has_counters ? batch->host_clock : NULL };
 	bool has_devices = batch->struct_size >= offsetof(EpprofBatch, ids) && batch->devices;
 	for (size_t i = 0; has_devices && i < batch->devices_count; i++)
-		push_device(&pushing, &batch->devices[i]);
+		push_device(&push, &batch->devices[i]);
 	for (size_t i = 0; has_tracks && i < batch->tracks_count; i++) {
 		const EpprofTrack *track = &batch->tracks[i];
 		if (clock_known(of->submission, track->clock))
 			track_for(of, track->clock, track->device, track->stream, false, track->name, track->group);
 	}
-	struct recorder *recorder = batch->pairs && batch->pairs_count ? enter(&pushing) : NULL;
+	struct recorder *recorder = batch->pairs && batch->pairs_count ? enter(&push) : NULL;
 	for (size_t i = 0; recorder && i < batch->pairs_count; i++) {
 		const EpprofClockPair *pair = &batch->pairs[i];
 		if (clock_known(of->submission, pair->clock))
@@ -851,13 +850,13 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 	}
 	if (recorder)
 		recorder_leave(recorder);
-	submitted_keep_pairs(of, batch);
+	store_last_pairs(of, batch);
 	for (size_t i = 0; has_waits && i < batch->waits_count; i++)
-		push_wait(&pushing, &batch->waits[i]);
+		push_wait(&push, &batch->waits[i]);
 	if (batch->struct_size >= offsetof(EpprofBatch, devices) && batch->gaps_count)
-		take_gaps(of, batch->gaps_count, batch->gaps_ns);
+		add_gaps(of, batch->gaps_count, batch->gaps_ns);
 	for (size_t i = 0; has_counters && batch->counters && i < batch->counters_count; i++)
-		push_counter(&pushing, &batch->counters[i]);
+		push_counter(&push, &batch->counters[i]);
 	if (batch->struct_size >= offsetof(EpprofBatch, counters)) {
 		submission_lose(of, EPP_LOSS_BEFORE_START, batch->early_count);
 		submission_lose(of, EPP_LOSS_AFTER_END, batch->late_count);
@@ -865,13 +864,13 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 		ADD_RELAXED(&of->submission->arrived, batch->early_count + batch->late_count + batch->negative_count);
 	}
 	for (size_t i = 0; i < events_count; i++) {
-		uint64_t id = push_event(&pushing, &batch->events[i]);
+		uint64_t id = push_event(&push, &batch->events[i]);
 		if (has_ids)
 			batch->ids[i] = id;
 	}
 	if (batch->ledger)
-		take_ledger(of, batch->ledger);
-	submission_unfinished(of, batch->struct_size >= sizeof(*batch) ? batch->unfinished_count : 0);
+		add_ledger(of, batch->ledger);
+	submission_add_unfinished(of, batch->struct_size >= sizeof(*batch) ? batch->unfinished_count : 0);
 }
 
 /* ---- ONNX Runtime's microseconds ---- */

@@ -80,9 +80,9 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 /* Counts a loss of a profiler. */
 void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
 
-/* Counts work that the device has not finished at the end of the run (run.c) as emitted and lost, so that the account is
- * right if its events never come. */
-void submission_unfinished(struct session_profiler *of, uint64_t count);
+/* Counts work that the device has not finished at the end of the run (run.c) as emitted and lost, so that the account
+ * is right if its events never come. */
+void submission_add_unfinished(struct session_profiler *of, uint64_t count);
 
 /* Gives a profiler up because a call has not returned in time: events that it announced but did not submit count as
  * lost, and so do all that it submits from now on. `why` is the note in its ledger. */

@@ -55,7 +55,7 @@ const char *sql_columns_of(const char *name)
 
 /* Connects a virtual table.  SQLite may call this again at any time.  It calls the authorizer for the declaration of
  * the columns, which `trusted` allows. */
-int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const char *columns, sqlite3_vtab **made)
+int sql_vtab_connect(struct epp_sql *sql, const struct sql_table_view *view, const char *columns, sqlite3_vtab **made)
 {
 	struct sql_vtab *table = calloc(1, sizeof *table);
 	char *declaration = sqlite3_mprintf("CREATE TABLE x%s", columns);
@@ -72,7 +72,7 @@ int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const cha
 		return code;
 	}
 	table->sql = sql;
-	table->face = face;
+	table->view = view;
 	*made = &table->base;
 	return SQLITE_OK;
 }
@@ -208,11 +208,12 @@ static int is_harmless_pragma(const char *name, const char *argument)
 	return 0;
 }
 
-static int authorize(void *user, int action, const char *first, const char *second, const char *database, const char *view)
+static int authorize(void *user, int action, const char *first, const char *second, const char *database,
+                     const char *trigger_or_view)
 {
 	struct epp_sql *sql = user;
 
-	(void)database, (void)view;
+	(void)database, (void)trigger_or_view;
 	if (sql->trusted)
 		return SQLITE_OK;
 	switch (action) {

@@ -97,7 +97,7 @@ struct epp_sql {
 struct sql_vtab {
 	sqlite3_vtab base;
 	struct epp_sql *sql;
-	const struct sql_face *face;
+	const struct sql_table_view *view;
 };
 
 /* Opens the tables for an export.  They have the events that are in its time range and pass `filter`, which may be
@@ -111,7 +111,7 @@ epp_status *sql_fill_all(struct epp_sql *sql) EPP_MUST_CHECK;
 /* Returns the column definitions of a table of the export. */
 const char *sql_columns_of(const char *name);
 /* Create and free a virtual table.  Called by SQLite. */
-int sql_vtab_connect(struct epp_sql *sql, const struct sql_face *face, const char *columns, sqlite3_vtab **table);
+int sql_vtab_connect(struct epp_sql *sql, const struct sql_table_view *view, const char *columns, sqlite3_vtab **table);
 int sql_vtab_disconnect(sqlite3_vtab *table);
 
 /* Stores the error, and returns the corresponding error code of SQLite. */

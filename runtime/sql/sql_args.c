@@ -90,14 +90,14 @@ enum { OF_EVENT = 1 };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	unsigned sought; /* number of lookups by event number in this statement */
+	unsigned lookups_count; /* number of lookups by event number in this statement */
 	struct sql_scan own;
 	/* the scan whose current event has the args: the cursor's own, or another cursor's; NULL: they are in memory,
 	 * or there are no more */
 	const struct sql_scan *scan;
-	const epp_trace_arg *kept; /* the remaining args, if they are in memory */
+	const epp_trace_arg *stored; /* the remaining args, if they are in memory */
 	size_t kept_count;
-	bool one; /* the query asks for the args of one event */
+	bool is_single; /* the query asks for the args of one event */
 	bool ended;
 	int64_t event; /* number of the event */
 	size_t position;
@@ -153,7 +153,7 @@ static epp_status *step(struct cursor *cursor)
 {
 	cursor->number++;
 	if (cursor->kept_count) {
-		cursor->arg = *cursor->kept++;
+		cursor->arg = *cursor->stored++;
 		cursor->kept_count--;
 		return NULL;
 	}
@@ -161,7 +161,7 @@ static epp_status *step(struct cursor *cursor)
 		cursor->event = cursor->scan->number;
 		if (epp_event_args(cursor->scan->timeline, cursor->scan->event, &cursor->position, &cursor->arg))
 			return NULL;
-		if (cursor->one)
+		if (cursor->is_single)
 			break;
 		cursor->position = 0;
 		cursor->number = 0;
@@ -179,16 +179,16 @@ static epp_status *begin(struct cursor *cursor, int64_t event)
 	cursor->number = -1;
 	cursor->kept_count = 0;
 	cursor->ended = false;
-	cursor->scan = cursor->one ? sql_scan_on(sql, event) : NULL;
+	cursor->scan = cursor->is_single ? sql_scan_on(sql, event) : NULL;
 	if (cursor->scan)
 		return step(cursor);
-	if (cursor->one && (cursor->sought++ || sql->args.complete)) {
+	if (cursor->is_single && (cursor->lookups_count++ || sql->args.complete)) {
 		EPP_TRY(sql_stored_args_fill(sql));
 		cursor->event = event;
-		cursor->kept = sql_stored_args_of(&sql->args, event, &cursor->kept_count);
+		cursor->stored = sql_stored_args_of(&sql->args, event, &cursor->kept_count);
 		return step(cursor);
 	}
-	if (cursor->one)
+	if (cursor->is_single)
 		EPP_TRY(sql_scan_seek(sql, &cursor->own, event));
 	else
 		EPP_TRY(sql_scan_start(sql, &cursor->own, INT64_MIN, INT64_MAX, true));
@@ -202,7 +202,7 @@ static int filter(sqlite3_vtab_cursor *base, int comparisons, const char *text, 
 	int64_t event = 0;
 
 	(void)text, (void)count;
-	cursor->one = comparisons & OF_EVENT && sql_bound(values[0], &event);
+	cursor->is_single = comparisons & OF_EVENT && sql_bound(values[0], &event);
 	cursor->ended = comparisons & OF_EVENT && sqlite3_value_type(values[0]) == SQLITE_NULL;
 	if (cursor->ended)
 		return SQLITE_OK;

@@ -16,7 +16,7 @@ enum source { FROM_NOTHING, FROM_SCAN, FROM_MEMORY, FROM_ANOTHER };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	unsigned asked; /* number of queries in this statement */
+	unsigned queries_count; /* number of queries in this statement */
 	enum source source;
 	int comparisons;
 	/* bounds and values of the constraints; from `track` on they are only valid if their bit in `comparisons` is
@@ -36,9 +36,9 @@ static struct epp_sql *sql_of(const struct cursor *cursor)
 	return ((struct sql_vtab *)cursor->base.pVtab)->sql;
 }
 
-static const struct sql_face *face_of(const struct cursor *cursor)
+static const struct sql_table_view *table_view_of(const struct cursor *cursor)
 {
-	return ((struct sql_vtab *)cursor->base.pVtab)->face;
+	return ((struct sql_vtab *)cursor->base.pVtab)->view;
 }
 
 int sql_cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **base)
@@ -101,7 +101,7 @@ static void narrow(struct cursor *cursor, int comparison, sqlite3_value *value)
 	}
 }
 
-static bool fits(const struct cursor *cursor, const epp_event *event)
+static bool matches(const struct cursor *cursor, const epp_event *event)
 {
 	if (cursor->comparisons & SQL_OF_TRACK && event->track->track != cursor->track)
 		return false;
@@ -111,14 +111,14 @@ static bool fits(const struct cursor *cursor, const epp_event *event)
 		return false;
 	if (cursor->comparisons & SQL_OF_PARENT && (!event->parent || (int64_t)event->parent != cursor->parent))
 		return false;
-	return !face_of(cursor)->flows || event->kind == EPP_EVENT_FLOW ||
+	return !table_view_of(cursor)->flows || event->kind == EPP_EVENT_FLOW ||
 	       (event->track->kind == EPP_TRACK_DEVICE && event->parent);
 }
 
 /* Moves the scan to the first matching event, from the current one on. */
-static epp_status *settle_on_scan(struct cursor *cursor)
+static epp_status *find_match_on_scan(struct cursor *cursor)
 {
-	while (cursor->scan.event && !fits(cursor, cursor->scan.event))
+	while (cursor->scan.event && !matches(cursor, cursor->scan.event))
 		EPP_TRY(sql_scan_next(&cursor->scan));
 	cursor->ended = !cursor->scan.event;
 	if (cursor->ended)
@@ -137,7 +137,7 @@ static size_t next_in_memory(const struct cursor *cursor)
 	                                             : cursor->index + 1;
 }
 
-static void settle_in_memory(struct cursor *cursor)
+static void find_match_in_memory(struct cursor *cursor)
 {
 	const struct sql_memory *memory = &sql_of(cursor)->memory;
 
@@ -147,7 +147,7 @@ static void settle_in_memory(struct cursor *cursor)
 		sql_memory_event(sql_of(cursor), cursor->index, &cursor->copy);
 		cursor->event = &cursor->copy;
 		cursor->row = (int64_t)cursor->index + 1;
-		if (fits(cursor, cursor->event))
+		if (matches(cursor, cursor->event))
 			return;
 	}
 	cursor->ended = true;
@@ -166,7 +166,7 @@ static void begin_in_memory(struct cursor *cursor)
 		cursor->index = cursor->number > 0 ? (size_t)cursor->number - 1 : SIZE_MAX;
 	else
 		cursor->index = sql_memory_from(memory, cursor->from_ns);
-	settle_in_memory(cursor);
+	find_match_in_memory(cursor);
 	if (cursor->comparisons & SQL_OF_NUMBER)
 		cursor->source = FROM_NOTHING; /* a query of a number has at most one event */
 }
@@ -180,11 +180,11 @@ static epp_status *begin_by_number(struct cursor *cursor)
 		cursor->copy = *other->event;
 		cursor->event = &cursor->copy;
 		cursor->row = other->number;
-		cursor->ended = !fits(cursor, cursor->event);
+		cursor->ended = !matches(cursor, cursor->event);
 		return NULL;
 	}
 	EPP_TRY(sql_scan_seek(sql_of(cursor), &cursor->scan, cursor->number));
-	cursor->ended = !cursor->scan.event || !fits(cursor, cursor->scan.event);
+	cursor->ended = !cursor->scan.event || !matches(cursor, cursor->scan.event);
 	if (!cursor->ended)
 		cursor->event = cursor->scan.event;
 	cursor->row = cursor->number;
@@ -199,7 +199,7 @@ static epp_status *begin(struct cursor *cursor)
 	sql_scan_end(&cursor->scan);
 	if (by_number && sql_scan_on(sql_of(cursor), cursor->number))
 		return begin_by_number(cursor);
-	if (cursor->asked++ || ++sql_of(cursor)->queries > queries_max || sql_of(cursor)->memory.complete) {
+	if (cursor->queries_count++ || ++sql_of(cursor)->queries > queries_max || sql_of(cursor)->memory.complete) {
 		EPP_TRY(sql_memory_fill(sql_of(cursor)));
 		begin_in_memory(cursor);
 		return NULL;
@@ -209,7 +209,7 @@ static epp_status *begin(struct cursor *cursor)
 	cursor->source = FROM_SCAN;
 	EPP_TRY(sql_scan_start(sql_of(cursor), &cursor->scan, cursor->from_ns, cursor->to_ns,
 	                       cursor->comparisons & SQL_WITH_NUMBERS));
-	return settle_on_scan(cursor);
+	return find_match_on_scan(cursor);
 }
 
 int sql_cursor_filter(sqlite3_vtab_cursor *base, int comparisons, const char *text, int count, sqlite3_value **values)
@@ -243,10 +243,10 @@ int sql_cursor_next(sqlite3_vtab_cursor *base)
 	if (cursor->source == FROM_SCAN) {
 		status = sql_scan_next(&cursor->scan);
 		if (!status)
-			status = settle_on_scan(cursor);
+			status = find_match_on_scan(cursor);
 	} else if (cursor->source == FROM_MEMORY) {
 		cursor->index = next_in_memory(cursor);
-		settle_in_memory(cursor);
+		find_match_in_memory(cursor);
 	} else {
 		cursor->ended = true;
 	}
@@ -366,10 +366,10 @@ static epp_status *result_trace_id(sqlite3_context *context, struct epp_sql *sql
 int sql_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	const struct cursor *cursor = (struct cursor *)base;
-	enum sql_field field = (enum sql_field)face_of(cursor)->fields[column];
+	enum sql_field field = (enum sql_field)table_view_of(cursor)->fields[column];
 
 	if (field == SQL_NUMBER)
-		sqlite3_result_int64(context, face_of(cursor)->flows ? cursor->flow : cursor->row);
+		sqlite3_result_int64(context, table_view_of(cursor)->flows ? cursor->flow : cursor->row);
 	else if (field == SQL_TRACE_ID)
 		return sql_fail(sql_of(cursor), result_trace_id(context, sql_of(cursor), cursor->event));
 	else if (field >= SQL_OP_TYPE)

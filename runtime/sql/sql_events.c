@@ -15,7 +15,7 @@ const char sql_timeline_columns[] =
     " start_error_ns INTEGER NOT NULL, end_error_ns INTEGER NOT NULL, flags INTEGER NOT NULL, op_type TEXT,"
     " work TEXT, correlation INTEGER, trace_id TEXT, weight INTEGER NOT NULL)";
 
-static const struct sql_face faces[] = {
+static const struct sql_table_view table_views[] = {
 	{ "events", NULL, false, { SQL_NUMBER, SQL_START,    SQL_DURATION,    SQL_NAME,        SQL_TRACK,
 	                           SQL_LANE,   SQL_DEPTH,    SQL_ID,          SQL_PARENT,      SQL_RUN,
 	                           SQL_KIND,   SQL_CATEGORY, SQL_PLACEMENT,   SQL_START_ERROR, SQL_END_ERROR,
@@ -31,13 +31,13 @@ static const struct sql_face faces[] = {
 	    SQL_CORRELATION, SQL_TRACE_ID,   SQL_WEIGHT } },
 	{ "flows", NULL, true, { SQL_NUMBER, SQL_SOURCE, SQL_FLOW_KIND, SQL_PARENT, SQL_ID, SQL_START } },
 };
-#define FACES_COUNT (sizeof faces / sizeof *faces)
+#define FACES_COUNT (sizeof table_views / sizeof *table_views)
 
 /* ---- the query plan ---- */
 
-static int comparison_of(const struct sql_face *face, const struct sqlite3_index_constraint *constraint)
+static int comparison_of(const struct sql_table_view *view, const struct sqlite3_index_constraint *constraint)
 {
-	enum sql_field field = constraint->iColumn < 0 ? SQL_NUMBER : (enum sql_field)face->fields[constraint->iColumn];
+	enum sql_field field = constraint->iColumn < 0 ? SQL_NUMBER : (enum sql_field)view->fields[constraint->iColumn];
 	bool equal = constraint->op == SQLITE_INDEX_CONSTRAINT_EQ;
 
 	if (!constraint->usable)
@@ -58,7 +58,7 @@ static int comparison_of(const struct sql_face *face, const struct sqlite3_index
 			return 0;
 		}
 	}
-	if (!equal || (face->flows && field == SQL_NUMBER))
+	if (!equal || (view->flows && field == SQL_NUMBER))
 		return 0;
 	return field == SQL_TRACK    ? SQL_OF_TRACK
 	       : field == SQL_NAME   ? SQL_OF_NAME
@@ -98,10 +98,10 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	bool numbers = (info->colUsed & 1) != 0;
 
 	for (int i = 0; i < info->nConstraint; i++) {
-		int comparison = comparison_of(table->face, &info->aConstraint[i]);
+		int comparison = comparison_of(table->view, &info->aConstraint[i]);
 		/* The number of a flow is the count of flows before it, so a query for numbers must read all flows, and
 		 * no constraint is used. */
-		if (!comparison || comparisons & comparison || (table->face->flows && numbers))
+		if (!comparison || comparisons & comparison || (table->view->flows && numbers))
 			continue;
 		comparisons |= comparison;
 		places[__builtin_ctz((unsigned)comparison)] = i;
@@ -113,8 +113,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	estimate(table, comparisons, info);
 	info->idxNum = comparisons | (numbers ? SQL_WITH_NUMBERS : 0);
 	info->orderByConsumed = info->nOrderBy == 1 && !info->aOrderBy[0].desc && info->aOrderBy[0].iColumn >= 0 &&
-	                        (table->face->fields[info->aOrderBy[0].iColumn] == SQL_START ||
-	                         table->face->fields[info->aOrderBy[0].iColumn] == SQL_NUMBER);
+	                        (table->view->fields[info->aOrderBy[0].iColumn] == SQL_START ||
+	                         table->view->fields[info->aOrderBy[0].iColumn] == SQL_NUMBER);
 	return SQLITE_OK;
 }
 
@@ -122,12 +122,12 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int connect(sqlite3 *db, void *user, int count, const char *const *words, sqlite3_vtab **table, char **error)
 {
-	const struct sql_face *face = faces;
+	const struct sql_table_view *view = table_views;
 
 	(void)db, (void)error, (void)count;
-	while (strcmp(words[2], face->name) != 0)
-		face++;
-	return sql_vtab_connect(user, face, face->columns ? face->columns : sql_columns_of(face->name), table);
+	while (strcmp(words[2], view->name) != 0)
+		view++;
+	return sql_vtab_connect(user, view, view->columns ? view->columns : sql_columns_of(view->name), table);
 }
 
 static const sqlite3_module module = {
@@ -151,7 +151,7 @@ epp_status *sql_events_register(struct epp_sql *sql)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < FACES_COUNT; i++) {
 		char text[96];
-		snprintf(text, sizeof text, "CREATE VIRTUAL TABLE %s USING epprof_events", faces[i].name);
+		snprintf(text, sizeof text, "CREATE VIRTUAL TABLE %s USING epprof_events", table_views[i].name);
 		EPP_TRY(sqlite_run(sql->db, text));
 	}
 	return NULL;

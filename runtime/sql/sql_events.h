@@ -42,7 +42,7 @@ enum sql_field {
 	SQL_CORRELATION
 };
 
-struct sql_face {
+struct sql_table_view {
 	const char *name;
 	const char *columns; /* NULL: the same columns as in the export */
 	bool flows;          /* the table only has arrows, which have their own numbers */

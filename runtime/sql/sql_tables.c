@@ -76,7 +76,7 @@ epp_status *sqlite_bind_text(sqlite3 *db, sqlite3_stmt *statement, int index, co
 
 	if (!mended)
 		return epp_status_no_memory();
-	size_t mended_bytes = (size_t)(utf8_mend(mended, text, bytes) - mended);
+	size_t mended_bytes = (size_t)(utf8_repair(mended, text, bytes) - mended);
 	if (sqlite3_bind_text64(statement, index, mended, mended_bytes, free, SQLITE_UTF8) == SQLITE_OK)
 		return NULL;
 	return status_of(db);

@@ -24,8 +24,8 @@ static void result_text(sqlite3_context *context, const char *text, size_t bytes
 	if (!mended)
 		sqlite3_result_error_nomem(context);
 	else
-		sqlite3_result_text64(context, mended, (size_t)(utf8_mend(mended, text, bytes) - mended), sqlite3_free,
-		                      SQLITE_UTF8);
+		sqlite3_result_text64(context, mended, (size_t)(utf8_repair(mended, text, bytes) - mended),
+		                      sqlite3_free, SQLITE_UTF8);
 }
 
 void sql_result_text(sqlite3_context *context, const char *text, size_t bytes)

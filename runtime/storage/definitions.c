@@ -87,7 +87,7 @@ const struct epf_track *definitions_track(const struct definitions *definitions,
 	return found ? description(found) : NULL;
 }
 
-static struct definitions *listening(struct name_listener *self)
+static struct definitions *definitions_of_listener(struct name_listener *self)
 {
 	return (struct definitions *)(void *)((char *)self - offsetof(struct definitions, names));
 }
@@ -100,12 +100,12 @@ static enum epf_definition_type type_of(const struct name_text *text)
 static void name_added(struct name_listener *self, epp_name name, struct name_text text)
 {
 	struct epf_definition head = { .bytes = (uint32_t)(sizeof(name) + text.bytes), .type = type_of(&text) };
-	log_append(&listening(self)->log, &head, &name, text.text, text.bytes);
+	log_append(&definitions_of_listener(self)->log, &head, &name, text.text, text.bytes);
 }
 
-static bool name_waits(struct name_listener *self, size_t bytes)
+static bool log_has_no_room(struct name_listener *self, size_t bytes)
 {
-	return log_is_full(&listening(self)->log, bytes);
+	return log_is_full(&definitions_of_listener(self)->log, bytes);
 }
 
 void definitions_init(struct definitions *definitions, struct window *window)
@@ -117,7 +117,7 @@ void definitions_init(struct definitions *definitions, struct window *window)
 	definitions->names_written = 1;
 	definitions->is_due = false;
 	log_init(&definitions->log, window);
-	definitions->names = (struct name_listener){ .added = name_added, .waits = name_waits };
+	definitions->names = (struct name_listener){ .added = name_added, .is_full = log_has_no_room };
 	name_listener_add(&definitions->names);
 }
 
@@ -177,7 +177,7 @@ static void add(struct definition_block *building, uint32_t type, const void *bo
 }
 
 /* Removes and returns the list of tracks that are in no block yet. */
-static struct track *take_new(struct storage *storage)
+static struct track *take_new_tracks(struct storage *storage)
 {
 	pthread_mutex_lock(&storage->lock);
 	struct track *first = STAILQ_FIRST(&storage->definitions.tracks_new);
@@ -187,7 +187,7 @@ static struct track *take_new(struct storage *storage)
 }
 
 /* If `written` is set, frees tracks that are in blocks now; else puts them back at the start of the list. */
-static void settle(struct storage *storage, struct track *first, bool written)
+static void settle_tracks(struct storage *storage, struct track *first, bool written)
 {
 	STAILQ_HEAD(, track) waiting = STAILQ_HEAD_INITIALIZER(waiting);
 	for (struct track *track = first, *next; track; track = next) {
@@ -215,7 +215,7 @@ int definitions_drain(struct storage *storage)
 {
 	/* All definitions that exist at this mark will be in blocks. The log must not drop later ones. */
 	struct log_mark mark = log_mark(&storage->definitions.log);
-	struct track *first = take_new(storage);
+	struct track *first = take_new_tracks(storage);
 	epp_name names_end = name_end();
 	if (!first && storage->definitions.names_written == names_end) {
 		log_settle(&storage->definitions.log, &mark, true);
@@ -229,7 +229,7 @@ int definitions_drain(struct storage *storage)
 		add(&building, type_of(&text), &name, sizeof(name), text.text, text.bytes);
 	}
 	flush(&building);
-	settle(storage, first, !building.error);
+	settle_tracks(storage, first, !building.error);
 	storage->definitions.is_due = building.error != 0;
 	if (!building.error)
 		storage->definitions.names_written = names_end;

@@ -105,7 +105,7 @@ enum failed {
 	FAILED_IS_LOST,
 };
 
-static enum failed at_end(const struct storage *storage)
+static enum failed failure_mode_at_end(const struct storage *storage)
 {
 	return window_is_shared(&storage->window) ? FAILED_STAYS : FAILED_IS_LOST;
 }
@@ -120,8 +120,8 @@ static bool has_chunks_to_spare(const struct storage *storage)
 
 /* Completes a region whose block was written (`error` is 0) or failed: counts its events and frees it. Returns false if
  * the region stays in the window, neither written nor lost. */
-static bool settle(struct storage *storage, const struct region_block *of, int error, struct epf_slot *ending,
-                   enum failed failed)
+static bool complete_region(struct storage *storage, const struct region_block *of, int error, struct epf_slot *ending,
+                            enum failed failed)
 {
 	struct epf_region *region = of->region;
 	struct epf_slot *slot = &storage->window.slots[of->slot];
@@ -150,7 +150,7 @@ static bool drain_region(struct storage *storage, struct epf_region *region, siz
 {
 	struct region_block encoded = region_block_encode(scratch_block(storage), region, region_bytes, slot, ending,
 	                                                  end_ticks);
-	return settle(storage, &encoded, encoded.records ? append(storage, encoded.block) : 0, ending, failed);
+	return complete_region(storage, &encoded, encoded.records ? append(storage, encoded.block) : 0, ending, failed);
 }
 
 /* Drains the full regions inside slots. A thread's first region is in its slot and is filled before any of the thread's
@@ -203,7 +203,7 @@ static size_t drain_chunks(struct storage *storage, const struct full_chunk *ful
 	                !block_writer_append_several(&storage->writer, scratch_block(storage), bytes);
 	for (size_t i = 0; i < count && !*stuck; i++) {
 		int error = together || !encoded[i].records ? 0 : append(storage, encoded[i].block);
-		*stuck = !settle(storage, &encoded[i], error, NULL, failed);
+		*stuck = !complete_region(storage, &encoded[i], error, NULL, failed);
 		if (!*stuck) {
 			chunks_put_back(&storage->chunks, full[i].chunk);
 			emptied++;
@@ -303,24 +303,24 @@ static void close_slot(struct storage *storage, uint32_t index, uint64_t end_tic
 	STORE_RELEASE(&slot->state, EPF_SLOT_LEFT);
 }
 
-#define GONE_MAX 64
+#define EXITED_MAX 64
 
-struct gone {
+struct exited {
 	uint32_t slot;
 	uint64_t end_ticks; /* the end time of the events that the thread left open */
 };
 
-static size_t collect_gone(struct storage *storage, bool final, struct gone *gone)
+static size_t collect_exited(struct storage *storage, bool final, struct exited *exited)
 {
 	size_t count = 0;
 	uint64_t run_end_ticks = LOAD_ACQUIRE(&storage->run_end_ticks);
 	pthread_mutex_lock(&storage->lock);
-	for (uint32_t i = 0; i < storage->slots.used && count < GONE_MAX; i++) {
+	for (uint32_t i = 0; i < storage->slots.used && count < EXITED_MAX; i++) {
 		const struct slot_use *use = &storage->slots.uses[i];
-		if (!use->to_close || !(final || use->is_left))
+		if (!use->to_close || !(final || use->has_exited))
 			continue;
-		bool left_before = use->is_left && use->left_ticks < run_end_ticks;
-		gone[count++] = (struct gone){ i, left_before ? use->left_ticks : run_end_ticks };
+		bool left_before = use->has_exited && use->left_ticks < run_end_ticks;
+		exited[count++] = (struct exited){ i, left_before ? use->left_ticks : run_end_ticks };
 	}
 	pthread_mutex_unlock(&storage->lock);
 	return count;
@@ -330,12 +330,12 @@ static size_t collect_gone(struct storage *storage, bool final, struct gone *gon
  * readers of the file. A failed write is repeated on each visit. */
 static void drain_accounts(struct storage *storage)
 {
-	struct epf_ledger_entry entries[GONE_MAX];
-	uint32_t slots[GONE_MAX];
+	struct epf_ledger_entry entries[EXITED_MAX];
+	uint32_t slots[EXITED_MAX];
 	uint32_t next = 0, used = LOAD_RELAXED(&storage->slots.used);
 	while (next < used) {
 		size_t count = 0;
-		for (; next < used && count < GONE_MAX; next++) {
+		for (; next < used && count < EXITED_MAX; next++) {
 			const struct epf_slot *slot = &storage->window.slots[next];
 			if (LOAD_RELAXED(&slot->state) != EPF_SLOT_LEFT)
 				continue;
@@ -358,18 +358,18 @@ static void drain_accounts(struct storage *storage)
  * writes, because threads that start or end must not wait for the disk. */
 static void close_slots(struct storage *storage, bool final, bool *stuck)
 {
-	struct gone gone[GONE_MAX];
-	for (size_t count; (count = collect_gone(storage, final, gone)) > 0;) {
+	struct exited exited[EXITED_MAX];
+	for (size_t count; (count = collect_exited(storage, final, exited)) > 0;) {
 		/* Regions filled since the last visit must become blocks before their slots are cleared. */
-		enum failed failed = final ? at_end(storage) : FAILED_WAITS;
+		enum failed failed = final ? failure_mode_at_end(storage) : FAILED_WAITS;
 		drain_full(storage, failed, stuck);
 		if (*stuck && !final)
 			break;
 		for (size_t i = 0; i < count; i++)
-			close_slot(storage, gone[i].slot, gone[i].end_ticks, final ? failed : FAILED_IS_LOST);
+			close_slot(storage, exited[i].slot, exited[i].end_ticks, final ? failed : FAILED_IS_LOST);
 		pthread_mutex_lock(&storage->lock);
 		for (size_t i = 0; i < count; i++)
-			storage->slots.uses[gone[i].slot].to_close = false;
+			storage->slots.uses[exited[i].slot].to_close = false;
 		pthread_mutex_unlock(&storage->lock);
 	}
 	drain_accounts(storage);
@@ -409,7 +409,7 @@ static bool write_runs(struct storage *storage)
 	return has_room;
 }
 
-static void keep_unwritten(struct epf_live *live, struct epf_run run)
+static void store_unwritten_run(struct epf_live *live, struct epf_run run)
 {
 	uint32_t number = run.run;
 	struct epf_run *place = live->unwritten;
@@ -482,7 +482,7 @@ void drain_rest(struct storage *storage)
 static unsigned visit(struct storage *storage, bool final)
 {
 	bool stuck = false;
-	unsigned emptied = drain_full(storage, final ? at_end(storage) : FAILED_WAITS, &stuck);
+	unsigned emptied = drain_full(storage, final ? failure_mode_at_end(storage) : FAILED_WAITS, &stuck);
 	if (!stuck || final)
 		close_slots(storage, final, &stuck);
 	report(storage, definitions_drain(storage));
@@ -532,7 +532,7 @@ static void finish_run(struct storage *storage, uint32_t producers_count)
 	storage->drain.ledger_due |= error != 0;
 	/* At a configured limit (ENOBUFS) nothing more will be written, so the run is not kept for a later write. */
 	if (error && error != ENOBUFS)
-		keep_unwritten(live, run);
+		store_unwritten_run(live, run);
 	__atomic_fetch_and(&live->flags, ~EPF_LIVE_RECORDING, __ATOMIC_RELEASE);
 }
 

@@ -14,12 +14,12 @@ void run_error_init(struct run_error *error, epp_log_fn log, void *log_user)
 	error->log_user = log_user;
 	error->first = NULL;
 	error->blame = EPP_BLAME_NONE;
-	error->is_told = false;
+	error->is_logged = false;
 	error->warnings[0] = '\0';
-	error->telling = 0;
+	error->threads_logging = 0;
 }
 
-static epp_status *join(epp_status *first, epp_status *second)
+static epp_status *join_errors(epp_status *first, epp_status *second)
 {
 	epp_status *both = epp_status_create(epp_status_code(first), "%s; %s", epp_status_message(first),
 	                                     epp_status_message(second));
@@ -34,11 +34,11 @@ void run_error_set(struct run_error *error, epp_blame blame, epp_status *status)
 	if (!error->first) {
 		error->first = status;
 		error->blame = blame;
-		error->is_told = false;
+		error->is_logged = false;
 		status = NULL;
 	} else if (epp_status_code(status) == EPP_TIMEOUT) {
-		error->first = join(error->first, status);
-		error->is_told = false;
+		error->first = join_errors(error->first, status);
+		error->is_logged = false;
 		status = NULL;
 	}
 	pthread_mutex_unlock(&error->lock);
@@ -59,8 +59,8 @@ static bool next_text(struct run_error *error, char *text, size_t bytes, epp_bla
 {
 	if (!error->log)
 		return false;
-	if (error->first && !error->is_told) {
-		error->is_told = true;
+	if (error->first && !error->is_logged) {
+		error->is_logged = true;
 		*blame = error->blame;
 		strlcpy(text, epp_status_message(error->first), bytes);
 		return true;
@@ -71,7 +71,7 @@ static bool next_text(struct run_error *error, char *text, size_t bytes, epp_bla
 	return text[0] != '\0';
 }
 
-void run_error_tell(struct run_error *error)
+void run_error_log(struct run_error *error)
 {
 	char text[512];
 	epp_blame blame;
@@ -80,11 +80,11 @@ void run_error_tell(struct run_error *error)
 	while (next_text(error, text, sizeof(text), &blame)) {
 		epp_log_fn log = error->log;
 		void *log_user = error->log_user;
-		error->telling++;
+		error->threads_logging++;
 		pthread_mutex_unlock(&error->lock);
 		log(log_user, blame, text);
 		pthread_mutex_lock(&error->lock);
-		error->telling--;
+		error->threads_logging--;
 	}
 	pthread_mutex_unlock(&error->lock);
 }
@@ -102,7 +102,7 @@ void run_error_end_log(struct run_error *error)
 {
 	pthread_mutex_lock(&error->lock);
 	error->log = NULL;
-	while (error->telling) {
+	while (error->threads_logging) {
 		pthread_mutex_unlock(&error->lock);
 		nanosleep(&(struct timespec){ .tv_nsec = LOG_POLL_NS }, NULL);
 		pthread_mutex_lock(&error->lock);

@@ -15,9 +15,9 @@ struct run_error {
 	void *log_user;
 	epp_status *first;
 	epp_blame blame;
-	bool is_told;
-	char warnings[256]; /* warnings that were not passed to the log yet */
-	unsigned telling;   /* the number of threads inside the log callback */
+	bool is_logged;
+	char warnings[256];       /* warnings that were not passed to the log yet */
+	unsigned threads_logging; /* the number of threads inside the log callback */
 };
 
 /* Initializes the struct with a log callback, which may be NULL. The lock must be initialized already. */
@@ -32,7 +32,7 @@ void run_error_set(struct run_error *error, epp_blame blame, epp_status *status)
 void run_error_warn(struct run_error *error, const char *text);
 
 /* Passes a pending error and pending warnings to the log callback. The caller must hold no lock. */
-void run_error_tell(struct run_error *error);
+void run_error_log(struct run_error *error);
 
 /* Returns the error and removes it. */
 epp_status *run_error_take(struct run_error *error);

@@ -110,7 +110,7 @@ epp_status *storage_finish(struct storage *storage)
 		finish(storage);
 	bool is_finished = storage->is_finished;
 	pthread_mutex_unlock(&storage->drain_lock);
-	run_error_tell(&storage->error);
+	run_error_log(&storage->error);
 	if (is_finished)
 		return NULL;
 	epp_status *status = run_error_take(&storage->error);
@@ -144,7 +144,7 @@ void storage_close(struct storage *storage)
 	sync_end(sync);
 	block_writer_deinit(&storage->writer);
 	pthread_mutex_unlock(&storage->drain_lock);
-	run_error_tell(&storage->error);
+	run_error_log(&storage->error);
 	run_error_end_log(&storage->error);
 	epp_status_destroy(run_error_take(&storage->error));
 	definitions_deinit(&storage->definitions);

@@ -180,8 +180,8 @@ static epp_status *load_other(struct loading *loading, const struct codec_record
 	fill_item(loading, record, rank, index, codec_end(record->start_ticks, record->duration_ticks), item);
 	if (kind == EPF_COMPLETE || kind == EPF_FLOW)
 		load_parent(&loading->decoded, record, item, extra);
-	if (kind == EPF_COMPLETE && !extra->parent && loading->timeline->parents_apart.count)
-		extra->parent = parents_find(&loading->timeline->parents_apart, loading->decoded.block->source, record->id);
+	if (kind == EPF_COMPLETE && !extra->parent && loading->timeline->late_parents.count)
+		extra->parent = parents_find(&loading->timeline->late_parents, loading->decoded.block->source, record->id);
 	if (kind == EPF_COMPLETE)
 		load_complete(loading->timeline, &loading->timeline->lines.lines[loading->line], record, item, extra);
 	else

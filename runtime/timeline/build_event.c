@@ -109,7 +109,7 @@ static inline uint64_t position_of(const struct line *line, uint64_t ticks, int6
 }
 
 /* Flags an event that other events reference, and stores its times in timeline->references. */
-static epp_status *mark_referred(struct epp_timeline *timeline, struct line *line, epp_event *event)
+static epp_status *mark_referenced(struct epp_timeline *timeline, struct line *line, epp_event *event)
 {
 	struct references *references = &timeline->references;
 	uint32_t number = references_find(references, &line->own_lookup, line->source, event->id);
@@ -117,11 +117,12 @@ static epp_status *mark_referred(struct epp_timeline *timeline, struct line *lin
 
 	if (number == REFERENCES_NONE)
 		return NULL;
-	event->flags |= (references_so(references, number, event->id, REFERENCES_AS_PARENT) ? EPP_FLAG_REFERENCED : 0) |
-	                (references_so(references, number, event->id, REFERENCES_BY_FLOW) ? EPP_FLAG_FLOW : 0);
+	event->flags |= (references_is_kind(references, number, event->id, REFERENCES_AS_PARENT) ? EPP_FLAG_REFERENCED
+	                                                                                         : 0) |
+	                (references_is_kind(references, number, event->id, REFERENCES_BY_FLOW) ? EPP_FLAG_FLOW : 0);
 	if (!references->has_table)
 		return NULL;
-	EPP_TRY(references_note(references, number, &noted));
+	EPP_TRY(references_update(references, number, &noted));
 	if (!noted)
 		return NULL;
 	noted->start_ns = event->start_ns;
@@ -153,7 +154,7 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 }
 
 /* Returns the time `ns` before at_ns; INT64_MIN if out of range. */
-static int64_t before(int64_t at_ns, uint64_t ns)
+static int64_t subtract_ns(int64_t at_ns, uint64_t ns)
 {
 	int64_t result;
 
@@ -174,8 +175,8 @@ static void set_submission(struct epp_timeline *timeline, const struct line *lin
 		if (arg.key == EPF_NAME_SUBMIT)
 			event->launch_ns = host_clock_ns(&timeline->host, &timeline->submit_hint, arg.value);
 		else
-			event->queue_ns = before(event->start_ns,
-			                         clock_fit_scale(arg.value, 1000000000, line->ticks_per_second));
+			event->queue_ns = subtract_ns(event->start_ns,
+			                              clock_fit_scale(arg.value, 1000000000, line->ticks_per_second));
 	}
 }
 
@@ -211,11 +212,11 @@ static epp_status *nest_other_slice(struct epp_timeline *timeline, struct line *
 }
 
 /* An instant's parent is the innermost open event. */
-static void nest_moment_in(struct line *line, const struct item *item, epp_event *event)
+static void set_instant_parent(struct line *line, const struct item *item, epp_event *event)
 {
 	uint64_t position = position_of(line, item->start_ticks, item->start_ns);
-	const struct nest_open *around = nest_moment(&line->nest, position, line->is_thread ? item->sequence : 0,
-	                                             &event->depth);
+	const struct nest_open *around = nest_instant(&line->nest, position, line->is_thread ? item->sequence : 0,
+	                                              &event->depth);
 	if (around && !line->is_device)
 		event->parent = around->id;
 }
@@ -230,14 +231,14 @@ static void add_source_error(epp_event *event, int64_t error_ns)
 }
 
 /* Builds an event that is on no thread's stack: a device event, an async event, an instant, a counter. */
-__attribute__((noinline)) static epp_status *emit_other(struct epp_timeline *timeline, struct line *line,
-                                                        const struct item *item, epp_event *event)
+__attribute__((noinline)) static epp_status *build_other(struct epp_timeline *timeline, struct line *line,
+                                                         const struct item *item, epp_event *event)
 {
 	event->depth = event->lane = 0;
 	if (event->kind == EPP_EVENT_SLICE)
 		return nest_other_slice(timeline, line, item, event);
 	if (event->kind == EPP_EVENT_INSTANT || event->kind == EPP_EVENT_COUNTER)
-		nest_moment_in(line, item, event);
+		set_instant_parent(line, item, event);
 	return NULL;
 }
 
@@ -259,16 +260,16 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
 	if (likely(kind == EPP_EVENT_SLICE && line->is_thread && !event->parent))
 		status = nest_thread_slice(line, item, event);
 	else
-		status = emit_other(timeline, line, item, event);
+		status = build_other(timeline, line, item, event);
 	if (unlikely(timeline->references.pages_count) && likely(!status) &&
 	    (kind == EPP_EVENT_SLICE || kind == EPP_EVENT_ASYNC))
-		status = mark_referred(timeline, line, event);
+		status = mark_referenced(timeline, line, event);
 	if (unlikely(line->error_ns))
 		add_source_error(event, line->error_ns);
 	return status;
 }
 
-static void end_with(struct epp_timeline *timeline, epp_status *status)
+static void stop_with(struct epp_timeline *timeline, epp_status *status)
 {
 	timeline->ended = true;
 	timeline->status = status;
@@ -281,27 +282,27 @@ bool timeline_next(struct epp_timeline *timeline, epp_event *event)
 		const struct merge_source *source;
 		epp_status *status = merge_next(timeline, &timeline->merge, &item, &source);
 		if (unlikely(!item || item->start_ns >= timeline->options.to_ns)) {
-			end_with(timeline, status);
+			stop_with(timeline, status);
 			break;
 		}
 		if (unlikely(item->end_ns < timeline->options.from_ns))
 			continue;
 		status = emit(timeline, source, item, event);
 		if (unlikely(status)) {
-			end_with(timeline, status);
+			stop_with(timeline, status);
 			break;
 		}
 		if (unlikely(timeline->weights)) {
 			status = weights_of(timeline->weights, &timeline->open_weights, event);
 			if (status) {
-				end_with(timeline, status);
+				stop_with(timeline, status);
 				break;
 			}
 		}
 		if (unlikely(timeline->requests)) {
 			status = requests_of(timeline->requests, &timeline->open_grants, event);
 			if (status) {
-				end_with(timeline, status);
+				stop_with(timeline, status);
 				break;
 			}
 			if (timeline->selected && !(event->requests && timeline->selected[event->requests - 1]))

@@ -37,7 +37,7 @@ static int64_t outer_end(const struct epp_timeline *timeline, const struct refer
 
 /* Copies a referenced event from the table, because the next lookup may replace the entry.  *is_known is false if it
  * was not noted. */
-static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct referenced_event *known, bool *is_known)
+static epp_status *find_noted(struct epp_timeline *timeline, uint32_t number, struct referenced_event *known, bool *is_known)
 {
 	struct referenced_event *event;
 
@@ -49,20 +49,20 @@ static epp_status *noted(struct epp_timeline *timeline, uint32_t number, struct 
 }
 
 /* Finds a referenced event: in the table, by a look-ahead in the merge, or by a pass over all blocks. */
-static epp_status *known_event(struct epp_timeline *timeline, const epp_event *event, uint32_t number,
-                               struct referenced_event *known, bool *is_known)
+static epp_status *find_event(struct epp_timeline *timeline, const epp_event *event, uint32_t number,
+                              struct referenced_event *known, bool *is_known)
 {
 	int64_t until_ns;
 
-	EPP_TRY(noted(timeline, number, known, is_known));
+	EPP_TRY(find_noted(timeline, number, known, is_known));
 	if (!*is_known && !timeline->resolved &&
 	    !__builtin_add_overflow(event->start_ns + event->duration_ns + AHEAD_NS, event->end_error_ns, &until_ns)) {
 		EPP_TRY(resolve_ahead(timeline, until_ns));
-		EPP_TRY(noted(timeline, number, known, is_known));
+		EPP_TRY(find_noted(timeline, number, known, is_known));
 	}
 	if (!*is_known && !timeline->resolved) {
 		EPP_TRY(resolve_parents(timeline));
-		EPP_TRY(noted(timeline, number, known, is_known));
+		EPP_TRY(find_noted(timeline, number, known, is_known));
 	}
 	return NULL;
 }
@@ -87,7 +87,7 @@ static epp_status *waits_of(struct epp_timeline *timeline, const epp_event *even
 	for (uint32_t i = 0; i < all && !first->is_sorted; i++) {
 		struct referenced_event wait;
 		bool is_known;
-		EPP_TRY(known_event(timeline, event, first[i].to, &wait, &is_known));
+		EPP_TRY(find_event(timeline, event, first[i].to, &wait, &is_known));
 		first[i].end_ns = is_known && wait.is_call ? wait.end_ns : INT64_MIN;
 	}
 	if (!first->is_sorted) {
@@ -196,7 +196,7 @@ epp_status *parent_wait_end(struct epp_timeline *timeline, struct line *line, ui
 
 /* Narrows the error bound of a time that must be in [from, to].  The result is at most the distance to the farther
  * limit, plus 1 ns because the times are rounded down. */
-static int64_t narrowed(int64_t at_ns, int64_t error_ns, int64_t from_ns, int64_t to_ns)
+static int64_t narrow_error(int64_t at_ns, int64_t error_ns, int64_t from_ns, int64_t to_ns)
 {
 	int64_t before_ns, behind_ns;
 
@@ -207,13 +207,13 @@ static int64_t narrowed(int64_t at_ns, int64_t error_ns, int64_t from_ns, int64_
 	return error_ns > room_ns ? room_ns + 1 : error_ns;
 }
 
-static void narrow(epp_event *event, int64_t wait_end_ns)
+static void narrow_errors(epp_event *event, int64_t wait_end_ns)
 {
 	if (event->placement != EPP_PLACED_FITTED && event->placement != EPP_PLACED_FORMULA)
 		return;
-	event->start_error_ns = narrowed(event->start_ns, event->start_error_ns, event->parent_start_ns, wait_end_ns);
-	event->end_error_ns = narrowed(event->start_ns + event->duration_ns, event->end_error_ns,
-	                               event->parent_start_ns, wait_end_ns);
+	event->start_error_ns = narrow_error(event->start_ns, event->start_error_ns, event->parent_start_ns, wait_end_ns);
+	event->end_error_ns = narrow_error(event->start_ns + event->duration_ns, event->end_error_ns,
+	                                   event->parent_start_ns, wait_end_ns);
 }
 
 /* Flags an event that ends after outer_end_ns by more than its bound.  `waited`: outer_end_ns is the end of a wait. */
@@ -236,7 +236,7 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 	struct referenced_event parent;
 	int64_t wait_end_ns;
 
-	EPP_TRY(known_event(timeline, event, number, &parent, joined));
+	EPP_TRY(find_event(timeline, event, number, &parent, joined));
 	if (!*joined)
 		return NULL;
 	event->parent_track = lines_of_key(&timeline->lines, parent.line)->track;
@@ -246,7 +246,7 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 	EPP_TRY(wait_end(timeline, line, event, &parent, &wait_end_ns));
 	bool waited = wait_end_ns != INT64_MAX;
 	check_outside(timeline, event, waited ? wait_end_ns : outer_end(timeline, &parent), waited);
-	narrow(event, wait_end_ns);
+	narrow_errors(event, wait_end_ns);
 	return NULL;
 }
 
@@ -262,7 +262,7 @@ static epp_status *join_by_id(struct epp_timeline *timeline, struct line *line, 
 		return NULL;
 	epp_status *status = join_to(timeline, line, event, number, joined);
 	/* The scan pass counted this record's reference, which is processed now. */
-	references_done(references, number);
+	references_release(references, number);
 	return status;
 }
 

@@ -15,19 +15,19 @@ epp_status *parents_add(struct parents *parents, uint32_t source, uint64_t id, u
 {
 	if (parents->count == parents->room) {
 		size_t room = parents->room ? parents->room * 2 : 256;
-		struct parent_apart *all = reallocarray(parents->all, room, sizeof(*all));
+		struct late_parent *all = reallocarray(parents->all, room, sizeof(*all));
 		if (!all)
 			return epp_status_no_memory();
 		parents->all = all;
 		parents->room = room;
 	}
-	parents->all[parents->count++] = (struct parent_apart){ id, parent, source };
+	parents->all[parents->count++] = (struct late_parent){ id, parent, source };
 	return NULL;
 }
 
 static int compare(const void *a, const void *b)
 {
-	const struct parent_apart *first = a, *second = b;
+	const struct late_parent *first = a, *second = b;
 	if (first->source != second->source)
 		return first->source < second->source ? -1 : 1;
 	return (first->id > second->id) - (first->id < second->id);
@@ -41,9 +41,9 @@ void parents_seal(struct parents *parents)
 
 uint64_t parents_find(const struct parents *parents, uint32_t source, uint64_t id)
 {
-	const struct parent_apart key = { .id = id, .source = source };
-	const struct parent_apart *found = parents->count
-	                                       ? bsearch(&key, parents->all, parents->count, sizeof(key), compare)
-	                                       : NULL;
+	const struct late_parent key = { .id = id, .source = source };
+	const struct late_parent *found = parents->count
+	                                      ? bsearch(&key, parents->all, parents->count, sizeof(key), compare)
+	                                      : NULL;
 	return found ? found->parent : 0;
 }

@@ -8,14 +8,14 @@
 
 #include "epprof/status.h"
 
-struct parent_apart {
+struct late_parent {
 	uint64_t id, parent;
 	uint32_t source; /* the source of both ids */
 };
 
 /* Zero-initialised by the caller. */
 struct parents {
-	struct parent_apart *all;
+	struct late_parent *all;
 	size_t count, room;
 };
 

@@ -162,7 +162,7 @@ static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline 
 	return causal_clock_add(line->causal, &event);
 }
 
-static void add_moment(struct run_coverage *coverage, int64_t at_ns, int64_t error_ns)
+static void add_instant(struct run_coverage *coverage, int64_t at_ns, int64_t error_ns)
 {
 	run_coverage_add(coverage, causal_clip(at_ns) - causal_clip(error_ns), causal_clip(at_ns) + causal_clip(error_ns));
 }
@@ -174,8 +174,8 @@ static void add_time(struct epp_timeline *timeline, struct line *line, const str
 	place_complete(timeline, line, record, 0, true, &placed);
 	/* An event that spans a clock jump would seem to fill the time that the clock skipped, so only starts and
 	 * ends count. */
-	add_moment(&line->causal->coverage, placed.start_ns, placed.start_error_ns);
-	add_moment(&line->causal->coverage, placed.end_ns, placed.end_error_ns);
+	add_instant(&line->causal->coverage, placed.start_ns, placed.start_error_ns);
+	add_instant(&line->causal->coverage, placed.end_ns, placed.end_error_ns);
 }
 
 static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline *host, uint32_t index)
@@ -226,10 +226,10 @@ static epp_status *prepare_clock(struct causal_clock *clock, const struct host_r
 static epp_status *build_clock(struct epp_timeline *timeline, struct causal_clock *clock, const struct host_runs *runs)
 {
 	EPP_TRY(causal_clock_build(clock));
-	clock->is_adrift = !clock->is_built && run_coverage_contradicts(&clock->coverage, runs);
+	clock->is_wrong = !clock->is_built && run_coverage_contradicts(&clock->coverage, runs);
 	timeline->counts.jumped_clocks += clock->bound.pieces_count > 1;
 	timeline->counts.contradicted_clocks += clock->bound.is_beyond_repair;
-	timeline->counts.adrift_clocks += clock->is_adrift;
+	timeline->counts.adrift_clocks += clock->is_wrong;
 	return NULL;
 }
 

@@ -108,7 +108,7 @@ static int by_last_ticks(const void *a, const void *b, void *user)
 	return left < right ? -1 : left > right;
 }
 
-static epp_status *rank(struct epp_timeline *timeline)
+static epp_status *rank_blocks(struct epp_timeline *timeline)
 {
 	const struct reader *reader = timeline->reader;
 	size_t count = reader->blocks_count;
@@ -159,14 +159,14 @@ static int by_from(const void *a, const void *b)
 }
 
 /* Returns the memory that an active block needs, and the time range in which it is active. */
-static struct active activity_of(const struct epp_timeline *timeline, uint32_t index, size_t *hint)
+static struct active block_activity(const struct epp_timeline *timeline, uint32_t index, size_t *hint)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
-	const struct scan_pass_block *surveyed = &timeline->surveyed[index];
+	const struct scan_pass_block *scanned = &timeline->scanned[index];
 	bool complete = block->kinds & 1u << EPF_COMPLETE;
 	size_t item_bytes = sizeof(struct item) + sizeof(int64_t) + (complete ? sizeof(struct item_extra) : 0);
-	struct active active = { .from_ns = surveyed->first_ns,
-		                 .to_ns = surveyed->last_ns,
+	struct active active = { .from_ns = scanned->first_ns,
+		                 .to_ns = scanned->last_ns,
 		                 .block = index,
 		                 .bytes = block->record_count * item_bytes + block->args_bytes };
 
@@ -194,7 +194,7 @@ static void spill_excess(struct epp_timeline *timeline, struct active *blocks, s
 			struct active *last = RB_MAX(active_tree, &tree);
 			RB_REMOVE(active_tree, &tree, last);
 			bytes -= last->bytes;
-			timeline->surveyed[last->block].spill = true;
+			timeline->scanned[last->block].spill = true;
 		}
 	}
 }
@@ -207,10 +207,10 @@ static epp_status *find_excess(struct epp_timeline *timeline)
 	if (!blocks)
 		return epp_status_no_memory();
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
-		const struct scan_pass_block *surveyed = &timeline->surveyed[i];
-		if (surveyed->spill || surveyed->first_ns == INT64_MAX)
+		const struct scan_pass_block *scanned = &timeline->scanned[i];
+		if (scanned->spill || scanned->first_ns == INT64_MAX)
 			continue;
-		blocks[count] = activity_of(timeline, i, &hint);
+		blocks[count] = block_activity(timeline, i, &hint);
 		bytes += blocks[count++].bytes;
 	}
 	if (bytes > timeline->active_bytes_most) {
@@ -226,7 +226,7 @@ static epp_status *spill_blocks(struct epp_timeline *timeline)
 	if (timeline->placement_needs_parents)
 		EPP_TRY(resolve_parents(timeline));
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
-		if (!timeline->surveyed[i].spill)
+		if (!timeline->scanned[i].spill)
 			continue;
 		struct run *run = merge_run_take(&timeline->merge);
 		epp_status *status = run ? block_load(timeline, i, run) : epp_status_no_memory();
@@ -253,22 +253,22 @@ static bool may_end_later(const struct epp_timeline *timeline, uint32_t index)
 		return true;
 	if (!timeline->ends.count || !summary)
 		return timeline->ends.count;
-	return time_range_meets_block(&timeline->ended_on_other_thread, block->source, &summary[index]);
+	return time_range_overlaps_block(&timeline->ended_on_other_thread, block->source, &summary[index]);
 }
 
-bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index)
+bool plan_omits(const struct epp_timeline *timeline, uint32_t index)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
-	const struct scan_pass_block *surveyed = &timeline->surveyed[index];
+	const struct scan_pass_block *scanned = &timeline->scanned[index];
 	const epp_timeline_options *options = &timeline->options;
 
 	if ((options->run && block->run != options->run) || !block_is_wanted(timeline, block))
 		return true;
-	if (surveyed->spill)
+	if (scanned->spill)
 		return false;
-	if (surveyed->first_ns >= options->to_ns)
+	if (scanned->first_ns >= options->to_ns)
 		return true;
-	return surveyed->end_ns < options->from_ns && !may_end_later(timeline, index);
+	return scanned->end_ns < options->from_ns && !may_end_later(timeline, index);
 }
 
 static int by_ns(const void *a, const void *b)
@@ -290,8 +290,8 @@ static epp_status *fill_waiting(struct epp_timeline *timeline)
 	if (!merge->waiting)
 		return epp_status_no_memory();
 	for (uint32_t i = 0; i < blocks_count; i++) {
-		if (!timeline->surveyed[i].spill && timeline->surveyed[i].first_ns != INT64_MAX)
-			merge->waiting[count++] = (struct merge_waiting){ timeline->surveyed[i].first_ns, i };
+		if (!timeline->scanned[i].spill && timeline->scanned[i].first_ns != INT64_MAX)
+			merge->waiting[count++] = (struct merge_waiting){ timeline->scanned[i].first_ns, i };
 	}
 	for (uint32_t i = 0; i < timeline->spill.runs_count; i++)
 		merge->waiting[count++] = (struct merge_waiting){ timeline->spill.runs[i].first_ns, blocks_count + i };
@@ -325,16 +325,16 @@ static epp_status *add_open(struct epp_timeline *timeline)
 
 epp_status *plan_merge(struct epp_timeline *timeline)
 {
-	EPP_TRY(rank(timeline));
+	EPP_TRY(rank_blocks(timeline));
 	for (uint32_t i = 0; i < timeline->reader->blocks_count; i++) {
-		if (plan_leaves_out(timeline, i))
-			timeline->surveyed[i] = (struct scan_pass_block){ .first_ns = INT64_MAX };
+		if (plan_omits(timeline, i))
+			timeline->scanned[i] = (struct scan_pass_block){ .first_ns = INT64_MAX };
 	}
 	EPP_TRY(find_excess(timeline));
 	EPP_TRY(spill_blocks(timeline));
 	EPP_TRY(fill_waiting(timeline));
-	free(timeline->surveyed);
-	timeline->surveyed = NULL;
+	free(timeline->scanned);
+	timeline->scanned = NULL;
 	return add_open(timeline);
 }
 
@@ -496,7 +496,7 @@ static epp_status *merge_activate(struct epp_timeline *timeline, size_t body)
 /* ---- one time range ---- */
 
 /* Removes the runs that the last batch exhausted.  Runs of the spill get their next chunk instead. */
-static epp_status *drop_used(struct epp_timeline *timeline)
+static epp_status *drop_exhausted(struct epp_timeline *timeline)
 {
 	struct merge *merge = &timeline->merge;
 
@@ -570,7 +570,7 @@ static epp_status *grow_batch(struct merge *merge)
 }
 
 /* Collects all items that start before to_ns, source by source. */
-static epp_status *gather(struct merge *merge, int64_t from_ns, int64_t to_ns)
+static epp_status *collect_batch(struct merge *merge, int64_t from_ns, int64_t to_ns)
 {
 	struct merge_entry *batch = merge->batch;
 	uint32_t count = 0;
@@ -664,7 +664,7 @@ static void sort_batch(struct merge *merge, uint32_t offset_most)
 }
 
 /* Adapts the length of the next time range to the number of events in this one. */
-static void adapt(struct merge *merge, bool was_cut)
+static void adapt_range(struct merge *merge, bool was_cut)
 {
 	uint64_t wanted = (uint64_t)merge->sources_count * BATCH_ITEMS_A_SOURCE;
 
@@ -682,7 +682,7 @@ epp_status *merge_refill(struct epp_timeline *timeline)
 	size_t body;
 
 	merge->batch_at = merge->batch_count = 0;
-	EPP_TRY(drop_used(timeline));
+	EPP_TRY(drop_exhausted(timeline));
 	int64_t from_ns = first_start(merge, 0, INT64_MAX), next_ns;
 	while ((next_ns = merge_next_activation(merge, &body)) <= from_ns && next_ns != INT64_MAX) {
 		uint32_t before = merge->sources_count;
@@ -696,10 +696,10 @@ epp_status *merge_refill(struct epp_timeline *timeline)
 	if (was_cut)
 		to_ns = next_ns;
 	EPP_TRY(bound_by_chunks(timeline, from_ns, &to_ns));
-	EPP_TRY(gather(merge, from_ns, to_ns));
+	EPP_TRY(collect_batch(merge, from_ns, to_ns));
 	if (merge->sources_count > 1)
 		sort_batch(merge, (uint32_t)(to_ns - from_ns - 1));
 	memset(&merge->batch[merge->batch_count], 0, MERGE_AHEAD * sizeof(*merge->batch));
-	adapt(merge, was_cut);
+	adapt_range(merge, was_cut);
 	return NULL;
 }

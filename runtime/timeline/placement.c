@@ -15,7 +15,7 @@ static int64_t clip(int64_t ns)
 }
 
 /* Stores the first error in timeline->status, which merge.c checks later.  Returns true if there is none. */
-static bool succeeded(struct epp_timeline *timeline, epp_status *status)
+static bool store_error(struct epp_timeline *timeline, epp_status *status)
 {
 	if (!status)
 		return true;
@@ -35,7 +35,7 @@ static struct referenced_event *find_parent(struct epp_timeline *timeline, struc
 	if (!parent || !timeline->references.has_table)
 		return NULL;
 	*number = references_find(&timeline->references, &line->parent_lookup, line->source, parent);
-	if (*number == REFERENCES_NONE || !succeeded(timeline, references_at(&timeline->references, *number, &event)))
+	if (*number == REFERENCES_NONE || !store_error(timeline, references_at(&timeline->references, *number, &event)))
 		return NULL;
 	return event && event->start_ns != INT64_MIN ? event : NULL;
 }
@@ -105,7 +105,7 @@ static void by_duration(struct epp_timeline *timeline, const struct line *line, 
 	int64_t *used_ns;
 
 	placed->start_ns = from_ns;
-	if (parent && succeeded(timeline, references_used(&timeline->references, number, &used_ns)) && used_ns) {
+	if (parent && store_error(timeline, references_used(&timeline->references, number, &used_ns)) && used_ns) {
 		placed->start_ns = clip(from_ns + *used_ns);
 		*used_ns = clip(*used_ns + duration_ns);
 	}
@@ -202,7 +202,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
 	}
 	if (line->causal && line->causal->is_built)
 		by_causes(timeline, line, EPF_BITS_PLACEMENT(record->bits) == EPF_PLACED_INFERRED ? NULL : parent, placed);
-	if (line->causal && line->causal->is_adrift)
+	if (line->causal && line->causal->is_wrong)
 		by_run(timeline, line, placed);
 	/* The bits of the record state how the recorder found the parent. */
 	if (EPF_BITS_PLACEMENT(record->bits) == (parent_id ? EPF_PLACED_INFERRED : EPF_PLACED_AMBIGUOUS) &&

@@ -212,7 +212,7 @@ static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
 	*grant = (struct grant){ .id = id, .source = source };
 	if (!string_table_add(&requests->sets, pass->set, pass->set_count * sizeof(*pass->set), &grant->set))
 		return epp_status_no_memory();
-	return granted_put(&requests->lasting, &(struct granted_event){ .id = id, .source = source, .grant = number });
+	return granted_add(&requests->lasting, &(struct granted_event){ .id = id, .source = source, .grant = number });
 }
 
 static int by_number(const void *a, const void *b)
@@ -261,7 +261,7 @@ static epp_status *inherit(struct pass *pass, uint32_t source, uint64_t id, uint
 
 	if (!found || find(pass->requests, pass->open, source, id))
 		return NULL;
-	return granted_put(&pass->requests->lasting,
+	return granted_add(&pass->requests->lasting,
 	                   &(struct granted_event){ .id = id, .source = source, .grant = found->grant, .u.of = of });
 }
 
@@ -324,7 +324,7 @@ static epp_status *read_begin(struct pass *pass, const epp_event *event)
 	if (!pass->text_bytes)
 		return NULL;
 	EPP_TRY(add_request(pass, &made, &number));
-	EPP_TRY(granted_put(&requests->begun, &(struct granted_event){ .id = made.id, .source = source, .grant = number }));
+	EPP_TRY(granted_add(&requests->begun, &(struct granted_event){ .id = made.id, .source = source, .grant = number }));
 	pass->set_count = 0;
 	EPP_TRY(add_to_set(pass, number));
 	return add_grant(pass, source, made.id);
@@ -345,7 +345,7 @@ static epp_status *read_events(struct pass *pass, struct epp_timeline *timeline,
 			EPP_TRY(read_begin(pass, &event));
 		else if (event.requests && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE &&
 		         !(event.flags & EPP_FLAG_OWN_REQUEST))
-			EPP_TRY(granted_put(&requests->lasting, &(struct granted_event){ .id = event.id,
+			EPP_TRY(granted_add(&requests->lasting, &(struct granted_event){ .id = event.id,
 			                                                                 .source = event.track->source,
 			                                                                 .grant = event.requests - 1 }));
 	}

@@ -15,11 +15,11 @@ static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, ui
 	uint32_t number = references_find(&timeline->references, &line->own_lookup, line->source, id);
 
 	*entry = NULL;
-	return number == REFERENCES_NONE ? NULL : references_note(&timeline->references, number, entry);
+	return number == REFERENCES_NONE ? NULL : references_update(&timeline->references, number, entry);
 }
 
-static void note(struct referenced_event *entry, const struct line *line, unsigned category, int64_t start_ns,
-                 int64_t end_ns)
+static void note_event(struct referenced_event *entry, const struct line *line, unsigned category, int64_t start_ns,
+                       int64_t end_ns)
 {
 	entry->is_call = category == EPP_API;
 	entry->start_ns = start_ns;
@@ -38,7 +38,7 @@ static void note_record(struct epp_timeline *timeline, struct line *line, const 
 
 	if (kind == EPF_COMPLETE) {
 		if (place_complete(timeline, line, record, block_parent(decoded, record, &after), false, &placed))
-			note(entry, line, EPF_BITS_CATEGORY(record->bits), placed.start_ns, placed.end_ns);
+			note_event(entry, line, EPF_BITS_CATEGORY(record->bits), placed.start_ns, placed.end_ns);
 		return;
 	}
 	uint64_t end_ticks = block_event_end(timeline, line->source, record, &end);
@@ -48,7 +48,7 @@ static void note_record(struct epp_timeline *timeline, struct line *line, const 
 	}
 	int64_t start_ns = host_clock_ns(&timeline->host, &hint, record->start_ticks);
 	unsigned category = end && end->name ? end->category : EPF_BITS_CATEGORY(record->bits);
-	note(entry, line, category, start_ns, host_clock_ns(&timeline->host, &hint, end_ticks));
+	note_event(entry, line, category, start_ns, host_clock_ns(&timeline->host, &hint, end_ticks));
 }
 
 static epp_status *resolve_block(struct epp_timeline *timeline, uint32_t index)
@@ -92,7 +92,7 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 		const struct end *end = ends_find(&timeline->ends, line->source, open->id);
 		int64_t start_ns = host_clock_ns(&timeline->host, &hint, open->start_ticks);
 		int64_t end_ns = end ? host_clock_ns(&timeline->host, &hint, end->ticks) : timeline->last_ns;
-		note(entry, line, EPF_BITS_CATEGORY(open->bits), start_ns, end_ns > start_ns ? end_ns : start_ns);
+		note_event(entry, line, EPF_BITS_CATEGORY(open->bits), start_ns, end_ns > start_ns ? end_ns : start_ns);
 	}
 	return NULL;
 }
@@ -142,7 +142,7 @@ epp_status *resolve_parents(struct epp_timeline *timeline)
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_ASYNC_BEGIN | 1u << EPF_COMPLETE)) ||
 		    !block_is_wanted(timeline, &reader->blocks[i]))
 			continue;
-		if (!summary || time_range_meets_block(&missing, reader->blocks[i].source, summary))
+		if (!summary || time_range_overlaps_block(&missing, reader->blocks[i].source, summary))
 			status = resolve_block(timeline, i);
 	}
 	time_range_deinit(&missing);
@@ -160,7 +160,7 @@ static epp_status *note_item(struct epp_timeline *timeline, const struct item *i
 		return NULL;
 	EPP_TRY(entry_of(timeline, line, item->id, &entry));
 	if (entry && entry->start_ns == INT64_MIN)
-		note(entry, line, item->is.category, item->start_ns, item->end_ns);
+		note_event(entry, line, item->is.category, item->start_ns, item->end_ns);
 	return NULL;
 }
 

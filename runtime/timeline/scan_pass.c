@@ -27,11 +27,11 @@ struct scan_pass_span {
 	int64_t first, last, end; /* the earliest and the latest start, the latest end */
 };
 
-struct surveying {
+struct scan_state {
 	struct scan_pass_span *spans;
 	size_t spans_count, spans_room;
-	uint32_t *put_off; /* blocks whose spans came from the index and that are not decoded yet */
-	size_t put_off_count, put_off_room;
+	uint32_t *postponed; /* blocks whose spans came from the index and that are not decoded yet */
+	size_t postponed_count, postponed_room;
 };
 
 epp_status *scan_pass_switch_line(struct epp_timeline *timeline, const struct reader_block *block,
@@ -42,11 +42,11 @@ epp_status *scan_pass_switch_line(struct epp_timeline *timeline, const struct re
 
 /* ---- one block ---- */
 
-static void widen(struct scan_pass_block *surveyed, int64_t start_ns, int64_t end_ns)
+static void widen(struct scan_pass_block *scanned, int64_t start_ns, int64_t end_ns)
 {
-	surveyed->first_ns = start_ns < surveyed->first_ns ? start_ns : surveyed->first_ns;
-	surveyed->last_ns = start_ns > surveyed->last_ns ? start_ns : surveyed->last_ns;
-	surveyed->end_ns = end_ns > surveyed->end_ns ? end_ns : surveyed->end_ns;
+	scanned->first_ns = start_ns < scanned->first_ns ? start_ns : scanned->first_ns;
+	scanned->last_ns = start_ns > scanned->last_ns ? start_ns : scanned->last_ns;
+	scanned->end_ns = end_ns > scanned->end_ns ? end_ns : scanned->end_ns;
 }
 
 /* Maps the ticks of a line to signed numbers whose order is the order of time. */
@@ -75,19 +75,19 @@ static uint64_t ticks_of(const struct line *line, int64_t position)
 }
 
 /* Finds or adds the span of a line in the current block, whose spans begin at index `from`. */
-static epp_status *find_span(struct surveying *surveying, uint32_t block, uint32_t line, size_t from,
+static epp_status *find_span(struct scan_state *scan_state, uint32_t block, uint32_t line, size_t from,
                              struct scan_pass_span **span)
 {
-	for (size_t i = from; i < surveying->spans_count; i++) {
-		if (surveying->spans[i].line == line) {
-			*span = &surveying->spans[i];
+	for (size_t i = from; i < scan_state->spans_count; i++) {
+		if (scan_state->spans[i].line == line) {
+			*span = &scan_state->spans[i];
 			return NULL;
 		}
 	}
-	if (!array_reserve(&surveying->spans, &surveying->spans_room, surveying->spans_count + 1,
-	                   sizeof(*surveying->spans)))
+	if (!array_reserve(&scan_state->spans, &scan_state->spans_room, scan_state->spans_count + 1,
+	                   sizeof(*scan_state->spans)))
 		return epp_status_no_memory();
-	*span = &surveying->spans[surveying->spans_count++];
+	*span = &scan_state->spans[scan_state->spans_count++];
 	**span = (struct scan_pass_span){ block, line, INT64_MAX, INT64_MIN, INT64_MIN };
 	return NULL;
 }
@@ -147,7 +147,7 @@ static epp_status *scan_pass_parent(struct epp_timeline *timeline, const struct 
 	if (!flow->from)
 		return NULL;
 	timeline->parents = true;
-	EPP_TRY(parents_add(&timeline->parents_apart, flow->source, flow->to, flow->from));
+	EPP_TRY(parents_add(&timeline->late_parents, flow->source, flow->to, flow->from));
 	return references_add(&timeline->references, flow->source, flow->from, REFERENCES_AS_PARENT);
 }
 
@@ -192,7 +192,7 @@ static epp_status *link_flows(struct epp_timeline *timeline)
 		if (!first || flow->from != flow[-1].from) {
 			struct referenced_event *event;
 			first = &timeline->waits[i];
-			EPP_TRY(references_note(&timeline->references, (uint32_t)flow->from, &event));
+			EPP_TRY(references_update(&timeline->references, (uint32_t)flow->from, &event));
 			event->wait = (uint32_t)i + 1;
 		}
 		first->count++;
@@ -202,12 +202,12 @@ static epp_status *link_flows(struct epp_timeline *timeline)
 	return NULL;
 }
 
-static epp_status *scan_pass_block(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index,
+static epp_status *scan_pass_block(struct epp_timeline *timeline, struct scan_state *scan_state, uint32_t index,
                                    bool pairs_only)
 {
 	struct decoded decoded;
 	struct scan_pass_span *span = NULL;
-	size_t from = surveying->spans_count;
+	size_t from = scan_state->spans_count;
 	uint32_t line, after;
 
 	EPP_TRY(block_decode(timeline, index, &timeline->buffer, &timeline->buffer_bytes, &decoded));
@@ -225,7 +225,7 @@ static epp_status *scan_pass_block(struct epp_timeline *timeline, struct surveyi
 			continue;
 		} else if (kind == EPF_COMPLETE) {
 			if (!span)
-				EPP_TRY(find_span(surveying, index, line, from, &span));
+				EPP_TRY(find_span(scan_state, index, line, from, &span));
 			EPP_TRY(scan_pass_complete(timeline, &decoded, &timeline->lines.lines[line], record, span));
 		} else if (kind == EPF_FLOW) {
 			const struct scan_pass_flow flow = { block_parent(&decoded, record, &after), record->id,
@@ -252,10 +252,10 @@ static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
 }
 
 /* Takes a block's spans from the index.  If their values are impossible, none is taken and `*fits` is false. */
-static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *surveying, uint32_t index, bool *fits)
+static epp_status *take_spans(struct epp_timeline *timeline, struct scan_state *scan_state, uint32_t index, bool *fits)
 {
 	const struct reader_summary *summary = &timeline->reader->summaries[index];
-	size_t from = surveying->spans_count;
+	size_t from = scan_state->spans_count;
 
 	*fits = true;
 	for (uint32_t i = 0; i < summary->spans_count && *fits; i++) {
@@ -269,20 +269,20 @@ static epp_status *take_spans(struct epp_timeline *timeline, struct surveying *s
 			line->clock->origin = known->base;
 		}
 		int64_t base = position_of(line, known->base);
-		EPP_TRY(find_span(surveying, index, line_index, from, &span));
+		EPP_TRY(find_span(scan_state, index, line_index, from, &span));
 		*fits = !__builtin_add_overflow(base, known->first, &span->first) &&
 		        !__builtin_add_overflow(base, known->last, &span->last) &&
 		        !__builtin_add_overflow(base, known->end, &span->end);
 	}
 	if (!*fits) {
-		surveying->spans_count = from;
+		scan_state->spans_count = from;
 		return NULL;
 	}
 	timeline->parents |= (summary->flags & EPF_INDEX_PARENTS) != 0;
-	if (!array_reserve(&surveying->put_off, &surveying->put_off_room, surveying->put_off_count + 1,
-	                   sizeof(*surveying->put_off)))
+	if (!array_reserve(&scan_state->postponed, &scan_state->postponed_room, scan_state->postponed_count + 1,
+	                   sizeof(*scan_state->postponed)))
 		return epp_status_no_memory();
-	surveying->put_off[surveying->put_off_count++] = index;
+	scan_state->postponed[scan_state->postponed_count++] = index;
 	return NULL;
 }
 
@@ -301,33 +301,33 @@ static epp_status *note_ended(struct epp_timeline *timeline)
 static bool refers_to(const struct reader_summary *summary, uint32_t source, const struct time_range *ids)
 {
 	for (uint32_t i = 0; i < summary->references_count; i++)
-		if (time_range_meets(ids, source, summary->references[i].first, summary->references[i].last))
+		if (time_range_overlaps(ids, source, summary->references[i].first, summary->references[i].last))
 			return true;
 	return false;
 }
 
 /* Reads the postponed blocks that are in the time range or reference events in it, to collect the ids that they
  * reference. */
-static epp_status *scan_pass_put_off(struct epp_timeline *timeline, struct surveying *surveying)
+static epp_status *scan_pass_read_postponed(struct epp_timeline *timeline, struct scan_state *scan_state)
 {
 	const struct reader *reader = timeline->reader;
 	struct time_range inside = { 0 };
 	epp_status *status = NULL;
-	size_t spans_count = surveying->spans_count;
+	size_t spans_count = scan_state->spans_count;
 
-	for (uint32_t i = 0; i < reader->blocks_count && !status && surveying->put_off_count; i++) {
+	for (uint32_t i = 0; i < reader->blocks_count && !status && scan_state->postponed_count; i++) {
 		const struct reader_summary *summary = &reader->summaries[i];
-		if (!plan_leaves_out(timeline, i))
+		if (!plan_omits(timeline, i))
 			status = time_range_add_block(&inside, reader->blocks[i].source, summary);
 	}
 	time_range_sort(&inside);
-	for (size_t i = 0; i < surveying->put_off_count && !status; i++) {
-		uint32_t index = surveying->put_off[i];
+	for (size_t i = 0; i < scan_state->postponed_count && !status; i++) {
+		uint32_t index = scan_state->postponed[i];
 		const struct reader_summary *summary = &reader->summaries[index];
-		if (timeline->placement_needs_parents || !plan_leaves_out(timeline, index) ||
+		if (timeline->placement_needs_parents || !plan_omits(timeline, index) ||
 		    refers_to(summary, reader->blocks[index].source, &inside))
-			status = scan_pass_block(timeline, surveying, index, false);
-		surveying->spans_count = spans_count; /* the spans before this index have been placed already */
+			status = scan_pass_block(timeline, scan_state, index, false);
+		scan_state->spans_count = spans_count; /* the spans before this index have been placed already */
 	}
 	time_range_deinit(&inside);
 	return status;
@@ -337,7 +337,7 @@ static epp_status *scan_pass_put_off(struct epp_timeline *timeline, struct surve
 
 static void widen_by_event(struct epp_timeline *timeline, uint32_t block, const struct placed *placed)
 {
-	widen(&timeline->surveyed[block], placed->start_ns, placed->end_ns);
+	widen(&timeline->scanned[block], placed->start_ns, placed->end_ns);
 	if (placed->end_ns > timeline->last_ns && placed->end_ns < ITEM_NS_MAX)
 		timeline->last_ns = placed->end_ns;
 }
@@ -369,7 +369,7 @@ static epp_status *place_span(struct epp_timeline *timeline, const struct scan_p
 	struct placed first, last, end;
 
 	if (!place_complete(timeline, line, &record, 0, false, &first)) {
-		timeline->surveyed[span->block].spill = true;
+		timeline->scanned[span->block].spill = true;
 		timeline->placement_needs_parents = true;
 		return NULL;
 	}
@@ -409,17 +409,17 @@ static void find_last(struct epp_timeline *timeline)
 static void scan_pass_header(struct epp_timeline *timeline, uint32_t index, size_t *hint)
 {
 	const struct reader_block *block = &timeline->reader->blocks[index];
-	struct scan_pass_block *surveyed = &timeline->surveyed[index];
+	struct scan_pass_block *scanned = &timeline->scanned[index];
 
-	*surveyed = (struct scan_pass_block){ INT64_MAX, INT64_MIN, INT64_MIN, false };
+	*scanned = (struct scan_pass_block){ INT64_MAX, INT64_MIN, INT64_MIN, false };
 	if (!(block->kinds & SHOWN) || block->first_ticks == UINT64_MAX)
 		return;
 	int64_t end_ns = host_clock_ns(&timeline->host, hint, block->last_ticks);
-	widen(surveyed, host_clock_ns(&timeline->host, hint, block->first_ticks), end_ns);
-	surveyed->last_ns = end_ns;
+	widen(scanned, host_clock_ns(&timeline->host, hint, block->first_ticks), end_ns);
+	scanned->last_ns = end_ns;
 }
 
-static epp_status *scan_pass(struct epp_timeline *timeline, struct surveying *surveying)
+static epp_status *scan_pass(struct epp_timeline *timeline, struct scan_state *scan_state)
 {
 	const struct reader *reader = timeline->reader;
 	uint32_t run = timeline->options.run;
@@ -427,17 +427,17 @@ static epp_status *scan_pass(struct epp_timeline *timeline, struct surveying *su
 
 	for (uint32_t i = 0; i < reader->blocks_count; i++) {
 		const struct reader_block *block = &reader->blocks[i];
-		bool put_off = false, other_run = run && block->run != run;
+		bool postponed = false, other_run = run && block->run != run;
 		if (!(block->kinds & (KIND(EPF_CLOCK_PAIR) | KIND(EPF_COMPLETE) | KIND(EPF_FLOW) | ENDS)) ||
 		    !block_is_wanted(timeline, block))
 			continue;
 		if (!must_be_read(timeline, i)) {
 			if (other_run)
 				continue;
-			EPP_TRY(take_spans(timeline, surveying, i, &put_off));
+			EPP_TRY(take_spans(timeline, scan_state, i, &postponed));
 		}
-		if (!put_off)
-			EPP_TRY(scan_pass_block(timeline, surveying, i, other_run));
+		if (!postponed)
+			EPP_TRY(scan_pass_block(timeline, scan_state, i, other_run));
 	}
 	EPP_TRY(device_clocks_fit(&timeline->clocks, &timeline->host));
 	lines_settle(&timeline->lines, &timeline->host);
@@ -445,15 +445,15 @@ static epp_status *scan_pass(struct epp_timeline *timeline, struct surveying *su
 	EPP_TRY(measure_clocks(timeline));
 
 	EPP_TRY(note_ended(timeline));
-	timeline->surveyed = reallocarray(NULL, reader->blocks_count + 1, sizeof(*timeline->surveyed));
-	if (!timeline->surveyed)
+	timeline->scanned = reallocarray(NULL, reader->blocks_count + 1, sizeof(*timeline->scanned));
+	if (!timeline->scanned)
 		return epp_status_no_memory();
 	for (uint32_t i = 0; i < reader->blocks_count; i++)
 		scan_pass_header(timeline, i, &hint);
-	for (size_t i = 0; i < surveying->spans_count; i++)
-		EPP_TRY(place_span(timeline, &surveying->spans[i]));
-	EPP_TRY(scan_pass_put_off(timeline, surveying));
-	parents_seal(&timeline->parents_apart);
+	for (size_t i = 0; i < scan_state->spans_count; i++)
+		EPP_TRY(place_span(timeline, &scan_state->spans[i]));
+	EPP_TRY(scan_pass_read_postponed(timeline, scan_state));
+	parents_seal(&timeline->late_parents);
 	references_seal(&timeline->references, timeline->parents);
 	timeline->references.has_used = timeline->placement_needs_parents;
 	return link_flows(timeline);
@@ -461,9 +461,9 @@ static epp_status *scan_pass(struct epp_timeline *timeline, struct surveying *su
 
 epp_status *scan_pass_blocks(struct epp_timeline *timeline)
 {
-	struct surveying surveying = { 0 };
-	epp_status *status = scan_pass(timeline, &surveying);
-	free(surveying.spans);
-	free(surveying.put_off);
+	struct scan_state scan_state = { 0 };
+	epp_status *status = scan_pass(timeline, &scan_state);
+	free(scan_state.spans);
+	free(scan_state.postponed);
 	return status;
 }

@@ -139,8 +139,8 @@ void epp_timeline_destroy(epp_timeline *timeline)
 	time_range_deinit(&timeline->ended_on_other_thread);
 	free(timeline->flows);
 	free(timeline->waits);
-	parents_deinit(&timeline->parents_apart);
-	free(timeline->surveyed);
+	parents_deinit(&timeline->late_parents);
+	free(timeline->scanned);
 	free(timeline->rank_of_block);
 	free(timeline->block_of_rank);
 	free(timeline->records);

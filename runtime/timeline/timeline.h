@@ -81,7 +81,7 @@ struct epp_timeline {
 	struct scan_pass_flow *flows; /* collected by the scan pass; link_flows turns them into `waits` */
 	size_t flows_count, flows_room;
 	struct wait *waits; /* one for each flow */
-	struct parents parents_apart;
+	struct parents late_parents;
 	struct ends ends;
 	/* ids of the events that have an end in `ends`; only if the file has an index, which maps ids to blocks */
 	struct time_range ended_on_other_thread;
@@ -92,8 +92,8 @@ struct epp_timeline {
 	uint64_t last_ticks; /* the latest host time in the trace, in ticks */
 	int64_t last_ns;     /* the latest time in the trace, by any clock */
 
-	struct scan_pass_block *surveyed; /* by the index of the block; NULL once the merge is scheduled */
-	uint32_t *rank_of_block;          /* rank in recording order, by the index of the block */
+	struct scan_pass_block *scanned; /* by the index of the block; NULL once the merge is scheduled */
+	uint32_t *rank_of_block;         /* rank in recording order, by the index of the block */
 	uint32_t *block_of_rank;
 	uint32_t only_run;            /* the run of all blocks; 0: they are from several runs */
 	struct codec_record *records; /* decoded records of the current block */
@@ -140,8 +140,8 @@ epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp
 epp_status *timeline_create_with(struct reader *reader, const epp_timeline_options *options,
                                  const struct inherited *inherited, struct epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* Reads the requests, if the options ask for them, and the weights: all events once for each of the two.  After a failure
- * there is nothing to release.
+/* Reads the requests, if the options ask for them, and the weights: all events once for each of the two.  After a
+ * failure there is nothing to release.
  * Ownership: released by inherited_deinit, which also accepts a zeroed struct. */
 epp_status *inherited_init(struct inherited *inherited, struct reader *reader, const epp_timeline_options *options)
     EPP_MUST_CHECK;
@@ -236,7 +236,7 @@ epp_status *resolve_parents(struct epp_timeline *timeline) EPP_MUST_CHECK;
 epp_status *resolve_ahead(struct epp_timeline *timeline, int64_t until_ns) EPP_MUST_CHECK;
 epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Returns true if the options leave out all events of a block. */
-bool plan_leaves_out(const struct epp_timeline *timeline, uint32_t index);
+bool plan_omits(const struct epp_timeline *timeline, uint32_t index);
 
 /* ---- measure.c ---- */
 

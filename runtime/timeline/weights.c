@@ -55,7 +55,7 @@ static epp_status *read_weight(struct weights *weights, const struct epp_timelin
 			weight = arg.value.u64;
 	}
 	made.grant = (uint32_t)weight;
-	return made.id && weight && weight <= WEIGHT_MAX ? granted_put(&weights->lasting, &made) : NULL;
+	return made.id && weight && weight <= WEIGHT_MAX ? granted_add(&weights->lasting, &made) : NULL;
 }
 
 static epp_status *read_events(struct weights *weights, struct epp_timeline *timeline, struct open_grants *open)
@@ -67,7 +67,7 @@ static epp_status *read_events(struct weights *weights, struct epp_timeline *tim
 		if (event.kind == EPP_EVENT_INSTANT && is_text(event.name, event.name_bytes, WEIGHT_SET))
 			EPP_TRY(read_weight(weights, timeline, &event));
 		else if (event.weight > 1 && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE)
-			EPP_TRY(granted_put(&weights->lasting, &(struct granted_event){ .id = event.id,
+			EPP_TRY(granted_add(&weights->lasting, &(struct granted_event){ .id = event.id,
 			                                                                .source = event.track->source,
 			                                                                .grant = event.weight }));
 	}

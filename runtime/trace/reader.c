@@ -24,14 +24,14 @@
  * numbers have no name, so all records are read once.  These numbers get the text "(name lost)" for every user of the
  * reader, including writers that copy the trace. */
 
-struct losing {
+struct lost_names {
 	struct reader_impl *impl;
 	uint64_t lost;
 };
 
-static epp_status *note(struct losing *losing, uint32_t name)
+static epp_status *note_lost_name(struct lost_names *lost_names, uint32_t name)
 {
-	struct reader_impl *impl = losing->impl;
+	struct reader_impl *impl = lost_names->impl;
 	struct reader *reader = &impl->reader;
 
 	if (!name || name >= READER_NAMES_MAX || (name < reader->names_count && reader->names[name].text))
@@ -41,26 +41,26 @@ static epp_status *note(struct losing *losing, uint32_t name)
 	if (name >= reader->names_count)
 		reader->names_count = name + 1;
 	reader->names[name] = reader->names[EPF_NAME_LOST];
-	losing->lost++;
+	lost_names->lost++;
 	return NULL;
 }
 
-static epp_status *note_record(struct losing *losing, const struct reader_decoded *decoded,
+static epp_status *note_record(struct lost_names *lost_names, const struct reader_decoded *decoded,
                                const struct codec_record *record)
 {
 	struct codec_arg arg;
 	uint32_t at = record->args_offset;
 
-	EPP_TRY(note(losing, record->name));
+	EPP_TRY(note_lost_name(lost_names, record->name));
 	for (uint32_t i = 0; i < record->args_count && (at = codec_arg(decoded->args, decoded->args_bytes, at, &arg)); i++)
-		EPP_TRY(note(losing, arg.key));
+		EPP_TRY(note_lost_name(lost_names, arg.key));
 	return NULL;
 }
 
 epp_status *reader_names_lost(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
-	struct losing losing = { .impl = impl };
+	struct lost_names lost_names = { .impl = impl };
 	struct reader_decoded decoded = { 0 };
 	epp_status *status = NULL;
 
@@ -69,15 +69,15 @@ epp_status *reader_names_lost(struct reader_impl *impl)
 	for (size_t i = 0; i < reader->blocks_count && !status; i++) {
 		status = reader_block_decode(reader, &reader->blocks[i], &decoded);
 		for (uint32_t r = 0; r < decoded.count && !status; r++)
-			status = note_record(&losing, &decoded, &decoded.records[r]);
+			status = note_record(&lost_names, &decoded, &decoded.records[r]);
 	}
 	for (size_t i = 0; i < reader->open_count && !status; i++)
-		status = note(&losing, reader->open[i].open.name);
+		status = note_lost_name(&lost_names, reader->open[i].open.name);
 	reader_decoded_deinit(&decoded);
-	if (losing.lost)
+	if (lost_names.lost)
 		reader_find(impl, EPP_NOTE, reader->header.log_offset,
 		            "the log of names was full: %llu names are lost, their events are not",
-		            (unsigned long long)losing.lost);
+		            (unsigned long long)lost_names.lost);
 	return status;
 }
 
@@ -140,7 +140,7 @@ void reader_find(struct reader_impl *impl, epp_severity severity, uint64_t offse
 
 /* ---- the header ---- */
 
-static bool lies_before(uint64_t offset, uint64_t bytes, uint64_t end)
+static bool is_range_before(uint64_t offset, uint64_t bytes, uint64_t end)
 {
 	return offset >= EPF_PAGE_BYTES && offset % EPF_PAGE_BYTES == 0 && offset <= end && bytes <= end - offset;
 }
@@ -155,10 +155,10 @@ static bool geometry_is_sound(const struct epf_header *header)
 	       header->chunk_count <= READER_CHUNKS_MAX && header->log_bytes <= READER_LOG_BYTES_MAX &&
 	       header->segment_bytes >= EPF_PAGE_BYTES && header->segment_bytes % EPF_PAGE_BYTES == 0 &&
 	       header->segment_bytes <= READER_SEGMENT_BYTES_MAX && end % EPF_PAGE_BYTES == 0 && end < UINT64_MAX / 4 &&
-	       lies_before(header->live_offset, EPF_PAGE_BYTES + EPF_PRODUCERS_BYTES, end) &&
-	       lies_before(header->slots_offset, (uint64_t)header->slot_count * header->slot_bytes, end) &&
-	       lies_before(header->log_offset, header->log_bytes, end) &&
-	       lies_before(header->chunks_offset, (uint64_t)header->chunk_count * header->chunk_bytes, end);
+	       is_range_before(header->live_offset, EPF_PAGE_BYTES + EPF_PRODUCERS_BYTES, end) &&
+	       is_range_before(header->slots_offset, (uint64_t)header->slot_count * header->slot_bytes, end) &&
+	       is_range_before(header->log_offset, header->log_bytes, end) &&
+	       is_range_before(header->chunks_offset, (uint64_t)header->chunk_count * header->chunk_bytes, end);
 }
 
 static epp_status *take_header(struct reader_impl *impl)
@@ -211,7 +211,7 @@ static epp_status *take_header(struct reader_impl *impl)
 
 /* ---- trace info ---- */
 
-static void end_strings(struct epf_source *source)
+static void terminate_strings(struct epf_source *source)
 {
 	source->hostname[sizeof(source->hostname) - 1] = 0;
 	source->program[sizeof(source->program) - 1] = 0;
@@ -270,7 +270,7 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 
 	EPP_TRY(take_header(impl));
 	finished = reader->header.state == EPF_FINISHED;
-	end_strings(&reader->header.source);
+	terminate_strings(&reader->header.source);
 	reader->sources = calloc(1, sizeof(*reader->sources));
 	impl->segment = malloc(reader->header.segment_bytes);
 	if (!reader->sources || !impl->segment ||
@@ -298,7 +298,7 @@ static epp_status *open_parts(struct reader_impl *impl, const char *path, bool b
 	}
 	EPP_TRY(reader_check_end(impl, finished));
 	for (size_t i = 1; i < reader->sources_count; i++)
-		end_strings(&reader->sources[i]);
+		terminate_strings(&reader->sources[i]);
 	EPP_TRY(reader_define_end(impl));
 	EPP_TRY(reader_open_events(impl));
 	EPP_TRY(reader_names_lost(impl));

@@ -156,7 +156,7 @@ const struct epf_arg *reader_defined_args(const void *user, uint32_t number, uin
 /* The room for a track's name with a producer's label; the format limits both. */
 #define TEXT_BYTES_MAX 384u
 
-static bool is_calls(const struct reader *reader, const epp_trace_track *track)
+static bool is_calls_track(const struct reader *reader, const epp_trace_track *track)
 {
 	if (track->producer < 0 || (uint32_t)track->producer >= reader->producers_count)
 		return false;
@@ -168,7 +168,7 @@ static bool is_calls(const struct reader *reader, const epp_trace_track *track)
 
 static void classify(const struct reader *reader, epp_trace_track *track)
 {
-	if (is_calls(reader, track)) {
+	if (is_calls_track(reader, track)) {
 		track->kind = EPP_TRACK_CALLS;
 		bool names_thread = track->device < 0 && track->stream > 0 && track->stream <= UINT32_MAX;
 		track->thread_id = names_thread ? (uint32_t)track->stream : 0;

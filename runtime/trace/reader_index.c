@@ -53,7 +53,7 @@ static epp_status *read_block(struct reader_impl *impl, uint64_t offset, struct 
 
 /* Inserts `more` elements before those that were read earlier, because the parts are read from the last to the
  * first. */
-static bool put_in_front(void *array_pointer, size_t *count, const uint8_t **at, size_t more, size_t size)
+static bool prepend(void *array_pointer, size_t *count, const uint8_t **at, size_t more, size_t size)
 {
 	void **array = array_pointer;
 	uint8_t *moved = reallocarray(*array, *count + more + 1, size);
@@ -73,11 +73,10 @@ static epp_status *take_part(struct reader_impl *impl, const struct epf_index *h
 	const uint8_t *at = impl->segment + sizeof(struct epf_block) + sizeof(*head);
 
 	*flaw = parts->entries_count > ENTRIES_MAX ? "it has more blocks than a file can contain" : NULL;
-	if (*flaw ||
-	    (put_in_front(&parts->entries, &parts->entries_count, &at, head->entries_count, sizeof(*parts->entries)) &&
-	     put_in_front(&parts->spans, &parts->spans_count, &at, head->spans_count, sizeof(*parts->spans)) &&
-	     put_in_front(&parts->references, &parts->references_count, &at, head->references_count,
-	                  sizeof(*parts->references))))
+	if (*flaw || (prepend(&parts->entries, &parts->entries_count, &at, head->entries_count, sizeof(*parts->entries)) &&
+	              prepend(&parts->spans, &parts->spans_count, &at, head->spans_count, sizeof(*parts->spans)) &&
+	              prepend(&parts->references, &parts->references_count, &at, head->references_count,
+	                      sizeof(*parts->references))))
 		return NULL;
 	return epp_status_no_memory();
 }

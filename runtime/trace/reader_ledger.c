@@ -264,7 +264,7 @@ bool reader_account_header(struct reader_impl *impl, const struct reader_block *
 }
 
 /* Returns true if the thread's account is in a slot, because no ledger block has it. */
-static bool slot_of(const struct reader_impl *impl, uint32_t track)
+static bool has_slot(const struct reader_impl *impl, uint32_t track)
 {
 	for (size_t i = 0; i < impl->slots_count && track; i++)
 		if (impl->slots[i].slot.track == track)
@@ -368,7 +368,7 @@ void reader_account_end(struct reader_impl *impl)
 			line->emitted = known;
 		else if (cut_off && line->is_plugin && impl->reader.live.flags & EPF_LIVE_RECORDING)
 			settle_profiler(line, known);
-		else if (cut_off && slot_of(impl, line->track))
+		else if (cut_off && has_slot(impl, line->track))
 			settle_thread(line, known);
 		line->balanced = line->emitted == line->written + line->lost_total + line->open;
 	}

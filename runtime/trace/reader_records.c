@@ -90,7 +90,7 @@ static epp_status *decode_rows(struct reader_impl *impl, const struct reader_blo
 }
 
 /* Marks an unreadable block as lost: from now on it has no records. */
-static void lose(struct reader_impl *impl, const struct reader_block *block, const char *why)
+static void mark_lost(struct reader_impl *impl, const struct reader_block *block, const char *why)
 {
 	struct reader_block *lost = &impl->reader.blocks[block - impl->reader.blocks];
 
@@ -116,7 +116,7 @@ epp_status *reader_block_decode(struct reader *reader, const struct reader_block
 	if (epp_status_code(status) == EPP_CORRUPT && reader->summaries) {
 		epp_status_destroy(status);
 		status = NULL;
-		lose(impl, block, "a block's checksum is wrong, or the block differs from the index");
+		mark_lost(impl, block, "a block's checksum is wrong, or the block differs from the index");
 	}
 	if (block->is_lost) {
 		decoded->header = (struct epf_block){

@@ -17,7 +17,7 @@ static uint64_t place_of(const struct reader_impl *impl, uint64_t offset)
 }
 
 /* Discards the blocks of a place, because another segment is there now. */
-static void forget_place(struct reader_impl *impl, uint64_t index)
+static void discard_place(struct reader_impl *impl, uint64_t index)
 {
 	for (size_t i = 0; i < impl->reader.blocks_count; i++)
 		if (!impl->reader.blocks[i].in_window && impl->origins[i] != READER_GONE &&
@@ -27,7 +27,7 @@ static void forget_place(struct reader_impl *impl, uint64_t index)
 
 /* Reads the current segment number of a place.  It is 0 if there is none, or if it is unknown because the header is
  * damaged. */
-static epp_status *number_now(struct reader_impl *impl, uint64_t index, uint64_t *number, bool *is_damaged)
+static epp_status *read_segment_number(struct reader_impl *impl, uint64_t index, uint64_t *number, bool *is_damaged)
 {
 	const struct epf_header *header = &impl->reader.header;
 	struct epf_segment segment = { 0 };
@@ -54,18 +54,18 @@ epp_status *reader_ring_scan(struct reader_impl *impl)
 	for (uint64_t index = 0; got == header->segment_bytes && index < places_max; index++) {
 		uint64_t before, after;
 		bool is_damaged;
-		EPP_TRY(number_now(impl, index, &before, &is_damaged));
+		EPP_TRY(read_segment_number(impl, index, &before, &is_damaged));
 		EPP_TRY(reader_read(impl, header->segments_offset + index * header->segment_bytes, impl->segment,
 		                    header->segment_bytes, &got));
 		if (!got)
 			break;
-		EPP_TRY(number_now(impl, index, &after, &is_damaged));
+		EPP_TRY(read_segment_number(impl, index, &after, &is_damaged));
 		if (!array_reserve_zeroed(&impl->places, &impl->places_capacity, index + 1, sizeof(*impl->places)))
 			return epp_status_no_memory();
 		struct reader_place *place = &impl->places[index];
 		place->is_damaged = is_damaged;
 		if (place->number != after) {
-			forget_place(impl, index);
+			discard_place(impl, index);
 			place->number = after;
 			place->at = EPF_SEGMENT_HEADER_BYTES;
 		}

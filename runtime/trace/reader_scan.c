@@ -103,7 +103,7 @@ const char *reader_block_flaw(const uint8_t *segment, size_t at, size_t bytes, s
 	return "";
 }
 
-static void stop_is(struct reader_impl *impl, epp_severity severity, uint64_t offset, const char *why)
+static void set_stop(struct reader_impl *impl, epp_severity severity, uint64_t offset, const char *why)
 {
 	free(impl->stop.text);
 	impl->stop = (struct reader_finding){ severity, offset, why ? strdup(why) : NULL };
@@ -111,7 +111,7 @@ static void stop_is(struct reader_impl *impl, epp_severity severity, uint64_t of
 
 /* Returns true if the bytes are the incomplete block that a killed writer leaves.  If the block's last byte, or any
  * byte after it, is not zero, the block was complete once, so it is damaged. */
-static bool is_a_beginning(const struct reader_impl *impl, size_t at, size_t bytes)
+static bool is_partial_block(const struct reader_impl *impl, size_t at, size_t bytes)
 {
 	size_t known = bytes - at < sizeof(struct epf_block) ? bytes - at : sizeof(struct epf_block);
 	struct epf_block block = { 0 };
@@ -130,7 +130,7 @@ static bool is_a_beginning(const struct reader_impl *impl, size_t at, size_t byt
 }
 
 /* Returns the offset of a valid block after a damaged one; 0 if there is none. */
-static size_t behind_damage(const struct reader_impl *impl, size_t at, size_t bytes)
+static size_t find_block_after_damage(const struct reader_impl *impl, size_t at, size_t bytes)
 {
 	uint32_t segment_bytes = impl->reader.header.segment_bytes;
 	struct epf_block block;
@@ -156,7 +156,7 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 
 	while (at <= segment_bytes - sizeof(struct epf_block)) {
 		why = reader_block_flaw(impl->segment, at, bytes, segment_bytes);
-		size_t behind = why && *why ? behind_damage(impl, at, bytes) : 0;
+		size_t behind = why && *why ? find_block_after_damage(impl, at, bytes) : 0;
 		if (behind) {
 			reader_find(impl, EPP_ERROR, base + at, "%s: its contents are lost", why);
 			at = behind;
@@ -171,8 +171,8 @@ static epp_status *take_segment(struct reader_impl *impl, size_t bytes)
 		at = (at + sizeof(block) + block.payload_bytes + 7) & ~(size_t)7;
 	}
 	impl->segment_at = at;
-	bool is_damage = why && impl->reader.info.state == EPP_TRACE_CUT_OFF && !is_a_beginning(impl, at, bytes);
-	stop_is(impl, is_damage ? EPP_ERROR : EPP_NOTE, base + at, why);
+	bool is_damage = why && impl->reader.info.state == EPP_TRACE_CUT_OFF && !is_partial_block(impl, at, bytes);
+	set_stop(impl, is_damage ? EPP_ERROR : EPP_NOTE, base + at, why);
 	return NULL;
 }
 
@@ -240,7 +240,7 @@ epp_status *reader_scan(struct reader_impl *impl)
 			/* This is not the last segment, so no writer was active in it. */
 			reader_find(impl, EPP_ERROR, impl->stop.offset, "%s: the rest of its segment is not read",
 			            impl->stop.text);
-			stop_is(impl, EPP_NOTE, 0, NULL);
+			set_stop(impl, EPP_NOTE, 0, NULL);
 		}
 		if (index != impl->segment_index || !impl->segment_at) {
 			impl->segment_index = index;
@@ -248,8 +248,8 @@ epp_status *reader_scan(struct reader_impl *impl)
 		}
 		if (got < sizeof(struct epf_segment)) {
 			impl->segment_at = 0; /* read again when the file has grown */
-			stop_is(impl, EPP_NOTE, reader->header.segments_offset + index * segment_bytes,
-			        "the file ends inside a segment's header");
+			set_stop(impl, EPP_NOTE, reader->header.segments_offset + index * segment_bytes,
+			         "the file ends inside a segment's header");
 		} else {
 			EPP_TRY(take_segment(impl, got));
 		}

@@ -28,7 +28,7 @@ static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
 
 /* Detects that a finished file was truncated, by its recorded size, or because a finished file cannot end at this
  * position. */
-static epp_status *judge_end(struct reader_impl *impl)
+static epp_status *check_end(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
 	bool is_cut;
@@ -58,5 +58,5 @@ epp_status *reader_check_end(struct reader_impl *impl, bool finished)
 	else if (finished && !reader->runs_count && !impl->never_started)
 		reader_find(impl, EPP_ERROR, reader->file_bytes,
 		            "the file is marked as finished but contains no run: it was truncated");
-	return finished ? judge_end(impl) : NULL;
+	return finished ? check_end(impl) : NULL;
 }

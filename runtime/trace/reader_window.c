@@ -25,7 +25,7 @@
  * are read from that file, all others from the trace.  The window's file has the same layout and a copy of the header
  * page, whose file_id must match the trace. */
 
-struct elsewhere {
+struct external_window {
 	struct reader_source trace;
 	int fd;
 	uint64_t first, end; /* the range of the window's offsets */
@@ -37,21 +37,21 @@ static size_t read_window(int fd, uint64_t offset, uint8_t *to, size_t bytes)
 	return got < 0 ? 0 : (size_t)got;
 }
 
-static size_t read_either(void *user, uint64_t offset, void *buffer, size_t bytes)
+static size_t read_split(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
-	const struct elsewhere *elsewhere = user;
+	const struct external_window *external_window = user;
 	uint8_t *to = buffer;
 	size_t done = 0;
 	while (done < bytes) {
 		uint64_t at = offset + done;
-		bool window = at >= elsewhere->first && at < elsewhere->end;
+		bool window = at >= external_window->first && at < external_window->end;
 		size_t part = bytes - done;
-		if (window && part > elsewhere->end - at)
-			part = (size_t)(elsewhere->end - at);
-		if (at < elsewhere->first && part > elsewhere->first - at)
-			part = (size_t)(elsewhere->first - at);
-		size_t got = window ? read_window(elsewhere->fd, at, to + done, part)
-		                    : elsewhere->trace.read(elsewhere->trace.user, at, to + done, part);
+		if (window && part > external_window->end - at)
+			part = (size_t)(external_window->end - at);
+		if (at < external_window->first && part > external_window->first - at)
+			part = (size_t)(external_window->first - at);
+		size_t got = window ? read_window(external_window->fd, at, to + done, part)
+		                    : external_window->trace.read(external_window->trace.user, at, to + done, part);
 		done += got;
 		if (got < part)
 			break;
@@ -61,11 +61,11 @@ static size_t read_either(void *user, uint64_t offset, void *buffer, size_t byte
 
 static void close_both(void *user)
 {
-	struct elsewhere *elsewhere = user;
-	close(elsewhere->fd);
-	if (elsewhere->trace.close)
-		elsewhere->trace.close(elsewhere->trace.user);
-	free(elsewhere);
+	struct external_window *external_window = user;
+	close(external_window->fd);
+	if (external_window->trace.close)
+		external_window->trace.close(external_window->trace.user);
+	free(external_window);
 }
 
 bool reader_external_window(struct reader_impl *impl)
@@ -78,19 +78,20 @@ bool reader_external_window(struct reader_impl *impl)
 		            strerror(errno));
 		return false;
 	}
-	struct elsewhere *elsewhere = NULL;
+	struct external_window *external_window = NULL;
 	if (read_window(fd, 0, (uint8_t *)&theirs, sizeof(theirs)) != sizeof(theirs) ||
 	    memcmp(theirs.file_id, header->file_id, sizeof(theirs.file_id)) != 0)
 		reader_find(impl, EPP_ERROR, UINT64_MAX, "the window file %s belongs to another trace",
 		            header->window_path);
-	else if (!(elsewhere = malloc(sizeof(*elsewhere))))
+	else if (!(external_window = malloc(sizeof(*external_window))))
 		reader_find(impl, EPP_ERROR, UINT64_MAX, "the window file %s: out of memory", header->window_path);
-	if (!elsewhere) {
+	if (!external_window) {
 		close(fd);
 		return false;
 	}
-	*elsewhere = (struct elsewhere){ impl->reader.source, fd, header->live_offset, header->segments_offset };
-	impl->reader.source = (struct reader_source){ .read = read_either, .close = close_both, .user = elsewhere };
+	*external_window = (struct external_window){ impl->reader.source, fd, header->live_offset,
+		                                     header->segments_offset };
+	impl->reader.source = (struct reader_source){ .read = read_split, .close = close_both, .user = external_window };
 	impl->has_external_window = true;
 	return true;
 }
@@ -127,7 +128,7 @@ static epp_status *read_or_zero(struct reader_impl *impl, uint64_t offset, void 
 
 /* ---- live page, producers, log ---- */
 
-static epp_status *take_live(struct reader_impl *impl)
+static epp_status *read_live(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
 	struct epf_producer producers[EPF_PRODUCER_COUNT];
@@ -160,7 +161,7 @@ static bool add_run(struct reader_impl *impl, const struct epf_run *run)
 /* Reads the runs whose blocks could not be written, and the current run. Called after the regions are read: a run may
  * begin and store records while they are read, and these records need their run.  If a run has ended since, it is in a
  * block, which the next scan reads. */
-static epp_status *take_run(struct reader_impl *impl)
+static epp_status *read_run(struct reader_impl *impl)
 {
 	struct epf_live *live = &impl->reader.live;
 	uint64_t offset = impl->reader.header.live_offset;
@@ -189,7 +190,7 @@ static epp_status *take_run(struct reader_impl *impl)
 
 /* Reads the session's own losses that no ledger block contains yet.  Called after the blocks are read, so that no loss
  * is counted twice. */
-static epp_status *take_own_losses(struct reader_impl *impl)
+static epp_status *read_own_losses(struct reader_impl *impl)
 {
 	struct reader *reader = &impl->reader;
 	struct epf_ledger_entry own = { .run = 1 };
@@ -209,7 +210,7 @@ static epp_status *take_own_losses(struct reader_impl *impl)
 
 /* Reads a piece of the log.  If the piece was emptied while it was read, its definitions are in blocks; later
  * definitions are not needed, because no record that was read so far uses them. */
-static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint64_t word_offset, uint64_t offset)
+static epp_status *read_log_piece(struct reader_impl *impl, uint8_t *piece, uint64_t word_offset, uint64_t offset)
 {
 	uint32_t bytes = impl->reader.header.log_bytes;
 	uint64_t word, after;
@@ -228,19 +229,19 @@ static epp_status *take_log_piece(struct reader_impl *impl, uint8_t *piece, uint
 }
 
 /* Reads the definitions that are not in a block yet. */
-static epp_status *take_log(struct reader_impl *impl)
+static epp_status *read_log(struct reader_impl *impl)
 {
 	const struct epf_header *header = &impl->reader.header;
 	uint64_t word_offset = header->live_offset + offsetof(struct epf_live, extents_used),
 		 offset = header->chunks_offset + (uint64_t)header->chunk_count * header->chunk_bytes;
 	uint8_t *piece = malloc(header->log_bytes ? header->log_bytes : 1);
 	epp_status *status = piece
-	                         ? take_log_piece(impl, piece, header->live_offset + offsetof(struct epf_live, log_used),
+	                         ? read_log_piece(impl, piece, header->live_offset + offsetof(struct epf_live, log_used),
 	                                          header->log_offset)
 	                         : epp_status_no_memory();
 
 	for (unsigned i = 0; i < EPF_LOG_EXTENTS && !status && header->log_bytes <= header->segments_offset - offset; i++) {
-		status = take_log_piece(impl, piece, word_offset, offset);
+		status = read_log_piece(impl, piece, word_offset, offset);
 		word_offset += sizeof(uint64_t);
 		offset += header->log_bytes;
 	}
@@ -252,7 +253,7 @@ static epp_status *take_log(struct reader_impl *impl)
 
 /* ---- slots ---- */
 
-static epp_status *keep_slot(struct window_reading *window, uint32_t index, const struct epf_slot *seen)
+static epp_status *add_slot(struct window_reading *window, uint32_t index, const struct epf_slot *seen)
 {
 	struct reader_impl *impl = window->impl;
 	const struct epf_header *header = &impl->reader.header;
@@ -283,7 +284,7 @@ static epp_status *keep_slot(struct window_reading *window, uint32_t index, cons
 }
 
 /* Adds the ledger entry of a slot's thread, unless a block has one. */
-static epp_status *take_account(struct reader_impl *impl, const struct epf_slot *slot, uint64_t offset)
+static epp_status *read_account(struct reader_impl *impl, const struct epf_slot *slot, uint64_t offset)
 {
 	struct reader *reader = &impl->reader;
 
@@ -307,7 +308,7 @@ static epp_status *take_account(struct reader_impl *impl, const struct epf_slot 
 
 /* Adds the events that profilers lost with a region that is being dropped.  One store of the writer makes this loss and
  * the thread's loss valid. */
-static void take_dropped(struct reader *reader)
+static void read_dropped(struct reader *reader)
 {
 	uint64_t reason = reader->live.dropped_reason;
 
@@ -316,7 +317,7 @@ static void take_dropped(struct reader *reader)
 			reader->producers[i].lost[reason] = reader->live.dropped_lost[i];
 }
 
-static epp_status *take_slots(struct window_reading *window)
+static epp_status *read_slots(struct window_reading *window)
 {
 	struct reader_impl *impl = window->impl;
 	const struct epf_header *header = &impl->reader.header;
@@ -330,16 +331,16 @@ static epp_status *take_slots(struct window_reading *window)
 			const struct epf_slot *slot = (const struct epf_slot *)(const void *)(window->batch +
 			                                                                      i * EPF_SLOT_BYTES);
 			if (slot->state != EPF_SLOT_FREE)
-				EPP_TRY(keep_slot(window, first + i, slot));
+				EPP_TRY(add_slot(window, first + i, slot));
 		}
 	}
 	for (size_t i = 0; i < impl->slots_count; i++)
 		if (impl->slots[i].slot.track)
-			EPP_TRY(take_account(impl, &impl->slots[i].slot,
+			EPP_TRY(read_account(impl, &impl->slots[i].slot,
 			                     header->slots_offset + (uint64_t)impl->slots[i].index * EPF_SLOT_BYTES));
 	for (size_t i = 0; i < impl->slots_count; i++)
 		if (impl->slots[i].slot.dropped)
-			take_dropped(&impl->reader);
+			read_dropped(&impl->reader);
 	return NULL;
 }
 
@@ -488,7 +489,7 @@ static const struct epf_record *record_at(const struct copy *copy, size_t from, 
 }
 
 /* Returns the size of a copy together with the shared args to which its records refer. */
-static size_t whole_bytes(const struct reader_impl *impl, const struct copy *copy, size_t from)
+static size_t bytes_with_args(const struct reader_impl *impl, const struct copy *copy, size_t from)
 {
 	size_t whole = copy->bytes, bytes;
 	const struct epf_record *record;
@@ -514,7 +515,7 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 	memcpy(&header, copy->region, sizeof(header));
 	if (id_set_has(&impl->sequences, 0, header.sequence))
 		return NULL;
-	struct epf_block *block = reader_block_room(impl, whole_bytes(impl, copy, records_start(&header)));
+	struct epf_block *block = reader_block_room(impl, bytes_with_args(impl, copy, records_start(&header)));
 	if (!block)
 		return epp_status_no_memory();
 	block->sequence = header.sequence;
@@ -572,9 +573,9 @@ epp_status *reader_window(struct reader_impl *impl)
 	window.batch_bytes = batch_size(header);
 	window.batch = malloc(window.batch_bytes);
 	impl->blocks_before_slots = impl->reader.blocks_count;
-	status = window.batch ? take_live(impl) : epp_status_no_memory();
+	status = window.batch ? read_live(impl) : epp_status_no_memory();
 	if (!status)
-		status = take_slots(&window);
+		status = read_slots(&window);
 	if (!status)
 		status = copy_regions(&window, header->slots_offset, header->slot_count, EPF_SLOT_BYTES,
 		                      offsetof(struct epf_slot, region), EPF_SLOT_REGION_BYTES);
@@ -582,18 +583,18 @@ epp_status *reader_window(struct reader_impl *impl)
 		status = copy_regions(&window, header->chunks_offset, header->chunk_count, header->chunk_bytes, 0,
 		                      header->chunk_bytes);
 	if (!status)
-		status = take_run(impl);
+		status = read_run(impl);
 	if (!status)
 		status = drop_emptied(&window);
 	if (!status)
 		status = reader_scan(impl);
 	impl->records_closed = true;
 	if (!status)
-		status = take_log(impl);
+		status = read_log(impl);
 	if (!status)
 		status = reader_scan(impl);
 	if (!status)
-		status = take_own_losses(impl);
+		status = read_own_losses(impl);
 	if (!status)
 		status = reader_order_args(impl);
 	for (size_t i = 0; i < window.copies_count && !status; i++)

@@ -81,15 +81,15 @@ START_TEST(words_depend_on_key_and_text)
 	words_init(&words, key_text, sizeof(key_text));
 	words_init(&same, key_text, sizeof(key_text));
 	words_init(&other, "another one.....", sizeof(key_text));
-	ck_assert(words_of(&words, "before", 6, a) && words_of(&words, "matmul", 6, a));
+	ck_assert(words_find_or_add(&words, "before", 6, a) && words_find_or_add(&words, "matmul", 6, a));
 	ck_assert_uint_eq(strlen(a), WORD_LETTERS);
-	ck_assert(words_of(&same, "matmul", 6, b));
+	ck_assert(words_find_or_add(&same, "matmul", 6, b));
 	ck_assert_str_eq(a, b);
-	ck_assert(words_of(&words, "matmul", 6, b));
+	ck_assert(words_find_or_add(&words, "matmul", 6, b));
 	ck_assert_str_eq(a, b);
-	ck_assert(words_of(&words, "matmul2", 7, b));
+	ck_assert(words_find_or_add(&words, "matmul2", 7, b));
 	ck_assert_str_ne(a, b);
-	ck_assert(words_of(&other, "matmul", 6, b));
+	ck_assert(words_find_or_add(&other, "matmul", 6, b));
 	ck_assert_str_ne(a, b);
 	words_deinit(&words);
 	words_deinit(&same);
@@ -113,12 +113,12 @@ START_TEST(two_texts_never_have_the_same_word)
 	words_init(&words, key_text, sizeof(key_text));
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(text, sizeof(text), "text %d", i);
-		MUST(words_of(&words, text, strlen(text), letters));
+		MUST(words_find_or_add(&words, text, strlen(text), letters));
 		made[i] = strdup(letters);
 	}
 	for (int i = 0; i < COUNT; i++) { /* and they stay */
 		snprintf(text, sizeof(text), "text %d", i);
-		MUST(words_of(&words, text, strlen(text), letters) && !strcmp(letters, made[i]));
+		MUST(words_find_or_add(&words, text, strlen(text), letters) && !strcmp(letters, made[i]));
 	}
 	qsort(made, COUNT, sizeof(*made), by_text);
 	for (int i = 1; i < COUNT; i++)

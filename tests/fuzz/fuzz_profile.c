@@ -11,7 +11,7 @@ static void run(const uint8_t *bytes, size_t count)
 {
 	OrtEpProfilerImpl profiler = { .ort_version_supported = 0 };
 	struct profile_target target = { .profiler = &profiler, .name = "notes" };
-	struct profile_window window = { .oldest_ns = -1000000000, .until_ns = INT64_MAX, .answers = true };
+	struct profile_time_range window = { .oldest_ns = -1000000000, .until_ns = INT64_MAX, .counts_losses = true };
 	uint64_t events_count;
 
 	if (!count)

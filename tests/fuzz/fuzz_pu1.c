@@ -53,7 +53,7 @@ static void run(const uint8_t *bytes, size_t count)
 	FUZZ_MUST(buffer);
 	memcpy(buffer, bytes, count);
 	set_texts(buffer, count);
-	FUZZ_MUST(!pu1_pool_give(OWNER, buffer, count));
+	FUZZ_MUST(!pu1_pool_return(OWNER, buffer, count));
 	LIST_FIRST(&library->profilers)->faults_count = 0;
 	pu1_read(library);
 	FUZZ_MUST(pu1_pool_full_count(OWNER) == 0);

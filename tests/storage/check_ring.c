@@ -45,11 +45,11 @@ START_TEST(accounts_of_what_is_gone)
 	} payload;
 
 	ck_assert(ring_init(&ring, 3));
-	ck_assert_ptr_null(ring_victim(&ring));
+	ck_assert_ptr_null(ring_oldest(&ring));
 	ck_assert_uint_eq(ring_reserve(&ring), 0);
 	for (uint64_t number = 1; number <= 4; number++) {
 		if (number > 2) {
-			ck_assert_uint_eq(ring_victim(&ring)->number, number - 2);
+			ck_assert_uint_eq(ring_oldest(&ring)->number, number - 2);
 			ck_assert_uint_gt(ring_drop_oldest(&ring, &payload), 0);
 			/* Asked twice, because a write failed: the same answer.  Two owners are on both sides. */
 			ck_assert_uint_eq(ring_drop_oldest(&ring, &payload) + sizeof(struct epf_block),
@@ -71,7 +71,7 @@ START_TEST(accounts_of_what_is_gone)
 	ck_assert(rows[0].of == 4 && rows[0].run == 2 && rows[0].events == 1);
 	ck_assert(rows[1].of == 9 && rows[1].run == 1 && rows[1].events == 5 + 1 + 5 + 2);
 	ck_assert(rows[2].of == (EPF_OVERWRITTEN_PRODUCER | 3) && rows[2].events == 4);
-	ck_assert_uint_eq(ring.gone_events, 14);
+	ck_assert_uint_eq(ring.overwritten_events, 14);
 	/* What can be asked of the rest. */
 	size_t count;
 	uint32_t first_run, *owners = ring_owners(&ring, &count, &first_run);
@@ -79,10 +79,10 @@ START_TEST(accounts_of_what_is_gone)
 	ck_assert(owners[0] == 9 && owners[1] == 9 && owners[2] == (EPF_OVERWRITTEN_PRODUCER | 3));
 	ck_assert_uint_eq(first_run, 1);
 	free(owners);
-	ck_assert_uint_eq(ring_gone(&ring, 9, 1), 13);
-	ck_assert_uint_eq(ring_gone(&ring, 9, 2), 0);
+	ck_assert_uint_eq(ring_overwritten(&ring, 9, 1), 13);
+	ck_assert_uint_eq(ring_overwritten(&ring, 9, 2), 0);
 	ring_drop(&ring, (const uint32_t[]){ 4, 7 }, 2);
-	ck_assert_uint_eq(ring_repeat(&ring, &payload), sizeof(payload.head) + 2 * sizeof(struct epf_overwritten_row));
+	ck_assert_uint_eq(ring_encode(&ring, &payload), sizeof(payload.head) + 2 * sizeof(struct epf_overwritten_row));
 	ck_assert_uint_eq(payload.head.through, 2);
 	ck_assert(rows_of(&payload)[0].of == 9 && rows_of(&payload)[0].events == 13);
 	ring_deinit(&ring);

@@ -60,14 +60,14 @@ START_TEST(moments)
 {
 	uint32_t depth;
 
-	ck_assert_ptr_null(nest_moment(&nest, 5, 0, &depth));
+	ck_assert_ptr_null(nest_instant(&nest, 5, 0, &depth));
 	ck_assert_uint_eq(depth, 0);
 	place(10, 100, 1);
 	place(20, 50, 2);
-	ck_assert_uint_eq(nest_moment(&nest, 30, 0, &depth)->id, 2);
+	ck_assert_uint_eq(nest_instant(&nest, 30, 0, &depth)->id, 2);
 	ck_assert_uint_eq(depth, 2);
-	ck_assert_uint_eq(nest_moment(&nest, 50, 0, &depth)->id, 1);
-	ck_assert_ptr_null(nest_moment(&nest, 100, 0, &depth));
+	ck_assert_uint_eq(nest_instant(&nest, 50, 0, &depth)->id, 1);
+	ck_assert_ptr_null(nest_instant(&nest, 100, 0, &depth));
 	nest_deinit(&nest);
 }
 END_TEST

@@ -97,22 +97,22 @@ START_TEST(what_is_noted_goes_again)
 	uint32_t one = references_find(&set, &lookup, 0, FIRST), two = references_find(&set, &lookup, 0, FIRST + 1);
 	uint32_t kept = references_find(&set, &lookup, 0, FIRST + 5000);
 	ck_assert_ptr_null(at(&set, one));
-	check_ok(references_note(&set, one, &event));
+	check_ok(references_update(&set, one, &event));
 	event->start_ns = 7;
-	check_ok(references_note(&set, two, &other));
+	check_ok(references_update(&set, two, &other));
 	ck_assert_int_eq(other->start_ns, INT64_MIN);
 	ck_assert_uint_gt(set.bytes, 0);
-	check_ok(references_note(&set, kept, &other));
+	check_ok(references_update(&set, kept, &other));
 	other->start_ns = 9;
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(at(&set, one)->start_ns, 7);
-		references_done(&set, i < 2 ? one : two);
-		references_done(&set, kept);
+		references_release(&set, i < 2 ? one : two);
+		references_release(&set, kept);
 	}
 	ck_assert_ptr_null(at(&set, one));
-	check_ok(references_note(&set, one, &event));
+	check_ok(references_update(&set, one, &event));
 	ck_assert_ptr_null(event);
-	references_done(&set, one); /* once too often, as a damaged trace may say */
+	references_release(&set, one); /* once too often, as a damaged trace may say */
 	ck_assert_ptr_null(at(&set, one));
 	ck_assert_int_eq(at(&set, kept)->start_ns, 9);
 	ck_assert_uint_eq(references_find(&set, &lookup, 0, FIRST), one);
@@ -145,8 +145,8 @@ START_TEST(how_each_is_named)
 	references_seal(&set, true);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
 		uint32_t number = references_find(&set, &lookup, 0, ids[i].id);
-		ck_assert_int_eq(references_so(&set, number, ids[i].id, REFERENCES_AS_PARENT), ids[i].parent);
-		ck_assert_int_eq(references_so(&set, number, ids[i].id, REFERENCES_BY_FLOW), ids[i].flow);
+		ck_assert_int_eq(references_is_kind(&set, number, ids[i].id, REFERENCES_AS_PARENT), ids[i].parent);
+		ck_assert_int_eq(references_is_kind(&set, number, ids[i].id, REFERENCES_BY_FLOW), ids[i].flow);
 	}
 	references_deinit(&set);
 }

@@ -40,7 +40,7 @@ static void check_paged(bool has_used, size_t bytes_most, unsigned steps)
 		/* Near each other for a while, then elsewhere. */
 		unsigned i = (unsigned)((random >> 40) % 700 + step / 100 * 7919) % IDS;
 		if (step % 3 == 0) {
-			check_ok(references_note(&set, numbers[i], &event));
+			check_ok(references_update(&set, numbers[i], &event));
 			event->start_ns = event->end_ns = expected[i] = step + 1;
 		} else if (step % 3 == 1 && expected[i]) {
 			event = at(&set, numbers[i]);
@@ -63,7 +63,7 @@ static void check_paged(bool has_used, size_t bytes_most, unsigned steps)
 		ck_assert_int_eq(*used_ns, expected_used[i]);
 	}
 	for (unsigned i = 0; i < IDS; i++)
-		references_done(&set, numbers[i]);
+		references_release(&set, numbers[i]);
 	ck_assert_uint_eq(set.bytes, 0);
 	ck_assert_uint_eq(set.resident_count, 0);
 	for (unsigned i = 0; i < IDS; i += 100)
@@ -88,9 +88,9 @@ START_TEST(no_file)
 	check_ok(references_add(&set, 0, FIRST, REFERENCES_AS_PARENT));
 	check_ok(references_add(&set, 0, FIRST + 5000, REFERENCES_AS_PARENT));
 	references_seal(&set, true);
-	check_ok(references_note(&set, references_find(&set, &lookup, 0, FIRST), &event));
+	check_ok(references_update(&set, references_find(&set, &lookup, 0, FIRST), &event));
 	event->start_ns = 5;
-	check_fails(EPP_NOT_FOUND, references_note(&set, references_find(&set, &lookup, 0, FIRST + 5000), &event));
+	check_fails(EPP_NOT_FOUND, references_update(&set, references_find(&set, &lookup, 0, FIRST + 5000), &event));
 	ck_assert_ptr_null(event);
 	ck_assert_int_eq(at(&set, references_find(&set, &lookup, 0, FIRST))->start_ns, 5);
 	references_deinit(&set);

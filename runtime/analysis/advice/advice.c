@@ -182,10 +182,10 @@ static void find_host_cause(const struct advice_pass *pass, struct advice_gap *g
 	gap->gain_ns = host_ns + event->start_ns - event->launch_ns;
 }
 
-static struct advice_gap gap_before(const struct advice_pass *pass, const struct advice_event *taken)
+static struct advice_gap gap_before(const struct advice_pass *pass, const struct advice_event *current)
 {
-	const struct advice_device *device = taken->device;
-	const epp_event *event = taken->event;
+	const struct advice_device *device = current->device;
+	const epp_event *event = current->event;
 	struct advice_gap gap = { .from_ns = device->busy_until_ns,
 		                  .error_ns = device->busy_until_error_ns + event->start_error_ns,
 		                  .is_in_run = pass->run_start_ns <= device->busy_until_ns && !pass->has_node_threads };
@@ -193,7 +193,7 @@ static struct advice_gap gap_before(const struct advice_pass *pass, const struct
 	if (gap.from_ns == INT64_MIN || gap.from_ns >= event->start_ns)
 		return gap;
 	gap.cause = GAP_OTHER;
-	if (is_tiny(taken) && device->is_tiny_last && event->start_ns - gap.from_ns <= TINY_GAP_NS) {
+	if (is_tiny(current) && device->is_tiny_last && event->start_ns - gap.from_ns <= TINY_GAP_NS) {
 		gap.cause = GAP_TINY;
 		gap.gain_ns = event->start_ns - gap.from_ns;
 	} else if (event->launch_ns > gap.from_ns && event->launch_ns <= event->start_ns) {
@@ -239,7 +239,7 @@ static unsigned class_of(struct advice_pass *pass, const epp_event *event)
 	return pass->classes[number];
 }
 
-static void take_host_event(struct advice_pass *pass, const epp_event *event, int64_t end_ns)
+static void process_host_event(struct advice_pass *pass, const epp_event *event, int64_t end_ns)
 {
 	if (event->kind != EPP_EVENT_SLICE)
 		return;
@@ -262,33 +262,33 @@ static void take_host_event(struct advice_pass *pass, const epp_event *event, in
 		spans_add(&pass->waits, event->start_ns, end_ns);
 }
 
-epp_status *advice_pass_take(struct advice_pass *pass, const epp_event *event)
+epp_status *advice_pass_process(struct advice_pass *pass, const epp_event *event)
 {
-	struct advice_event taken = { .event = event,
-		                      .end_ns = event->start_ns + event->duration_ns,
-		                      .error_ns = event->start_error_ns + event->end_error_ns };
+	struct advice_event current = { .event = event,
+		                        .end_ns = event->start_ns + event->duration_ns,
+		                        .error_ns = event->start_error_ns + event->end_error_ns };
 
 	if (event->kind != EPP_EVENT_SLICE && event->kind != EPP_EVENT_ASYNC)
 		return NULL;
 	if (pass->first_ns == INT64_MAX)
 		pass->first_ns = event->start_ns;
-	if (taken.end_ns > pass->last_ns)
-		pass->last_ns = taken.end_ns;
+	if (current.end_ns > pass->last_ns)
+		pass->last_ns = current.end_ns;
 	if (event->track->kind == EPP_TRACK_DEVICE) {
-		taken.device = device_of(pass, event);
-		if (!taken.device)
+		current.device = device_of(pass, event);
+		if (!current.device)
 			return epp_status_no_memory();
-		taken.work = work_of(pass->timeline, event);
-		taken.gap = gap_before(pass, &taken);
+		current.work = work_of(pass->timeline, event);
+		current.gap = gap_before(pass, &current);
 	} else {
-		take_host_event(pass, event, taken.end_ns);
+		process_host_event(pass, event, current.end_ns);
 	}
 	for (size_t i = 0; i < RULES_COUNT; i++)
-		EPP_TRY(rules[i]->take(pass, pass->states[i], &taken));
-	if (taken.device && taken.end_ns >= taken.device->busy_until_ns) {
-		taken.device->busy_until_ns = taken.end_ns;
-		taken.device->busy_until_error_ns = event->end_error_ns;
-		taken.device->is_tiny_last = is_tiny(&taken);
+		EPP_TRY(rules[i]->process_event(pass, pass->states[i], &current));
+	if (current.device && current.end_ns >= current.device->busy_until_ns) {
+		current.device->busy_until_ns = current.end_ns;
+		current.device->busy_until_error_ns = event->end_error_ns;
+		current.device->is_tiny_last = is_tiny(&current);
 	}
 	return NULL;
 }
@@ -362,12 +362,12 @@ void advice_pass_destroy(struct advice_pass *pass)
 
 /* ---- the public functions ---- */
 
-static epp_status *take_all(struct advice_pass *pass, epp_timeline *timeline)
+static epp_status *process_all(struct advice_pass *pass, epp_timeline *timeline)
 {
 	const epp_event *event;
 
 	while (epp_timeline_next(timeline, &event))
-		EPP_TRY(advice_pass_take(pass, event));
+		EPP_TRY(advice_pass_process(pass, event));
 	return epp_timeline_status(timeline);
 }
 
@@ -386,7 +386,7 @@ epp_status *epp_advice_create(epp_trace *trace, const epp_timeline_options *opti
 	if (!status)
 		status = advice_pass_create(timeline, &pass);
 	if (!status)
-		status = take_all(pass, timeline);
+		status = process_all(pass, timeline);
 	if (!status)
 		status = advice_pass_end(pass, &made);
 	if (!status) {

@@ -78,7 +78,7 @@ struct advice_pass {
  * EPP_OUT_OF_MEMORY. */
 epp_status *advice_pass_create(const epp_timeline *timeline, struct advice_pass **pass) EPP_MUST_CHECK;
 /* Takes the next event, in order of start. */
-epp_status *advice_pass_take(struct advice_pass *pass, const epp_event *event) EPP_MUST_CHECK;
+epp_status *advice_pass_process(struct advice_pass *pass, const epp_event *event) EPP_MUST_CHECK;
 /* Ends the rules.  Must be called after the last event.  Ownership: the advice belongs to the pass. */
 epp_status *advice_pass_end(struct advice_pass *pass, const epp_advice **advice) EPP_MUST_CHECK;
 /* NULL does nothing. */
@@ -143,7 +143,7 @@ const char *advice_time(int64_t ns, char text[ADVICE_TIME_BYTES]);
 struct advice_rule {
 	epp_advice_rule rule; /* the part of the rule that is public */
 	size_t state_bytes;   /* size of the state that the functions below get; it is zeroed at first */
-	epp_status *(*take)(const struct advice_pass *pass, void *state, const struct advice_event *event);
+	epp_status *(*process_event)(const struct advice_pass *pass, void *state, const struct advice_event *event);
 	epp_status *(*end)(struct advice_pass *pass, void *state);
 	void (*deinit)(void *state); /* frees members of the state; NULL: there are none to free */
 };

@@ -1,7 +1,7 @@
 /* The rule allocation: a device is idle while the host allocates memory. */
 #include "analysis/advice/advice.h"
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	(void)pass;
 	advice_places_add_gap(state, event, GAP_ALLOCATION);
@@ -33,6 +33,6 @@ const struct advice_rule advice_allocation = {
 	          "WHERE n.stream IS NULL AND n.kind = 'slice'\n"
 	          "  AND (n.name LIKE '%alloc%' OR n.name LIKE '%first touch%' OR n.name LIKE '%page fault%')\n" },
 	.state_bytes = sizeof(struct advice_places),
-	.take = take,
+	.process_event = process_event,
 	.end = end
 };

@@ -12,7 +12,7 @@ struct clock_quality {
 	} devices[DEVICES_MOST];
 };
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct clock_quality *found = state;
 
@@ -67,6 +67,6 @@ const struct advice_rule advice_clock_quality = {
 	          .sql = "SELECT 0 AS gain_ns, count(*) AS places, group_name FROM timeline WHERE stream IS NOT NULL\n"
 	                 "GROUP BY source, group_name HAVING sum(start_error_ns) > sum(duration_ns) / 2\n" },
 	.state_bytes = sizeof(struct clock_quality),
-	.take = take,
+	.process_event = process_event,
 	.end = end
 };

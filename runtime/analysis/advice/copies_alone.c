@@ -48,7 +48,7 @@ static int64_t add_work(struct work_time *work, const struct work_time *other, i
 	return spans_covered(&other->spans, from_ns, end_ns);
 }
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	int64_t start_ns = event->event->start_ns, duration_ns = event->event->duration_ns;
 
@@ -130,7 +130,7 @@ const struct advice_rule advice_copies_alone = {
 	                 "  GROUP BY source, group_name)\n"
 	                 "WHERE copies >= 4\n" },
 	.state_bytes = sizeof(struct copies_alone),
-	.take = take,
+	.process_event = process_event,
 	.end = end,
 	.deinit = deinit
 };

@@ -56,8 +56,8 @@ static void close_place(struct cpu_fallback *found, struct device_kernels *devic
 	advice_places_add(&found->places, &device->place, device->from_error_ns + device->other_error_ns + error_ns);
 }
 
-static void take_gap(struct cpu_fallback *found, struct device_kernels *device, const struct advice_pass *pass,
-                     const struct advice_event *event)
+static void process_gap(struct cpu_fallback *found, struct device_kernels *device, const struct advice_pass *pass,
+                        const struct advice_event *event)
 {
 	const struct advice_gap *gap = &event->gap;
 	int64_t gap_ns = event->event->start_ns - gap->from_ns;
@@ -75,7 +75,7 @@ static void take_gap(struct cpu_fallback *found, struct device_kernels *device, 
 	}
 }
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct cpu_fallback *found = state;
 
@@ -85,7 +85,7 @@ static epp_status *take(const struct advice_pass *pass, void *state, const struc
 	if (!device)
 		return epp_status_no_memory();
 	if (event->gap.cause != GAP_NONE)
-		take_gap(found, device, pass, event);
+		process_gap(found, device, pass, event);
 	if (event->end_ns >= device->end_ns) {
 		device->end_ns = event->end_ns;
 		device->end_error_ns = event->event->end_error_ns;
@@ -155,7 +155,7 @@ const struct advice_rule advice_cpu_fallback = {
 	          "  FROM k GROUP BY source, group_name, ifnull(kernel_ns, start_ns))\n"
 	          "SELECT sum(gain_ns) AS gain_ns, count(gain_ns) AS places FROM p\n" },
 	.state_bytes = sizeof(struct cpu_fallback),
-	.take = take,
+	.process_event = process_event,
 	.end = end,
 	.deinit = deinit
 };

@@ -1,7 +1,7 @@
 /* The rule host-bound: a device is idle because the host launches its next work too late. */
 #include "analysis/advice/advice.h"
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	(void)pass;
 	advice_places_add_gap(state, event, GAP_HOST);
@@ -31,6 +31,6 @@ const struct advice_rule advice_host_bound = {
 	          .sql = ADVICE_SQL_GAPS
 	          "SELECT sum(start_ns - busy_until_ns) AS gain_ns, count(*) AS places FROM g WHERE launch_ns > busy_until_ns\n" },
 	.state_bytes = sizeof(struct advice_places),
-	.take = take,
+	.process_event = process_event,
 	.end = end
 };

@@ -30,7 +30,7 @@ static struct share *share_of(struct shares *shares, const struct advice_event *
 	return &shares->shares[shares->count++];
 }
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct advice_name *named;
 
@@ -120,7 +120,7 @@ const struct advice_rule advice_imbalance = {
 	                 "HAVING count(*) >= 2 AND min(events) >= 4 AND max(events) - min(events) <= max(events) / 10\n"
 	                 "ORDER BY 1 DESC LIMIT 1\n" },
 	.state_bytes = sizeof(struct advice_names),
-	.take = take,
+	.process_event = process_event,
 	.end = end,
 	.deinit = deinit
 };

@@ -36,7 +36,7 @@ static int64_t run_at(const struct queue_growth *found, int64_t launch_ns)
 	return low == oldest ? INT64_MIN : found->runs[(low - 1) % RUNS_KEPT];
 }
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct queue_growth *found = state;
 	const epp_event *now = event->event;
@@ -109,6 +109,6 @@ const struct advice_rule advice_queue_growth = {
 	                 "SELECT cast(xy / xx * time_ns AS INTEGER) AS gain_ns, n AS places FROM s\n"
 	                 "WHERE n >= 16 AND xy > 0 AND xy * xy >= 0.8 * xx * yy\n" },
 	.state_bytes = sizeof(struct queue_growth),
-	.take = take,
+	.process_event = process_event,
 	.end = end
 };

@@ -124,9 +124,9 @@ static epp_status *add_cause(struct repeated_copies *found, const struct thread 
 	return NULL;
 }
 
-static epp_status *take_host_event(struct repeated_copies *found, const struct advice_event *taken)
+static epp_status *process_host_event(struct repeated_copies *found, const struct advice_event *current)
 {
-	const epp_event *event = taken->event;
+	const epp_event *event = current->event;
 	const epp_trace_track *track = event->track->thread ? event->track->thread : event->track;
 	struct advice_name *named = NULL;
 
@@ -140,12 +140,12 @@ static epp_status *take_host_event(struct repeated_copies *found, const struct a
 	while (thread->open_count && event->start_ns >= thread->open[thread->open_count - 1].end_ns)
 		thread->open_count--;
 	if (event->category == EPP_SESSION && !thread->current)
-		begin_run(thread, event, taken->end_ns);
+		begin_run(thread, event, current->end_ns);
 	if (event->category == EPP_NODE && thread->open_count < NODES_DEEP)
 		EPP_TRY(advice_names_of(&found->nodes, event, event->track->source, sizeof(struct node), &named));
 	if (named) {
 		thread->open[thread->open_count].node = (struct node *)named;
-		thread->open[thread->open_count++].end_ns = taken->end_ns;
+		thread->open[thread->open_count++].end_ns = current->end_ns;
 	}
 	if (event->flags & EPP_FLAG_REFERENCED && thread->current && thread->open_count)
 		return add_cause(found, thread, event);
@@ -154,7 +154,7 @@ static epp_status *take_host_event(struct repeated_copies *found, const struct a
 
 /* ---- device events ---- */
 
-static void commit(struct device_copies *device, unsigned index)
+static void commit_pending(struct device_copies *device, unsigned index)
 {
 	if (device->pending[index].group)
 		advice_places_add(&device->pending[index].group->places, &device->pending[index].place,
@@ -166,7 +166,7 @@ static void commit(struct device_copies *device, unsigned index)
 
 /* Handles the start of a device event: adds the pending copies that have ended by then.  If the event is a kernel, the
  * other pending copies overlap it and are dropped. */
-static void settle(struct device_copies *device, int64_t start_ns, bool is_kernel)
+static void resolve_pending(struct device_copies *device, int64_t start_ns, bool is_kernel)
 {
 	for (unsigned i = 0; i < device->pending_count;) {
 		bool is_over = device->pending[i].place.end_ns <= start_ns;
@@ -176,7 +176,7 @@ static void settle(struct device_copies *device, int64_t start_ns, bool is_kerne
 		}
 		if (!is_over)
 			device->pending[i].group = NULL;
-		commit(device, i);
+		commit_pending(device, i);
 	}
 }
 
@@ -249,42 +249,42 @@ static void count_copy(struct group *group, uint64_t run)
 	group->copies++;
 }
 
-static epp_status *take_copy(struct repeated_copies *found, struct device_copies *device,
-                             const struct advice_pass *pass, const struct advice_event *taken)
+static epp_status *process_copy(struct repeated_copies *found, struct device_copies *device,
+                                const struct advice_pass *pass, const struct advice_event *current)
 {
-	const struct cause *cause = cause_of(found, taken->event);
+	const struct cause *cause = cause_of(found, current->event);
 	struct group *group = NULL;
 	uint64_t bytes = 0;
 
-	if (!cause || !work_add_bytes(pass->timeline, taken->event, &bytes))
+	if (!cause || !work_add_bytes(pass->timeline, current->event, &bytes))
 		return NULL;
-	EPP_TRY(group_of(cause, taken->event, bytes, &group));
+	EPP_TRY(group_of(cause, current->event, bytes, &group));
 	if (!group)
 		return NULL;
 	count_copy(group, cause->run);
-	if (cause->run == group->first_run || device->kernels_until_ns > taken->event->start_ns)
+	if (cause->run == group->first_run || device->kernels_until_ns > current->event->start_ns)
 		return NULL;
 	if (device->pending_count == PENDING_MOST)
-		commit(device, 0);
+		commit_pending(device, 0);
 	device->pending[device->pending_count].group = group;
-	device->pending[device->pending_count].place = advice_place_of(taken, taken->event->duration_ns);
-	device->pending[device->pending_count++].error_ns = taken->error_ns;
+	device->pending[device->pending_count].place = advice_place_of(current, current->event->duration_ns);
+	device->pending[device->pending_count++].error_ns = current->error_ns;
 	return NULL;
 }
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct repeated_copies *found = state;
 
 	if (!event->device)
-		return take_host_event(found, event);
+		return process_host_event(found, event);
 	struct device_copies *device = copies_of(found, event->device->index);
 	if (!device)
 		return epp_status_no_memory();
-	settle(device, event->event->start_ns, event->work == WORK_KERNEL);
+	resolve_pending(device, event->event->start_ns, event->work == WORK_KERNEL);
 	if (event->work == WORK_KERNEL && event->end_ns > device->kernels_until_ns)
 		device->kernels_until_ns = event->end_ns;
-	return event->work == WORK_COPY_IN ? take_copy(found, device, pass, event) : NULL;
+	return event->work == WORK_COPY_IN ? process_copy(found, device, pass, event) : NULL;
 }
 
 /* ---- the finding ---- */
@@ -326,7 +326,7 @@ static epp_status *end(struct advice_pass *pass, void *state)
 	char others[64] = "";
 
 	for (size_t i = 0; i < found->devices.count; i++)
-		settle((struct device_copies *)(uintptr_t)found->devices.entries[i].value, INT64_MAX, false);
+		resolve_pending((struct device_copies *)(uintptr_t)found->devices.entries[i].value, INT64_MAX, false);
 	for (size_t i = 0; (node = advice_names_at(&found->nodes, i)); i++)
 		for (unsigned at = 0; at < node->groups_count; at++)
 			if (is_in_each_run(node->groups[at]) && node->groups[at]->places.count)
@@ -403,7 +403,7 @@ const struct advice_rule advice_repeated_copies = {
 	                 "  GROUP BY source, track, run, node, copy, bytes\n"
 	                 "  HAVING count(*) = max(runs) AND count(*) >= 10 AND min(copies) = max(copies))\n" },
 	.state_bytes = sizeof(struct repeated_copies),
-	.take = take,
+	.process_event = process_event,
 	.end = end,
 	.deinit = deinit
 };

@@ -54,7 +54,7 @@ static bool add_pair(struct device_streams *device, const struct advice_event *e
 	return true;
 }
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct serialised_streams *found = state;
 	int64_t start_ns = event->event->start_ns;
@@ -145,7 +145,7 @@ const struct advice_rule advice_serialised_streams = {
 	                 "    row_number() OVER (PARTITION BY source, group_name, chain ORDER BY event) AS place FROM c)\n"
 	                 "WHERE ready_ns > 0 AND place % 2 = 0\n" },
 	.state_bytes = sizeof(struct serialised_streams),
-	.take = take,
+	.process_event = process_event,
 	.end = end,
 	.deinit = deinit
 };

@@ -17,7 +17,7 @@ struct kernel {
 	struct advice_places slowest;
 };
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct advice_name *named;
 
@@ -95,7 +95,7 @@ const struct advice_rule advice_slow_outlier = {
 	                 "FROM k JOIN m ON m.source = k.source AND m.name = k.name\n"
 	                 "WHERE turn > 1 AND duration_ns > 3 * median_ns GROUP BY k.source, k.name\n" },
 	.state_bytes = sizeof(struct advice_names),
-	.take = take,
+	.process_event = process_event,
 	.end = end,
 	.deinit = deinit
 };

@@ -1,7 +1,7 @@
 /* The rule sync-waits: a device is idle after the host waited for it. */
 #include "analysis/advice/advice.h"
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	(void)pass;
 	advice_places_add_gap(state, event, GAP_WAIT);
@@ -32,6 +32,6 @@ const struct advice_rule advice_sync_waits = {
 	          "  WHERE w.source = g.source AND w.category = 'Api' AND (w.name LIKE '%sync%' OR w.name LIKE '%wait%')\n"
 	          "    AND w.start_ns < launch_ns AND w.start_ns + w.duration_ns > busy_until_ns)\n" },
 	.state_bytes = sizeof(struct advice_places),
-	.take = take,
+	.process_event = process_event,
 	.end = end
 };

@@ -1,7 +1,7 @@
 /* The rule tiny-kernels: many short kernels, between which the device is idle. */
 #include "analysis/advice/advice.h"
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	(void)pass;
 	advice_places_add_gap(state, event, GAP_TINY);
@@ -28,6 +28,6 @@ const struct advice_rule advice_tiny_kernels = {
 	          "SELECT sum(start_ns - busy_until_ns) AS gain_ns, count(*) AS places FROM g\n"
 	          "WHERE work = 'kernel' AND duration_ns < 10000 AND last_ns < 10000 AND start_ns - busy_until_ns <= 50000\n" },
 	.state_bytes = sizeof(struct advice_places),
-	.take = take,
+	.process_event = process_event,
 	.end = end
 };

@@ -15,7 +15,7 @@ struct runs {
 	int64_t errors_ns[FIRST_RUNS];
 };
 
-static epp_status *take(const struct advice_pass *pass, void *state, const struct advice_event *event)
+static epp_status *process_event(const struct advice_pass *pass, void *state, const struct advice_event *event)
 {
 	struct advice_name *named;
 
@@ -123,7 +123,7 @@ const struct advice_rule advice_warm_up = {
 	                 "WHERE slow AND turn <= number / 4 AND turn <= 32\n"
 	                 "GROUP BY source, name, category ORDER BY 1 DESC LIMIT 1\n" },
 	.state_bytes = sizeof(struct advice_names),
-	.take = take,
+	.process_event = process_event,
 	.end = end,
 	.deinit = deinit
 };

@@ -129,7 +129,7 @@ uint32_t os_thread_processor(void)
 static cpu_set_t all_processors, other_processors;
 static bool avoids;
 
-void os_thread_avoid(uint32_t processor)
+void os_thread_avoid_processor(uint32_t processor)
 {
 	avoids = processor < CPU_SETSIZE && sched_getaffinity(0, sizeof(all_processors), &all_processors) == 0;
 	if (!avoids)
@@ -139,7 +139,7 @@ void os_thread_avoid(uint32_t processor)
 	avoids = CPU_COUNT(&other_processors) && sched_setaffinity(0, sizeof(other_processors), &other_processors) == 0;
 }
 
-void os_thread_avoid_none(void)
+void os_thread_avoid_no_processor(void)
 {
 	cpu_set_t now;
 	/* Restores the affinity, unless other code has changed it meanwhile. */
@@ -164,7 +164,7 @@ struct scheduling {
 
 /* Requests short time slices, because the kernel schedules threads with short slices earlier. Also requests a higher
  * priority, unless the process already has a nice value other than 0; the kernel may refuse it. */
-void os_thread_be_prompt(void)
+void os_thread_reduce_latency(void)
 {
 	struct scheduling how = { .size = 0 };
 	if (syscall(SYS_sched_getattr, 0, &how, sizeof(how), 0) || how.policy != SCHED_OTHER)
@@ -256,7 +256,7 @@ void os_size_limit_hold(struct os_signals *before)
 	change_signals(SIG_BLOCK, &limit, before);
 }
 
-void os_size_limit_let_go(const struct os_signals *before, int error)
+void os_size_limit_release(const struct os_signals *before, int error)
 {
 	sigset_t limit;
 	sigemptyset(&limit);
@@ -432,7 +432,7 @@ void os_file_write_back(int fd, uint64_t at, uint64_t bytes)
 	posix_fadvise(fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
 }
 
-int os_file_room(int fd, uint64_t *bytes)
+int os_file_free_bytes(int fd, uint64_t *bytes)
 {
 	struct statvfs disk;
 	if (fstatvfs(fd, &disk))
@@ -452,7 +452,7 @@ bool os_file_is_on_disk(int fd)
  * is then full, the store raises SIGBUS, in spite of earlier fallocate calls. An overlay reports its own type, but the
  * inode count of the file system that it writes to; only btrfs reports 0 inodes. With FUSE the file system is unknown,
  * and a store waits for a program. */
-bool os_file_maps_badly(int fd)
+bool os_file_is_unsafe_to_map(int fd)
 {
 	static const uint32_t kinds[] = { 0x9123683e /* btrfs */, 0xca451a4e /* bcachefs */, 0x2fc12fc1 /* zfs */,
 		                          0x3434 /* nilfs */, 0x65735546 /* FUSE */ };

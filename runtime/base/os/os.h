@@ -40,15 +40,15 @@ void os_thread_unpark(uint32_t *word);
 
 /* Returns the processor on which the calling thread runs. */
 uint32_t os_thread_processor(void);
-/* Excludes a processor for the calling thread until os_thread_avoid_none, if the thread may run on other processors. If
- * the program changes the thread's affinity meanwhile, os_thread_avoid_none leaves that change as it is. Only one
- * thread of the process may call these functions. */
-void os_thread_avoid(uint32_t processor);
-void os_thread_avoid_none(void);
+/* Excludes a processor for the calling thread until os_thread_avoid_no_processor, if the thread may run on other
+ * processors. If the program changes the thread's affinity meanwhile, os_thread_avoid_no_processor leaves that change
+ * as it is. Only one thread of the process may call these functions. */
+void os_thread_avoid_processor(uint32_t processor);
+void os_thread_avoid_no_processor(void);
 
 /* Requests that the calling thread is scheduled soon after a wake-up, as far as the process has the permission. Threads
  * that the calling thread creates are not affected. */
-void os_thread_be_prompt(void);
+void os_thread_reduce_latency(void);
 
 /* Returns the clock of timed waits on a condition variable. */
 clockid_t os_wait_clock(void);
@@ -81,10 +81,10 @@ void os_signals_restore(const struct os_signals *before);
  *   struct os_signals before;
  *   os_size_limit_hold(&before);
  *   int error = pwrite(...) < 0 ? errno : 0;
- *   os_size_limit_let_go(&before, error); */
+ *   os_size_limit_release(&before, error); */
 void os_size_limit_hold(struct os_signals *before);
 /* Restores the signals. `error`: 0, or the errno of the write. */
-void os_size_limit_let_go(const struct os_signals *before, int error);
+void os_size_limit_release(const struct os_signals *before, int error);
 
 /* ---- files ---- */
 
@@ -136,12 +136,12 @@ void os_file_punch(int fd, uint64_t at, uint64_t bytes);
 void os_file_write_back(int fd, uint64_t at, uint64_t bytes);
 
 /* Gets the free space of the file's disk. */
-int os_file_room(int fd, uint64_t *bytes);
+int os_file_free_bytes(int fd, uint64_t *bytes);
 /* Returns false for a file system in memory, where allocating costs as much as writing. */
 bool os_file_is_on_disk(int fd);
 /* Returns true for a file system on which a store into a mapping is not safe: the store may wait, or end the
  * process. */
-bool os_file_maps_badly(int fd);
+bool os_file_is_unsafe_to_map(int fd);
 
 /* Returns true if a path does not depend on the working folder. */
 bool os_path_is_absolute(const char *path);

@@ -73,7 +73,7 @@ epp_status *batch_text(struct batch *batch, size_t index, const char *text, size
 
 	if (!array_reserve(&column->text, &column->text_room, column->text_count + 3 * bytes, 1))
 		return epp_status_no_memory();
-	size_t count = (size_t)(utf8_mend(column->text + column->text_count, text, bytes) - column->text) -
+	size_t count = (size_t)(utf8_repair(column->text + column->text_count, text, bytes) - column->text) -
 	               column->text_count;
 	column->text_count += count;
 	batch->text_count += count;

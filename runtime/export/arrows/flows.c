@@ -66,7 +66,7 @@ static struct flow_end *find_end(const struct flows *flows, uint32_t source, uin
 	return bsearch(&wanted, flows->ends, flows->ends_count, sizeof *flows->ends, compare_ends);
 }
 
-void flows_meet(struct flows *flows, const epp_event *event, uint32_t row)
+void flows_set_end(struct flows *flows, const epp_event *event, uint32_t row)
 {
 	struct flow_end *end = find_end(flows, event->track->source, event->id);
 

@@ -40,36 +40,36 @@ static inline char *put(char *at, const char *text, size_t bytes)
 
 /* ---- epprof's own data ---- */
 
-struct known {
+struct own_args {
 	char *start, *at;
 	struct json_keys *json_keys; /* NULL: the event has no args, so no key can repeat */
 };
 
-static inline void begin_known(struct known *known, const char *key, size_t bytes)
+static inline void begin_own_arg(struct own_args *own_args, const char *key, size_t bytes)
 {
-	if (known->at == known->start)
-		known->at = PUT(known->at, ",\"args\":{\"");
+	if (own_args->at == own_args->start)
+		own_args->at = PUT(own_args->at, ",\"args\":{\"");
 	else
-		known->at = PUT(known->at, ",\"");
-	known->at = put(known->at, key, bytes);
-	known->at = PUT(known->at, "\":");
-	if (known->json_keys)
-		json_keys_note(known->json_keys, key, bytes);
+		own_args->at = PUT(own_args->at, ",\"");
+	own_args->at = put(own_args->at, key, bytes);
+	own_args->at = PUT(own_args->at, "\":");
+	if (own_args->json_keys)
+		json_keys_note(own_args->json_keys, key, bytes);
 }
-#define BEGIN_KNOWN(known, literal) begin_known(known, literal, sizeof(literal) - 1)
+#define BEGIN_OWN_ARG(own_args, literal) begin_own_arg(own_args, literal, sizeof(literal) - 1)
 
-static void put_flags(struct known *known, unsigned flags)
+static void put_flags(struct own_args *own_args, unsigned flags)
 {
 	for (; flags; flags &= flags - 1) {
 		const char *flag = export_flags[__builtin_ctz(flags)];
-		begin_known(known, flag, strlen(flag));
-		known->at = PUT(known->at, "true");
+		begin_own_arg(own_args, flag, strlen(flag));
+		own_args->at = PUT(own_args->at, "true");
 	}
 }
 
 /* Writes the number of the device.  By the dialect, this is the plugin's number, or the device's number in the file,
  * which is its process id. */
-static void put_device(const struct chrome *chrome, struct known *known, const epp_event *event)
+static void put_device(const struct chrome *chrome, struct own_args *own_args, const epp_event *event)
 {
 	const struct row *row = rows_recent(&chrome->rows, event->track, event->lane);
 	const struct rows_process *process = row ? &chrome->rows.processes[row->process] : NULL;
@@ -78,44 +78,44 @@ static void put_device(const struct chrome *chrome, struct known *known, const e
 	if (chrome->dialect->numbers_devices && process && process->group)
 		number = process->pid;
 	if (number >= 0) {
-		BEGIN_KNOWN(known, "device");
-		known->at = json_i64(known->at, number);
+		BEGIN_OWN_ARG(own_args, "device");
+		own_args->at = json_i64(own_args->at, number);
 	}
 	if (own >= 0 && own != number) {
-		BEGIN_KNOWN(known, "plugin device");
-		known->at = json_i64(known->at, own);
+		BEGIN_OWN_ARG(own_args, "plugin device");
+		own_args->at = json_i64(own_args->at, own);
 	}
 }
 
-static void put_known(const struct chrome *chrome, struct known *known, const epp_event *event)
+static void put_own_args(const struct chrome *chrome, struct own_args *own_args, const epp_event *event)
 {
 	bool device = chrome_on_device(event);
 
 	if (event->flags & EXPORT_FLAGS_NAMED) {
-		BEGIN_KNOWN(known, "id");
-		known->at = json_u64_exact(known->at, event->id);
+		BEGIN_OWN_ARG(own_args, "id");
+		own_args->at = json_u64_exact(own_args->at, event->id);
 	}
 	if (event->parent && (device || event->placement != EPP_PLACED_MEASURED)) {
-		BEGIN_KNOWN(known, "parent");
-		known->at = json_u64_exact(known->at, event->parent);
+		BEGIN_OWN_ARG(own_args, "parent");
+		own_args->at = json_u64_exact(own_args->at, event->parent);
 	}
 	if (export_has_placement(event)) {
 		const char *placement = epp_placement_name(event->placement);
-		BEGIN_KNOWN(known, "placement");
-		*known->at++ = '"';
-		known->at = put(known->at, placement, strlen(placement));
-		*known->at++ = '"';
-		BEGIN_KNOWN(known, "start_error_ns");
-		known->at = json_i64_exact(known->at, event->start_error_ns);
-		BEGIN_KNOWN(known, "end_error_ns");
-		known->at = json_i64_exact(known->at, event->end_error_ns);
+		BEGIN_OWN_ARG(own_args, "placement");
+		*own_args->at++ = '"';
+		own_args->at = put(own_args->at, placement, strlen(placement));
+		*own_args->at++ = '"';
+		BEGIN_OWN_ARG(own_args, "start_error_ns");
+		own_args->at = json_i64_exact(own_args->at, event->start_error_ns);
+		BEGIN_OWN_ARG(own_args, "end_error_ns");
+		own_args->at = json_i64_exact(own_args->at, event->end_error_ns);
 	}
 	if (device) {
-		put_device(chrome, known, event);
-		BEGIN_KNOWN(known, "stream");
-		known->at = json_i64_exact(known->at, event->track->stream);
+		put_device(chrome, own_args, event);
+		BEGIN_OWN_ARG(own_args, "stream");
+		own_args->at = json_i64_exact(own_args->at, event->track->stream);
 	}
-	put_flags(known, event->flags & ~EXPORT_FLAGS_NAMED);
+	put_flags(own_args, event->flags & ~EXPORT_FLAGS_NAMED);
 }
 
 /* ---- the event's own args ---- */
@@ -126,18 +126,18 @@ static void write_arg(struct json_keys *json_keys, const epp_trace_arg *arg)
 	json_keys_arg(json_keys, arg);
 }
 
-/* Writes the args of the dialect.  The comma after the last one is removed, because begin_known writes a comma
+/* Writes the args of the dialect.  The comma after the last one is removed, because begin_own_arg writes a comma
  * itself. */
-static void put_ids(struct chrome *chrome, struct known *known, const epp_event *event)
+static void put_ids(struct chrome *chrome, struct own_args *own_args, const epp_event *event)
 {
 	char *at;
 
 	if (!chrome->dialect->put_ids)
 		return;
-	at = PUT(known->at, ",\"args\":{");
-	char *end = chrome->dialect->put_ids(chrome, at, event, known->json_keys);
+	at = PUT(own_args->at, ",\"args\":{");
+	char *end = chrome->dialect->put_ids(chrome, at, event, own_args->json_keys);
 	if (end != at)
-		known->at = end - 1;
+		own_args->at = end - 1;
 }
 
 /* Writes the data that epprof has about an event, then the event's own args, but not the end of the record. */
@@ -145,16 +145,16 @@ static void chrome_args(struct export_run *run, const epp_event *event)
 {
 	struct json_keys *json_keys = &((struct chrome *)run->state)->json_keys;
 	const epp_trace_arg *args = export_args(event);
-	struct known known;
+	struct own_args own_args;
 
 	json_keys->sink = run->sink;
 	json_keys->count = 0;
-	known.start = known.at = sink_reserve(run->sink, KNOWN_BYTES);
-	known.json_keys = event->args_count ? json_keys : NULL;
-	put_ids(run->state, &known, event);
-	put_known(run->state, &known, event);
-	bool any = known.at != known.start || event->args_count;
-	sink_commit(run->sink, known.at);
+	own_args.start = own_args.at = sink_reserve(run->sink, KNOWN_BYTES);
+	own_args.json_keys = event->args_count ? json_keys : NULL;
+	put_ids(run->state, &own_args, event);
+	put_own_args(run->state, &own_args, event);
+	bool any = own_args.at != own_args.start || event->args_count;
+	sink_commit(run->sink, own_args.at);
 	for (uint32_t i = 0; i < event->args_count; i++)
 		write_arg(json_keys, &args[i]);
 	if (any)
@@ -406,15 +406,15 @@ static epp_status *write_launch(struct export_run *run, const epp_event *event, 
 	return NULL;
 }
 
-void chrome_write_drawn(struct export_run *run)
+void chrome_write_user_flows(struct export_run *run)
 {
 	struct chrome *chrome = run->state;
-	const struct flows *drawn = &chrome->drawn;
+	const struct flows *user_flows = &chrome->user_flows;
 
-	for (size_t i = 0; i < drawn->flows_count; i++) {
-		const struct flow *flow = &drawn->flows[i];
-		const struct flow_end *from = flows_end(drawn, flow->source, flow->from);
-		const struct flow_end *to = flows_end(drawn, flow->source, flow->to);
+	for (size_t i = 0; i < user_flows->flows_count; i++) {
+		const struct flow *flow = &user_flows->flows[i];
+		const struct flow_end *from = flows_end(user_flows, flow->source, flow->from);
+		const struct flow_end *to = flows_end(user_flows, flow->source, flow->to);
 		if (from && to)
 			write_flow(run, &chrome->rows.rows[from->row], from->start_ns, &chrome->rows.rows[to->row],
 			           to->start_ns);
@@ -491,17 +491,17 @@ static void write_async(struct export_run *run, const epp_event *event, const st
 }
 
 /* Second pass, only if the program drew arrows: stores the rows of the arrows' ends. */
-static epp_status *meet_ends(struct export_run *run, const epp_event *event)
+static epp_status *set_flow_ends(struct export_run *run, const epp_event *event)
 {
 	struct chrome *chrome = run->state;
 	struct row *row;
 
-	if (!chrome->drawn.ends)
-		EPP_TRY(flows_prepare(&chrome->drawn));
+	if (!chrome->user_flows.ends)
+		EPP_TRY(flows_prepare(&chrome->user_flows));
 	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_FLOW))
 		return NULL;
 	EPP_TRY(chrome_row(run, event->track, event->lane, &row));
-	flows_meet(&chrome->drawn, event, (uint32_t)(row - chrome->rows.rows));
+	flows_set_end(&chrome->user_flows, event, (uint32_t)(row - chrome->rows.rows));
 	return NULL;
 }
 
@@ -511,10 +511,10 @@ epp_status *chrome_event(struct export_run *run, const epp_event *event)
 	struct row *row;
 
 	if (run->pass)
-		return meet_ends(run, event);
+		return set_flow_ends(run, event);
 	if (event->kind == EPP_EVENT_FLOW) {
 		run->again = true;
-		return flows_add(&chrome->drawn, event);
+		return flows_add(&chrome->user_flows, event);
 	}
 	EPP_TRY(chrome_row(run, event->track, event->lane, &row));
 	uint32_t row_index = (uint32_t)(row - chrome->rows.rows);
@@ -577,7 +577,7 @@ void chrome_write_receipts(const struct export_run *run)
 {
 	const struct chrome *chrome = run->state;
 
-	flows_write_receipts(&chrome->drawn, run, chrome->flows_without_end);
+	flows_write_receipts(&chrome->user_flows, run, chrome->flows_without_end);
 	export_receipt(run, chrome->flows_back_in_time, "%s arrow%s left out: they end before they start");
 	export_receipt(run, chrome->counters_without_number, "%s counter value%s left out: not a number");
 	export_receipt(run, chrome->before_zero, "%s event%s before the trace's time 0; some viewers drop them");
@@ -585,7 +585,7 @@ void chrome_write_receipts(const struct export_run *run)
 
 static epp_status *chrome_end(struct export_run *run)
 {
-	chrome_write_drawn(run);
+	chrome_write_user_flows(run);
 	sink_text(run->sink, "\n],\"otherData\":{");
 	facts_write_json(run, run->sink);
 	sink_text(run->sink, ",\"ledger\":");
@@ -600,7 +600,7 @@ void chrome_deinit(struct export_run *run)
 	struct chrome *chrome = run->state;
 
 	rows_deinit(&chrome->rows);
-	flows_deinit(&chrome->drawn);
+	flows_deinit(&chrome->user_flows);
 	launches_deinit(&chrome->launches);
 	tdestroy(chrome->moved, free);
 }

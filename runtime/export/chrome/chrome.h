@@ -41,8 +41,8 @@ struct chrome_dialect {
 struct chrome {
 	const struct chrome_dialect *dialect;
 	struct rows rows;
-	void *moved;        /* tsearch tree of struct moved */
-	struct flows drawn; /* arrows that the program drew */
+	void *moved;             /* tsearch tree of struct moved */
+	struct flows user_flows; /* arrows that the program drew */
 	struct launches launches;
 	uint64_t next_flow;
 	uint64_t flows_without_end, flows_back_in_time, counters_without_number, before_zero;
@@ -54,7 +54,7 @@ struct chrome {
 void chrome_start(struct export_run *run, const struct chrome_dialect *dialect);
 epp_status *chrome_event(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
 /* Writes the arrows that the program drew, after the last event, and reports those that were left out. */
-void chrome_write_drawn(struct export_run *run);
+void chrome_write_user_flows(struct export_run *run);
 void chrome_write_receipts(const struct export_run *run);
 void chrome_deinit(struct export_run *run);
 

@@ -132,7 +132,7 @@ static const struct chrome_dialect dialect = { category, category_ends, put_ids,
 
 /* Raises rows->next_device above the numbers of a device's track.  If a thread's number were the id of another process,
  * Perfetto would take it for the main thread of that process. */
-static void pass_numbers(struct rows *rows, const epp_trace_track *track)
+static void skip_used_numbers(struct rows *rows, const epp_trace_track *track)
 {
 	const int64_t numbers[] = { track->device, track->stream < ROWS_FIRST_SYNTHETIC ? track->stream : -1 };
 
@@ -155,7 +155,7 @@ static epp_status *write_devices(struct export_run *run)
 		if (track->kind != EPP_TRACK_DEVICE)
 			EPP_TRY(rows_find(rows, run->info, track, 0, &row));
 		else
-			pass_numbers(rows, track);
+			skip_used_numbers(rows, track);
 	}
 	for (size_t i = 0; (track = epp_trace_track_at(run->trace, i)) != NULL; i++) {
 		size_t known = rows->processes_count;
@@ -221,7 +221,7 @@ static epp_status *kineto_end(struct export_run *run)
 {
 	const struct kineto *kineto = run->state;
 
-	chrome_write_drawn(run);
+	chrome_write_user_flows(run);
 	sink_text(run->sink, "\n],\n\"traceName\": ");
 	sink_json_string(run->sink, run->info->label ? run->info->label : "");
 	sink_text(run->sink, ",\n\"otherData\": {");

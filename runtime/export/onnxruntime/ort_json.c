@@ -32,7 +32,7 @@
  * ort_profile_us.  For a host event, ONNX Runtime's collector records them (bridges/onnxruntime/ort_event_record.c),
  * and adds ort_started_us to some.  For a provider's event, the importer adds them (import/record.h), with ort_pid and
  * ort_tid. */
-struct ort_own {
+struct ort_original {
 	uint32_t args_count; /* number of these args */
 	bool has_times;
 	bool has_row; /* pid and tid are set */
@@ -53,7 +53,7 @@ struct ort_args {
 	} place; /* text for the placement and errors of the last event */
 };
 
-static inline bool ort_of_provider(const epp_event *event)
+static inline bool ort_is_of_provider(const epp_event *event)
 {
 	return event->track->kind == EPP_TRACK_DEVICE || event->track->producer >= 0;
 }
@@ -163,7 +163,7 @@ static void event_spool_put(struct event_spool *spool, const epp_event *event)
 /* ---- take ---- */
 
 /* Makes the next `bytes` bytes of the file available at piece_at, and reads more to fill the buffer. */
-static epp_status *need(struct event_spool *spool, size_t bytes)
+static epp_status *read_ahead(struct event_spool *spool, size_t bytes)
 {
 	size_t rest = spool->piece_bytes - spool->piece_at;
 
@@ -181,7 +181,7 @@ static epp_status *need(struct event_spool *spool, size_t bytes)
 	return NULL;
 }
 
-static void point_to_texts(epp_trace_arg *args, size_t count)
+static void set_text_pointers(epp_trace_arg *args, size_t count)
 {
 	const char *text = (const char *)(args + count);
 
@@ -202,12 +202,12 @@ static epp_status *event_spool_take(struct event_spool *spool, const epp_event *
 	*event = NULL;
 	if (spool->bytes_taken == spool->bytes_count && spool->piece_at == spool->piece_bytes)
 		return NULL;
-	EPP_TRY(need(spool, sizeof head));
+	EPP_TRY(read_ahead(spool, sizeof head));
 	memcpy(&head, spool->piece + spool->piece_at, sizeof head);
 	spool->piece_at += sizeof head;
-	EPP_TRY(need(spool, head.args_bytes));
+	EPP_TRY(read_ahead(spool, head.args_bytes));
 	epp_trace_arg *args = (void *)(spool->piece + spool->piece_at);
-	point_to_texts(args, head.args_count);
+	set_text_pointers(args, head.args_count);
 	spool->piece_at += head.args_bytes;
 	spool->event = (epp_event){ .start_ns = head.start_ns,
 		                    .duration_ns = head.duration_ns,
@@ -259,10 +259,10 @@ static bool is_number(const epp_trace_arg *arg, const char *key, int64_t *value)
 	return true;
 }
 
-static struct ort_own ort_own_of(const epp_event *event)
+static struct ort_original ort_original_of(const epp_event *event)
 {
 	const epp_trace_arg *args = export_args(event);
-	struct ort_own own = { 0 };
+	struct ort_original own = { 0 };
 	int64_t started_us;
 
 	if (event->args_count < 3 || !is_number(&args[0], "ort_ts_us", &own.start_us) ||
@@ -342,113 +342,114 @@ static void write_value(struct sink *sink, const epp_trace_arg *arg)
 
 /* ---- epprof's own data ---- */
 
-struct known {
+struct own_args {
 	struct sink *sink;
 	char *at;
 	struct json_keys *json_keys; /* NULL: the event has no args, so no key can repeat */
 	bool any;
 };
 
-static inline void begin_known(struct known *known, const char *key, size_t bytes)
+static inline void begin_own_arg(struct own_args *own_args, const char *key, size_t bytes)
 {
-	if (known->json_keys) {
-		sink_commit(known->sink, known->at);
-		ort_begin_arg(known->json_keys, key, bytes);
-		known->at = sink_reserve(known->sink, KNOWN_BYTES);
+	if (own_args->json_keys) {
+		sink_commit(own_args->sink, own_args->at);
+		ort_begin_arg(own_args->json_keys, key, bytes);
+		own_args->at = sink_reserve(own_args->sink, KNOWN_BYTES);
 		return;
 	}
-	if (known->any)
-		*known->at++ = ',';
-	known->any = true;
-	*known->at++ = '"';
-	known->at = put(known->at, key, bytes);
-	known->at = PUT(known->at, "\" : ");
+	if (own_args->any)
+		*own_args->at++ = ',';
+	own_args->any = true;
+	*own_args->at++ = '"';
+	own_args->at = put(own_args->at, key, bytes);
+	own_args->at = PUT(own_args->at, "\" : ");
 }
 
-static inline void put_word(struct known *known, const char *key, const char *word)
+static inline void put_word(struct own_args *own_args, const char *key, const char *word)
 {
-	begin_known(known, key, strlen(key));
-	*known->at++ = '"';
-	known->at = put(known->at, word, strlen(word));
-	*known->at++ = '"';
+	begin_own_arg(own_args, key, strlen(key));
+	*own_args->at++ = '"';
+	own_args->at = put(own_args->at, word, strlen(word));
+	*own_args->at++ = '"';
 }
 
-static inline void put_i64(struct known *known, const char *key, int64_t value)
+static inline void put_i64(struct own_args *own_args, const char *key, int64_t value)
 {
-	begin_known(known, key, strlen(key));
-	*known->at++ = '"';
-	known->at = json_i64(known->at, value);
-	*known->at++ = '"';
+	begin_own_arg(own_args, key, strlen(key));
+	*own_args->at++ = '"';
+	own_args->at = json_i64(own_args->at, value);
+	*own_args->at++ = '"';
 }
 
 /* The correlation of an event is the start of its host event in microseconds, as in ONNX Runtime. */
-static inline void put_correlation(struct known *known, int64_t start_us, struct json_recent *recent)
+static inline void put_correlation(struct own_args *own_args, int64_t start_us, struct json_recent *recent)
 {
-	begin_known(known, "ort_correlation_id", strlen("ort_correlation_id"));
-	*known->at++ = '"';
-	known->at = start_us < 0 ? json_i64(known->at, start_us) : json_u64_recent(known->at, (uint64_t)start_us, recent);
-	*known->at++ = '"';
+	begin_own_arg(own_args, "ort_correlation_id", strlen("ort_correlation_id"));
+	*own_args->at++ = '"';
+	own_args->at = start_us < 0 ? json_i64(own_args->at, start_us)
+	                            : json_u64_recent(own_args->at, (uint64_t)start_us, recent);
+	*own_args->at++ = '"';
 }
 
-static inline void put_place(struct known *known, const epp_event *event)
+static inline void put_placement(struct own_args *own_args, const epp_event *event)
 {
-	put_word(known, "placement", epp_placement_name(event->placement));
-	put_i64(known, "start_error_ns", event->start_error_ns);
-	put_i64(known, "end_error_ns", event->end_error_ns);
+	put_word(own_args, "placement", epp_placement_name(event->placement));
+	put_i64(own_args, "start_error_ns", event->start_error_ns);
+	put_i64(own_args, "end_error_ns", event->end_error_ns);
 }
 
 /* Writes the placement and errors.  Consecutive events often have the same, so the text of the last event is reused. */
-static inline void put_place_as_before(struct known *known, const epp_event *event, struct ort_args *args)
+static inline void put_cached_placement(struct own_args *own_args, const epp_event *event, struct ort_args *args)
 {
 	if (args->place.bytes && args->place.placement == event->placement &&
 	    args->place.start_error_ns == event->start_error_ns && args->place.end_error_ns == event->end_error_ns) {
-		if (known->any)
-			*known->at++ = ',';
-		known->any = true;
-		memcpy(known->at, args->place.text, sizeof args->place.text);
-		known->at += args->place.bytes;
+		if (own_args->any)
+			*own_args->at++ = ',';
+		own_args->any = true;
+		memcpy(own_args->at, args->place.text, sizeof args->place.text);
+		own_args->at += args->place.bytes;
 		return;
 	}
-	const char *from = known->at + known->any;
-	put_place(known, event);
+	const char *from = own_args->at + own_args->any;
+	put_placement(own_args, event);
 	args->place.placement = event->placement;
 	args->place.start_error_ns = event->start_error_ns;
 	args->place.end_error_ns = event->end_error_ns;
-	args->place.bytes = (uint8_t)(known->at - from);
+	args->place.bytes = (uint8_t)(own_args->at - from);
 	memcpy(args->place.text, from, args->place.bytes);
 }
 
-static inline bool is_there(const struct known *known, const char *key)
+static inline bool has_key(const struct own_args *own_args, const char *key)
 {
-	return known->json_keys && json_keys_has(known->json_keys, key);
+	return own_args->json_keys && json_keys_has(own_args->json_keys, key);
 }
 
-static inline void put_known(struct known *known, const struct export_run *run, const epp_event *event,
-                             struct ort_args *args)
+static inline void put_own_args(struct own_args *own_args, const struct export_run *run, const epp_event *event,
+                                struct ort_args *args)
 {
-	bool of_provider = ort_of_provider(event);
+	bool of_provider = ort_is_of_provider(event);
 
 	if (event->flags & EPP_FLAG_UNENDED)
-		put_word(known, "unended", "true");
+		put_word(own_args, "unended", "true");
 	if (event->flags & EPP_FLAG_OPEN)
-		put_word(known, "open", "true");
-	if (of_provider && event->parent && event->parent_start_ns != INT64_MIN && !is_there(known, "ort_correlation_id"))
-		put_correlation(known, ort_microseconds(run->info->epoch_unix_ns + event->parent_start_ns),
+		put_word(own_args, "open", "true");
+	if (of_provider && event->parent && event->parent_start_ns != INT64_MIN && !has_key(own_args, "ort_correlation_id"))
+		put_correlation(own_args, ort_microseconds(run->info->epoch_unix_ns + event->parent_start_ns),
 		                &args->correlation);
-	if (of_provider && !is_there(known, "stream"))
-		put_i64(known, "stream", event->track->stream);
+	if (of_provider && !has_key(own_args, "stream"))
+		put_i64(own_args, "stream", event->track->stream);
 	if (!of_provider && !export_has_placement(event))
 		return;
-	if (known->json_keys)
-		put_place(known, event);
+	if (own_args->json_keys)
+		put_placement(own_args, event);
 	else
-		put_place_as_before(known, event, args);
+		put_cached_placement(own_args, event, args);
 }
 
 /* Writes the event's args except those in `own`, then epprof's own data and the end of the record.  A provider's event
  * with its original row gets no data of epprof, so that it is as in ONNX Runtime's profile. */
 static void ort_write_args(const struct export_run *run, struct ort_args *memory, struct sink *sink,
-                           const epp_event *event, const struct ort_own *own)
+                           const epp_event *event, const struct ort_original *own)
 {
 	const epp_trace_arg *args = export_args(event);
 	struct json_keys *json_keys = &memory->json_keys;
@@ -459,12 +460,12 @@ static void ort_write_args(const struct export_run *run, struct ort_args *memory
 		ort_begin_arg(json_keys, args[i].key, args[i].key_bytes);
 		write_value(sink, &args[i]);
 	}
-	struct known known = { .sink = sink,
-		               .at = sink_reserve(sink, ALL_KNOWN_BYTES),
-		               .json_keys = json_keys->count ? json_keys : NULL };
+	struct own_args own_args = { .sink = sink,
+		                     .at = sink_reserve(sink, ALL_KNOWN_BYTES),
+		                     .json_keys = json_keys->count ? json_keys : NULL };
 	if (!own->has_row)
-		put_known(&known, run, event, memory);
-	sink_commit(sink, PUT(known.at, "}}"));
+		put_own_args(&own_args, run, event, memory);
+	sink_commit(sink, PUT(own_args.at, "}}"));
 }
 
 /* ---- the format ---- */
@@ -531,7 +532,7 @@ static inline char *put_row(char *at, struct row *row)
 	return at + row->text_bytes;
 }
 
-static char *put_own_row(char *at, const struct ort_own *own)
+static char *put_original_row(char *at, const struct ort_original *own)
 {
 	at = json_i64(PUT(at, "\",\"pid\" :"), own->pid);
 	at = json_i64(PUT(at, ",\"tid\" :"), own->tid);
@@ -554,12 +555,12 @@ static void write_name(struct sink *sink, const epp_event *event)
 
 /* Returns an event's values in ONNX Runtime's own profile.  If the profile's start is unknown, they are used only if
  * the trace has no wall-clock time either, because otherwise the times would not be relative to the same origin. */
-static struct ort_own own_of(const struct export_run *run, const epp_event *event)
+static struct ort_original usable_original_of(const struct export_run *run, const epp_event *event)
 {
-	struct ort_own own = ort_own_of(event);
+	struct ort_original own = ort_original_of(event);
 
 	if (own.has_row && !own.profile_us && run->info->epoch_unix_ns)
-		own = (struct ort_own){ .args_count = own.args_count };
+		own = (struct ort_original){ .args_count = own.args_count };
 	return own;
 }
 
@@ -567,7 +568,7 @@ static struct ort_own own_of(const struct export_run *run, const epp_event *even
 static epp_status *write_record(struct export_run *run, struct sink *sink, const epp_event *event, size_t skipped)
 {
 	struct ort *ort = run->state;
-	const struct ort_own own = own_of(run, event);
+	const struct ort_original own = usable_original_of(run, event);
 	struct row *row;
 
 	if (!ort->settled) {
@@ -578,7 +579,7 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	ort->rounded += !own.has_times && (event->start_ns % 1000 || event->duration_ns % 1000);
 	char *at = put_category(ort, sink_reserve(sink, HEAD_BYTES), event, skipped);
 	if (own.has_row) {
-		at = put_own_row(at, &own);
+		at = put_original_row(at, &own);
 	} else {
 		/* Slices in ONNX Runtime's microseconds may overlap and then have several lanes.  All lanes of a thread
 		 * get the thread's number. */
@@ -658,7 +659,7 @@ static epp_status *ort_event(struct export_run *run, const epp_event *event)
 	}
 	if (end_ns > ort->last_end_ns)
 		ort->last_end_ns = end_ns;
-	if (!ort_of_provider(event))
+	if (!ort_is_of_provider(event))
 		return host_event(run, event);
 	event_spool_put(&ort->providers, event);
 	return NULL;

@@ -58,7 +58,7 @@ static epp_status *make_room_for_selected(struct pending *pending)
 
 /* Separates the texts before `before_ns` from the others.  Selected texts are stored in reverse order, so that of equal
  * times the last one comes first.  The others move up to close the gaps. */
-static void divide(struct pending *pending, int64_t before_ns)
+static void split_selected(struct pending *pending, int64_t before_ns)
 {
 	size_t kept = 0, selected = pending->count;
 
@@ -118,7 +118,7 @@ epp_status *pending_select(struct pending *pending, int64_t before_ns)
 	if (!pending->count)
 		return NULL;
 	EPP_TRY(make_room_for_selected(pending));
-	divide(pending, before_ns);
+	split_selected(pending, before_ns);
 	sort(pending);
 	return NULL;
 }

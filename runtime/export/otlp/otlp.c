@@ -1,10 +1,10 @@
-/* Writes the spans of requests as messages ExportTraceServiceRequest of OTLP: in JSON one a line, as the file exporter of
- * the OpenTelemetry collector writes them; in protobuf one after the other, so that the file as a whole is such a message,
- * too, because their only field is repeated.
+/* Writes the spans of requests as messages ExportTraceServiceRequest of OTLP: in JSON one a line, as the file exporter
+ * of the OpenTelemetry collector writes them; in protobuf one after the other, so that the file as a whole is such a
+ * message, too, because their only field is repeated.
  *
  * A request with an event of its own, each host event of a request and, on demand, each device event is a span.  An
- * event of one request is in the trace of that request.  A batch, an event that was given to requests of several traces,
- * begins a trace of its own, which has the events inside it; links lead to the spans of its requests.
+ * event of one request is in the trace of that request.  A batch, an event that was given to requests of several
+ * traces, begins a trace of its own, which has the events inside it; links lead to the spans of its requests.
  * The last message has no spans: its resource has the facts and the ledger.
  * Span ids are derived from the ids of events and the file, so that each export of a trace has the same ones. */
 #include <inttypes.h>
@@ -146,7 +146,7 @@ static void set_span(const struct export_run *run, const epp_event *event, struc
 
 /* ---- attributes ---- */
 
-static epp_trace_arg of_text(const char *key, const char *text)
+static epp_trace_arg make_text_attribute(const char *key, const char *text)
 {
 	return (epp_trace_arg){ .key = key,
 		                .key_bytes = strlen(key),
@@ -155,12 +155,12 @@ static epp_trace_arg of_text(const char *key, const char *text)
 		                .value.text = text };
 }
 
-static epp_trace_arg of_i64(const char *key, int64_t value)
+static epp_trace_arg make_i64_attribute(const char *key, int64_t value)
 {
 	return (epp_trace_arg){ .key = key, .key_bytes = strlen(key), .type = EPP_ARG_I64, .value.i64 = value };
 }
 
-static epp_trace_arg of_true(const char *key)
+static epp_trace_arg make_true_attribute(const char *key)
 {
 	return (epp_trace_arg){ .key = key, .key_bytes = strlen(key), .type = ATTRIBUTE_TRUE };
 }
@@ -187,7 +187,7 @@ static void put_attribute(struct encoder *encoder, epp_trace_arg attribute)
 	encoder_end(encoder);
 }
 
-static void add_own(struct otlp *otlp, epp_trace_arg attribute)
+static void add_own_attribute(struct otlp *otlp, epp_trace_arg attribute)
 {
 	otlp->attributes[otlp->attributes_count++] = attribute;
 	otlp->own_count = otlp->attributes_count;
@@ -212,20 +212,22 @@ static void put_attributes(struct otlp *otlp, const epp_event *event, const stru
 	const epp_trace_track *track = event->track;
 
 	otlp->attributes_count = 0;
-	add_own(otlp, of_text("epprof.category", export_category(event->category)));
+	add_own_attribute(otlp, make_text_attribute("epprof.category", export_category(event->category)));
 	if (export_has_thread(track))
-		add_own(otlp, of_i64("thread.id", track->thread_id));
-	add_own(otlp, of_text(export_has_thread(track) ? "thread.name" : "epprof.track", track->name));
+		add_own_attribute(otlp, make_i64_attribute("thread.id", track->thread_id));
+	add_own_attribute(otlp,
+	                  make_text_attribute(export_has_thread(track) ? "thread.name" : "epprof.track", track->name));
 	if (track->kind == EPP_TRACK_DEVICE) {
-		add_own(otlp, of_i64("epprof.device", track->device));
-		add_own(otlp, of_i64("epprof.stream", track->stream));
+		add_own_attribute(otlp, make_i64_attribute("epprof.device", track->device));
+		add_own_attribute(otlp, make_i64_attribute("epprof.stream", track->stream));
 	}
 	if (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN))
-		add_own(otlp, of_true("epprof.unended"));
+		add_own_attribute(otlp, make_true_attribute("epprof.unended"));
 	if (event->category == EPP_SESSION && !(event->flags & EPP_FLAG_OWN_REQUEST))
-		add_own(otlp, of_true("epprof.request.inherited"));
+		add_own_attribute(otlp, make_true_attribute("epprof.request.inherited"));
 	if (event->kind == EPP_EVENT_ASYNC && span->first.id == event->id && span->first.first_ns != INT64_MAX)
-		add_own(otlp, of_i64("epprof.queue_ns", span->first.first_ns - span->first.begin_ns));
+		add_own_attribute(otlp,
+		                  make_i64_attribute("epprof.queue_ns", span->first.first_ns - span->first.begin_ns));
 	for (uint32_t i = 0; i < event->args_count; i++)
 		add_arg(otlp, &export_args(event)[i]);
 	encoder_list(&otlp->encoder, &span_attributes);
@@ -244,15 +246,15 @@ static void put_facts(const struct export_run *run, struct encoder *encoder)
 
 	for (size_t i = 0; i < count; i++) {
 		snprintf(key, sizeof key, "epprof.%s", facts[i].key);
-		put_attribute(encoder, facts[i].kind == FACT_TEXT ? of_text(key, facts[i].value.text)
-		                                                  : of_i64(key, facts[i].value.i64));
+		put_attribute(encoder, facts[i].kind == FACT_TEXT ? make_text_attribute(key, facts[i].value.text)
+		                                                  : make_i64_attribute(key, facts[i].value.i64));
 	}
 }
 
 /* The ledger as a text of JSON. */
 static epp_status *put_ledger(const struct export_run *run, struct encoder *encoder)
 {
-	epp_trace_arg attribute = of_text("epprof.ledger", "");
+	epp_trace_arg attribute = make_text_attribute("epprof.ledger", "");
 	struct sink_memory memory = { 0 };
 	struct sink sink;
 
@@ -283,14 +285,15 @@ static epp_status *begin_message(const struct export_run *run, uint32_t number, 
 	encoder_item(encoder, NULL);
 	encoder_item(encoder, &spans_resource);
 	encoder_list(encoder, &resource_attributes);
-	put_attribute(encoder, of_text("service.name", source.program[0] ? source.program : "unknown_service"));
-	put_attribute(encoder, of_i64("process.pid", source.pid));
-	put_attribute(encoder, of_text("host.name", source.hostname));
+	put_attribute(encoder,
+	              make_text_attribute("service.name", source.program[0] ? source.program : "unknown_service"));
+	put_attribute(encoder, make_i64_attribute("process.pid", source.pid));
+	put_attribute(encoder, make_text_attribute("host.name", source.hostname));
 	if (source.label[0] && !last) /* the facts have it */
-		put_attribute(encoder, of_text("epprof.label", source.label));
-	put_attribute(encoder, of_text("telemetry.sdk.name", "epprof"));
-	put_attribute(encoder, of_text("telemetry.sdk.language", "c"));
-	put_attribute(encoder, of_text("telemetry.sdk.version", EPPROF_VERSION));
+		put_attribute(encoder, make_text_attribute("epprof.label", source.label));
+	put_attribute(encoder, make_text_attribute("telemetry.sdk.name", "epprof"));
+	put_attribute(encoder, make_text_attribute("telemetry.sdk.language", "c"));
+	put_attribute(encoder, make_text_attribute("telemetry.sdk.version", EPPROF_VERSION));
 	if (last) {
 		put_facts(run, encoder);
 		EPP_TRY(put_ledger(run, encoder));

@@ -30,8 +30,8 @@ struct dataset {
 	const epp_trace_info *info;
 	epp_export_options options; /* options for the export of a part */
 	epp_timeline_options window;
-	char *making; /* temporary path of the folder */
-	char *place;  /* its final path */
+	char *temporary_path; /* temporary path of the folder */
+	char *final_path;     /* its final path */
 	bool made_directory;
 	uint8_t *wanted;   /* by source: 1 if the current part contains the source */
 	uint64_t filtered; /* number of filtered events in all parts */
@@ -90,64 +90,64 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 	dataset->made_directory = mkdir(directory, 0777) == 0;
 	if (!dataset->made_directory && errno != EEXIST)
 		return epp_status_errno(errno, "%s", directory);
-	if (asprintf(&dataset->place, "%s/run=%s", directory, run) < 0) {
-		dataset->place = NULL;
+	if (asprintf(&dataset->final_path, "%s/run=%s", directory, run) < 0) {
+		dataset->final_path = NULL;
 		return epp_status_no_memory();
 	}
-	if (!overwrite && lstat(dataset->place, &st) == 0)
-		return epp_status_create(EPP_EXISTS, "%s: exists already", dataset->place);
+	if (!overwrite && lstat(dataset->final_path, &st) == 0)
+		return epp_status_create(EPP_EXISTS, "%s: exists already", dataset->final_path);
 	/* Engines ignore folders whose names begin with a dot, so they do not see the incomplete folder. */
-	char *making;
-	if (asprintf(&making, "%s/.run=%s.XXXXXX", directory, run) < 0)
+	char *temporary_path;
+	if (asprintf(&temporary_path, "%s/.run=%s.XXXXXX", directory, run) < 0)
 		return epp_status_no_memory();
-	if (!mkdtemp(making)) {
-		epp_status *status = epp_status_errno(errno, "%s", dataset->place);
-		free(making);
+	if (!mkdtemp(temporary_path)) {
+		epp_status *status = epp_status_errno(errno, "%s", dataset->final_path);
+		free(temporary_path);
 		return status;
 	}
-	dataset->making = making;
+	dataset->temporary_path = temporary_path;
 	return NULL;
 }
 
 /* mkdtemp made the folder for this user alone.  Users that may read new files by the umask may also list the folder. */
-static epp_status *give_mode(const struct dataset *dataset)
+static epp_status *set_mode(const struct dataset *dataset)
 {
 	mode_t mode;
 
 	EPP_TRY(output_file_mode(&mode));
 	mode |= (mode & 0444) >> 2;
-	return chmod(dataset->making, mode) < 0 ? epp_status_errno(errno, "%s", dataset->place) : NULL;
+	return chmod(dataset->temporary_path, mode) < 0 ? epp_status_errno(errno, "%s", dataset->final_path) : NULL;
 }
 
-static epp_status *give_name(struct dataset *dataset, bool overwrite)
+static epp_status *publish_folder(struct dataset *dataset, bool overwrite)
 {
-	EPP_TRY(give_mode(dataset));
+	EPP_TRY(set_mode(dataset));
 	if (overwrite)
-		remove_tree(AT_FDCWD, dataset->place);
-	if (rename(dataset->making, dataset->place) < 0)
+		remove_tree(AT_FDCWD, dataset->final_path);
+	if (rename(dataset->temporary_path, dataset->final_path) < 0)
 		return errno == EEXIST || errno == ENOTEMPTY
-		           ? epp_status_create(EPP_EXISTS, "%s: exists already", dataset->place)
-		           : epp_status_errno(errno, "%s", dataset->place);
-	free(dataset->making);
-	dataset->making = NULL;
+		           ? epp_status_create(EPP_EXISTS, "%s: exists already", dataset->final_path)
+		           : epp_status_errno(errno, "%s", dataset->final_path);
+	free(dataset->temporary_path);
+	dataset->temporary_path = NULL;
 	return NULL;
 }
 
 /* ---- events ---- */
 
-struct of_host {
+struct host_source {
 	char host[NAME_MAX_BYTES];
 	uint32_t source;
 };
 
 static int by_host(const void *a, const void *b)
 {
-	const struct of_host *left = a, *right = b;
+	const struct host_source *left = a, *right = b;
 	int order = strcmp(left->host, right->host);
 	return order ? order : (left->source > right->source) - (left->source < right->source);
 }
 
-static epp_status *write_part(struct dataset *dataset, const struct of_host *processes, size_t count, size_t number)
+static epp_status *write_part(struct dataset *dataset, const struct host_source *processes, size_t count, size_t number)
 {
 	char *folder = NULL, *path = NULL;
 	epp_status *status = NULL;
@@ -156,7 +156,7 @@ static epp_status *write_part(struct dataset *dataset, const struct of_host *pro
 	memset(dataset->wanted, 0, dataset->info->sources_count);
 	for (size_t i = 0; i < count; i++)
 		dataset->wanted[processes[i].source] = 1;
-	if (asprintf(&folder, "%s/host=%s", dataset->making, processes->host) < 0)
+	if (asprintf(&folder, "%s/host=%s", dataset->temporary_path, processes->host) < 0)
 		return epp_status_no_memory();
 	if (asprintf(&path, "%s/part-%zu.parquet", folder, number) < 0) {
 		free(folder);
@@ -175,7 +175,7 @@ static epp_status *write_part(struct dataset *dataset, const struct of_host *pro
 static epp_status *write_parts(struct dataset *dataset)
 {
 	size_t count = dataset->info->sources_count;
-	struct of_host *processes = calloc(count, sizeof *processes);
+	struct host_source *processes = calloc(count, sizeof *processes);
 	epp_status *status = processes ? NULL : epp_status_no_memory();
 
 	for (uint32_t i = 0; i < count && !status; i++) {
@@ -369,7 +369,7 @@ static epp_status *write_tables(struct dataset *dataset)
 	for (size_t i = 0; i < sizeof tables / sizeof *tables && !status; i++) {
 		struct table table = { 0 };
 		char *path;
-		if (asprintf(&path, "%s/%s.parquet", dataset->making, tables[i].name) < 0)
+		if (asprintf(&path, "%s/%s.parquet", dataset->temporary_path, tables[i].name) < 0)
 			return epp_status_no_memory();
 		status = write_table(dataset, i, path, &table);
 		parquet_file_deinit(&table.file);
@@ -411,13 +411,13 @@ epp_status *epp_export_dataset(epp_trace *trace, const char *directory, const ch
 	if (!status)
 		status = write_tables(&dataset);
 	if (!status)
-		status = give_name(&dataset, overwrite);
-	if (dataset.making)
-		remove_tree(AT_FDCWD, dataset.making);
+		status = publish_folder(&dataset, overwrite);
+	if (dataset.temporary_path)
+		remove_tree(AT_FDCWD, dataset.temporary_path);
 	if (status && dataset.made_directory)
 		rmdir(directory);
-	free(dataset.making);
-	free(dataset.place);
+	free(dataset.temporary_path);
+	free(dataset.final_path);
 	free(dataset.wanted);
 	return status;
 }

@@ -191,7 +191,7 @@ void parquet_file_deinit(struct parquet_file *file)
 	free(file->groups.bytes);
 	free(file->scratch.bytes);
 	free(file->packed.bytes);
-	free(file->mended.bytes);
+	free(file->repaired.bytes);
 	ZSTD_freeCCtx(file->zstd);
 	*file = (struct parquet_file){ 0 };
 }
@@ -239,14 +239,14 @@ epp_status *parquet_add_number(struct parquet_file *file, size_t index, int64_t 
 	return NULL;
 }
 
-static epp_status *mend(struct parquet_file *file, const char **text, size_t *bytes)
+static epp_status *repair_text(struct parquet_file *file, const char **text, size_t *bytes)
 {
 	if (!*bytes || utf8_valid_bytes(*text, *bytes) == *bytes)
 		return NULL;
-	file->mended.count = 0;
-	EPP_TRY(reserve(&file->mended, *bytes * 3));
-	*bytes = (size_t)(utf8_mend(file->mended.bytes, *text, *bytes) - file->mended.bytes);
-	*text = file->mended.bytes;
+	file->repaired.count = 0;
+	EPP_TRY(reserve(&file->repaired, *bytes * 3));
+	*bytes = (size_t)(utf8_repair(file->repaired.bytes, *text, *bytes) - file->repaired.bytes);
+	*text = file->repaired.bytes;
 	return NULL;
 }
 
@@ -255,7 +255,7 @@ epp_status *parquet_text(struct parquet_file *file, size_t index, const char *te
 	struct parquet_column *column = &file->columns[index];
 	uint32_t number;
 
-	EPP_TRY(mend(file, &text, &bytes));
+	EPP_TRY(repair_text(file, &text, &bytes));
 	return column->field->has_dictionary ? add_to_dictionary(file, column, text, bytes, &number)
 	                                     : add_plain_text(file, column, text, bytes);
 }
@@ -265,7 +265,7 @@ epp_status *parquet_add_keyed_text(struct parquet_file *file, size_t index, uint
 	struct parquet_column *column = &file->columns[index];
 	uint32_t number;
 
-	EPP_TRY(mend(file, &text, &bytes));
+	EPP_TRY(repair_text(file, &text, &bytes));
 	EPP_TRY(add_to_dictionary(file, column, text, bytes, &number));
 	*parquet_recent_of(column, key) = (struct parquet_recent){ key, number + 1 };
 	return NULL;

@@ -68,7 +68,7 @@ struct parquet_file {
 	uint64_t rows_count;
 	struct sink_memory groups; /* descriptions of the row groups so far, which are part of the footer */
 	size_t groups_count;
-	struct sink_memory scratch, packed, mended;
+	struct sink_memory scratch, packed, repaired;
 	ZSTD_CCtx *zstd;
 };
 

@@ -108,7 +108,7 @@ static epp_status *describe_row(struct export_run *run, const struct row *row)
 		protobuf_end(inner, at);
 	} else {
 		at = inner = protobuf_begin(at, TRACK_NAME);
-		at = utf8_mend(at, name, name_bytes);
+		at = utf8_repair(at, name, name_bytes);
 		rows_lane_text(row->lane, lane);
 		at = mempcpy(at, lane, strlen(lane));
 		protobuf_end(inner, at);
@@ -414,7 +414,7 @@ static inline char *put_track(char *at, const struct row *row)
 }
 
 /* Writes a time whose upper bits differ from those of the previous time, and caches the new upper bits. */
-__attribute__((noinline)) static char *put_far_time(struct perfetto *perfetto, char *at, uint64_t time)
+__attribute__((noinline)) static char *put_time_slow(struct perfetto *perfetto, char *at, uint64_t time)
 {
 	uint64_t upper = time >> PERFETTO_LOWER_BITS, text = 0;
 
@@ -434,7 +434,7 @@ static inline char *put_time(struct perfetto *perfetto, char *at, uint64_t time)
 	uint32_t lower = (uint32_t)time;
 
 	if (unlikely(time >> PERFETTO_LOWER_BITS != perfetto->time.upper))
-		return put_far_time(perfetto, at, time);
+		return put_time_slow(perfetto, at, time);
 	/* Distribute 28 bits over four bytes, seven bits in each: first separate the halves, then the quarters. */
 	lower = (lower & 0x00003fff) | (lower & 0x0fffc000) << 2;
 	lower = (lower & 0x007f007f) | (lower & 0x3f803f80) << 1;
@@ -693,17 +693,17 @@ static epp_status *write_async(struct export_run *run, const epp_event *event, c
 
 /* ---- arrows that the program drew ---- */
 
-static epp_status *meet_ends(struct export_run *run, const epp_event *event)
+static epp_status *set_flow_ends(struct export_run *run, const epp_event *event)
 {
 	struct perfetto *perfetto = run->state;
 	struct row *row;
 
-	if (!perfetto->drawn.ends)
-		EPP_TRY(flows_prepare(&perfetto->drawn));
+	if (!perfetto->user_flows.ends)
+		EPP_TRY(flows_prepare(&perfetto->user_flows));
 	if (event->kind != EPP_EVENT_SLICE || !(event->flags & EPP_FLAG_FLOW))
 		return NULL;
 	EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
-	flows_meet(&perfetto->drawn, event, (uint32_t)(row - perfetto->rows.rows));
+	flows_set_end(&perfetto->user_flows, event, (uint32_t)(row - perfetto->rows.rows));
 	return NULL;
 }
 
@@ -727,14 +727,14 @@ static epp_status *write_arrow_end(struct export_run *run, const struct flow_end
 	return NULL;
 }
 
-static epp_status *write_drawn(struct export_run *run)
+static epp_status *write_user_flows(struct export_run *run)
 {
 	struct perfetto *perfetto = run->state;
 
-	for (size_t i = 0; i < perfetto->drawn.flows_count; i++) {
-		const struct flow *flow = &perfetto->drawn.flows[i];
-		const struct flow_end *from = flows_end(&perfetto->drawn, flow->source, flow->from);
-		const struct flow_end *to = flows_end(&perfetto->drawn, flow->source, flow->to);
+	for (size_t i = 0; i < perfetto->user_flows.flows_count; i++) {
+		const struct flow *flow = &perfetto->user_flows.flows[i];
+		const struct flow_end *from = flows_end(&perfetto->user_flows, flow->source, flow->from);
+		const struct flow_end *to = flows_end(&perfetto->user_flows, flow->source, flow->to);
 		if (!from || !to) {
 			perfetto->flows_without_end++;
 		} else if (!is_thread_row(&perfetto->rows.rows[from->row]) ||
@@ -755,9 +755,9 @@ static epp_status *write_drawn(struct export_run *run)
 static epp_status *write_arrow(struct export_run *run, const epp_event *event)
 {
 	if (run->pass)
-		return meet_ends(run, event);
+		return set_flow_ends(run, event);
 	run->again = true;
-	return flows_add(&((struct perfetto *)run->state)->drawn, event);
+	return flows_add(&((struct perfetto *)run->state)->user_flows, event);
 }
 
 /* Writes an event of a device that has a duration as a stage. */
@@ -771,8 +771,8 @@ static epp_status *write_stage(struct export_run *run, const epp_event *event, c
 }
 
 /* Not inlined, so that the fast path needs few registers. */
-__attribute__((noinline)) static epp_status *write_other(struct export_run *run, const epp_event *event,
-                                                         const struct row *row)
+__attribute__((noinline)) static epp_status *write_uncommon(struct export_run *run, const epp_event *event,
+                                                            const struct row *row)
 {
 	const struct perfetto *perfetto = run->state;
 	bool has_duration = event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC;
@@ -806,7 +806,7 @@ static epp_status *perfetto_event(struct export_run *run, const epp_event *event
 		EPP_TRY(perfetto_intern_name(run, event));
 	/* The fast path writes flows in their usual form only. */
 	if (event->kind != EPP_EVENT_SLICE || !is_plain(event) || unlikely(perfetto->gpu_stages))
-		return write_other(run, event, row);
+		return write_uncommon(run, event, row);
 	write_plain(run, event, row);
 	return NULL;
 }
@@ -815,10 +815,10 @@ static epp_status *perfetto_end(struct export_run *run)
 {
 	struct perfetto *perfetto = run->state;
 
-	EPP_TRY(write_drawn(run));
+	EPP_TRY(write_user_flows(run));
 	EPP_TRY(perfetto_write_gpus(run));
 	EPP_TRY(perfetto_write_facts(run));
-	flows_write_receipts(&perfetto->drawn, run, perfetto->flows_without_end);
+	flows_write_receipts(&perfetto->user_flows, run, perfetto->flows_without_end);
 	export_receipt(run, perfetto->flows_back_in_time, "%s arrow%s left out: they end before they start");
 	export_receipt(run, perfetto->flows_off_threads,
 	               "%s arrow%s left out: the format has them only between the own rows of threads");
@@ -835,7 +835,7 @@ static void perfetto_deinit(struct export_run *run)
 	rows_deinit(&perfetto->rows);
 	id_set_deinit(&perfetto->names);
 	id_set_deinit(&perfetto->stages);
-	flows_deinit(&perfetto->drawn);
+	flows_deinit(&perfetto->user_flows);
 	launches_deinit(&perfetto->launches);
 	message_deinit(&perfetto->message);
 }

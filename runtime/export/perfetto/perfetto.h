@@ -94,7 +94,7 @@ enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 struct perfetto {
 	struct rows rows;
 	struct id_set names; /* names that were interned already */
-	struct flows drawn;
+	struct flows user_flows;
 	struct launches launches;
 	bool gpu_stages;      /* the option gpu_stages of the export */
 	struct id_set stages; /* stages that were interned already */

@@ -116,7 +116,7 @@ void perfetto_make_device(struct row *row)
 	row->more_bytes = (uint8_t)(at - text);
 }
 
-static char *put_known(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row)
+static char *put_own_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row)
 {
 	bool device = event->track->kind == EPP_TRACK_DEVICE;
 
@@ -176,7 +176,7 @@ char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_eve
 {
 	const epp_trace_arg *args = export_args(event);
 
-	at = put_known(perfetto, at, event, row);
+	at = put_own_args(perfetto, at, event, row);
 	for (uint32_t i = 0; i < event->args_count; i++)
 		at = put_arg(at, perfetto, &args[i]);
 	return at;

@@ -88,7 +88,7 @@ epp_status *perfetto_describe_queue(struct export_run *run, const struct row *ro
 	at = inner = protobuf_begin(at, INTERNED_GPU_SPECIFICATION);
 	at = protobuf_u64(at, INTERNED_IID, iid);
 	at = name = protobuf_begin(at, INTERNED_TEXT);
-	at = utf8_mend(at, track->name, strlen(track->name));
+	at = utf8_repair(at, track->name, strlen(track->name));
 	rows_lane_text(lane, suffix);
 	at = mempcpy(at, suffix, strlen(suffix));
 	protobuf_end(name, at);
@@ -144,7 +144,7 @@ static char *put_number(char *at, uint32_t key, uint32_t field, uint64_t value)
 	return at;
 }
 
-static char *put_known(char *at, const epp_event *event)
+static char *put_own_args(char *at, const epp_event *event)
 {
 	const char *placement = epp_placement_name(event->placement);
 	char *arg;
@@ -214,7 +214,7 @@ epp_status *perfetto_write_stage(struct export_run *run, const epp_event *event,
 	if (work == WORK_KERNEL)
 		at = protobuf_u64(at, STAGE_KERNEL_IID, perfetto_name_iid(event));
 	at = launch = protobuf_begin(at, STAGE_LAUNCH);
-	at = put_known(at, event);
+	at = put_own_args(at, event);
 	for (uint32_t i = 0; i < event->args_count; i++)
 		at = put_arg(at, perfetto, &args[i]);
 	protobuf_end(launch, at);

@@ -346,12 +346,12 @@ static epp_status *html_begin(struct export_run *run)
 	return args_text_init(&html->text);
 }
 
-static bool fits(const struct html *html)
+static bool has_room(const struct html *html)
 {
 	return html->columns.events_count < html->limit && html->columns.links_count < 2 * html->limit;
 }
 
-static epp_status *keep(struct export_run *run, struct html *html, const epp_event *event)
+static epp_status *add_event(struct export_run *run, struct html *html, const epp_event *event)
 {
 	struct row *row;
 
@@ -367,7 +367,7 @@ static epp_status *add_up(struct html *html, const epp_event *event)
 	html_part_add(&html->part, event);
 	if (!html->advice)
 		EPP_TRY(advice_pass_create(NULL, &html->advice));
-	EPP_TRY(advice_pass_take(html->advice, event));
+	EPP_TRY(advice_pass_process(html->advice, event));
 	return accumulator_event(&html->accumulator, NULL, event);
 }
 
@@ -379,12 +379,12 @@ static bool is_inside(const struct html *html, const epp_event *event)
 }
 
 /* Adds an event of the caller's range.  When the page is full, the range ends before the event. */
-static epp_status *keep_chosen(struct export_run *run, struct html *html, const epp_event *event)
+static epp_status *add_event_in_range(struct export_run *run, struct html *html, const epp_event *event)
 {
 	if (!is_inside(html, event))
 		return NULL;
-	if (fits(html))
-		return keep(run, html, event);
+	if (has_room(html))
+		return add_event(run, html, event);
 	html->to_ns = event->start_ns;
 	return NULL;
 }
@@ -397,9 +397,9 @@ static epp_status *html_event(struct export_run *run, const epp_event *event)
 		EPP_TRY(add_up(html, event));
 		EPP_TRY(html_requests_add(&html->requests, run->timeline, event));
 		if (html->chosen)
-			return keep_chosen(run, html, event);
-		if (!html->partial && fits(html))
-			return keep(run, html, event);
+			return add_event_in_range(run, html, event);
+		if (!html->partial && has_room(html))
+			return add_event(run, html, event);
 		if (!html->partial)
 			html_columns_deinit(&html->columns);
 		html->partial = true;
@@ -410,8 +410,8 @@ static epp_status *html_event(struct export_run *run, const epp_event *event)
 		html_part_choose(&html->part, html->limit, &html->from_ns, &html->to_ns);
 	html->is_part_found = true;
 	bool inside = is_inside(html, event);
-	if (inside && fits(html))
-		return keep(run, html, event);
+	if (inside && has_room(html))
+		return add_event(run, html, event);
 	html->cut += inside;
 	return NULL;
 }

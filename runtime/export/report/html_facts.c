@@ -70,7 +70,7 @@ static void put_rows(struct sink *sink, const struct rows *rows)
 
 /* ---- tables ---- */
 
-static void put_spread(struct sink *sink, const char *key, const epp_histogram *histogram)
+static void put_histogram(struct sink *sink, const char *key, const epp_histogram *histogram)
 {
 	if (!histogram || !epp_histogram_count(histogram))
 		return;
@@ -108,10 +108,10 @@ static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_lin
 		sink_format(sink, ",\"category\":\"%s\"", export_category(line->category));
 	sink_format(sink, ",\"total\":%" PRId64 ",\"self\":%" PRId64 ",\"busy\":%" PRId64, line->total_ns,
 	            line->self_ns, line->busy_ns);
-	put_spread(sink, "durations", line->durations);
+	put_histogram(sink, "durations", line->durations);
 	/* The page has no column for the latency of the kernels that an op launched. */
-	put_spread(sink, "launches", by == EPP_BY_OP || by == EPP_BY_OP_TYPE ? NULL : line->launches);
-	put_spread(sink, "gaps", line->gaps);
+	put_histogram(sink, "launches", by == EPP_BY_OP || by == EPP_BY_OP_TYPE ? NULL : line->launches);
+	put_histogram(sink, "gaps", line->gaps);
 	if (by == EPP_BY_STREAM) {
 		sink_text(sink, ",\"idle\":[");
 		for (unsigned cause = 0; cause < EPP_IDLE_COUNT; cause++)
@@ -208,7 +208,7 @@ static void put_busy(struct sink *sink, const char *key, const int64_t *busy_ns,
 }
 
 /* Writes the data for the strip with the whole trace, if the page shows only a part. */
-static void put_whole(struct sink *sink, const struct html_part *part, int64_t last_ns)
+static void put_overview(struct sink *sink, const struct html_part *part, int64_t last_ns)
 {
 	if (!part->any)
 		return;
@@ -236,7 +236,7 @@ static void put_head(const struct export_run *run, struct sink *sink, const stru
 		sink_format(sink, ",\"part\":{\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"cut\":%" PRIu64 ",\"chosen\":%s}",
 		            html->from_ns, html->to_ns < totals->last_ns ? html->to_ns : totals->last_ns, html->cut,
 		            html->chosen ? "true" : "false");
-		put_whole(sink, &html->part, totals->last_ns);
+		put_overview(sink, &html->part, totals->last_ns);
 	}
 	sink_format(sink, ",\"args_left_out\":%" PRIu64 ",\"filtered\":%" PRIu64, html->columns.args.left_out,
 	            run->filtered);

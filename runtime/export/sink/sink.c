@@ -235,7 +235,7 @@ size_t sink_file_write(const void *bytes, size_t count, void *user)
 		done += (size_t)n;
 	}
 	int error = done < count ? errno : 0;
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	errno = error;
 	return done;
 }

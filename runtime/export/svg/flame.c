@@ -407,7 +407,7 @@ static epp_status *child_of(struct flame *flame, uint32_t parent, const epp_even
 }
 
 /* Finds or creates the node of a host stack in the tree of devices. */
-static epp_status *mirror(struct flame *flame, uint32_t node, uint32_t *found)
+static epp_status *find_device_node(struct flame *flame, uint32_t node, uint32_t *found)
 {
 	uint32_t path[FLAME_DEPTH_MAX], depth = 0;
 
@@ -476,7 +476,7 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 
 /* Returns the parent frame of a plugin's call.  The call is on its own track, and its parent is the event of the thread
  * that made the call. */
-static uint32_t around_call(struct flame *flame, const epp_event *event)
+static uint32_t find_caller_frame(struct flame *flame, const epp_event *event)
 {
 	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);
 	bool is_known = event->parent && cause->id == event->parent && cause->source == event->track->source;
@@ -498,7 +498,7 @@ static epp_status *add_host(struct flame *flame, const epp_event *event)
 			parent = lane->nodes[around];
 	}
 	if (parent == FLAME_HOST)
-		parent = around_call(flame, event);
+		parent = find_caller_frame(flame, event);
 	EPP_TRY(type_of(flame, parent, event, &parent));
 	EPP_TRY(child_of(flame, parent, event, &node));
 	lane->nodes[depth] = node;
@@ -521,7 +521,7 @@ static epp_status *add_device(struct flame *flame, const epp_event *event)
 	if (event->depth)
 		return NULL;
 	if (event->parent && cause->id == event->parent && cause->source == event->track->source)
-		EPP_TRY(mirror(flame, cause->node, &below));
+		EPP_TRY(find_device_node(flame, cause->node, &below));
 	else
 		flame->uncaused++;
 	EPP_TRY(child_of(flame, below, event, &node));

@@ -433,7 +433,7 @@ static epp_status *draw_arrows(const struct picture *picture)
 
 /* ---- the picture ---- */
 
-static epp_status *draw_foot(const struct picture *picture)
+static epp_status *draw_footer(const struct picture *picture)
 {
 	const epp_timeline_counts *counts = epp_timeline_get_counts(picture->run->timeline);
 	struct sink *sink = picture->sink;
@@ -482,7 +482,7 @@ static epp_status *svg_draw(struct export_run *run, const struct svg_layout *lay
 	EPP_TRY(draw_arrows(&picture));
 	for (size_t i = 0; i < picture.svg->bars_count; i++)
 		draw_bar(&picture, &picture.svg->bars[i]);
-	EPP_TRY(draw_foot(&picture));
+	EPP_TRY(draw_footer(&picture));
 	EPP_TRY(svg_write_account(run));
 	sink_text(sink, "</svg>\n");
 	return NULL;
@@ -517,7 +517,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Drops all but the longest bars of each row.  Each row keeps the same number of bars, if it has so many. */
-static epp_status *drop_short(struct svg *svg)
+static epp_status *drop_short_bars(struct svg *svg)
 {
 	if (svg->bars_count <= SVG_BARS_MAX)
 		return NULL;
@@ -581,7 +581,7 @@ static epp_status *svg_event(struct export_run *run, const epp_event *event)
 	bar->name = strndup(event->name, event->name_bytes);
 	if (!bar->name)
 		return epp_status_no_memory();
-	return ++svg->bars_count == 2 * SVG_BARS_MAX ? drop_short(svg) : NULL;
+	return ++svg->bars_count == 2 * SVG_BARS_MAX ? drop_short_bars(svg) : NULL;
 }
 
 static epp_status *svg_end(struct export_run *run)
@@ -592,7 +592,7 @@ static epp_status *svg_end(struct export_run *run)
 	locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	locale_t before = plain ? uselocale(plain) : (locale_t)0;
 	struct svg_layout layout = { 0 };
-	epp_status *status = drop_short(svg);
+	epp_status *status = drop_short_bars(svg);
 
 	qsort(svg->bars, svg->bars_count, sizeof *svg->bars, by_start);
 	if (!status)

@@ -91,7 +91,7 @@ static char *put_text(char *at, const char *text)
 }
 
 /* Writes the columns for placement, errors and flags, without a comma at the end. */
-static char *put_known(char *at, const epp_event *event)
+static char *put_own_fields(char *at, const epp_event *event)
 {
 	if (event->placement == EPP_PLACED_MEASURED && !event->start_error_ns && !event->end_error_ns && !event->flags)
 		return put_text(at, "measured,0,0,");
@@ -130,7 +130,7 @@ static epp_status *csv_event(struct export_run *run, const epp_event *event)
 		at = json_u64_recent(at, event->parent, &csv->parent);
 	*at++ = ',';
 	at = put_number(at, event->run);
-	at = put_known(at, event);
+	at = put_own_fields(at, event);
 	*at++ = ',';
 	sink_commit(run->sink, at);
 	if (event->args_count) {

@@ -63,7 +63,7 @@ static void write_track(struct sink *sink, const epp_event *event)
 	write_number(sink, ",\"lane\":", event->lane);
 }
 
-static char *put_known(char *at, const epp_event *event)
+static char *put_own_members(char *at, const epp_event *event)
 {
 	const char *placement = epp_placement_name(event->placement);
 	bool any = false;
@@ -106,7 +106,7 @@ static epp_status *ndjson_event(struct export_run *run, const epp_event *event)
 	}
 	at = PUT(at, ",\"run\":");
 	at = json_u64(at, event->run);
-	at = put_known(at, event);
+	at = put_own_members(at, event);
 	sink_commit(run->sink, at);
 	if (event->args_count) {
 		sink_text(run->sink, ",\"args\":");

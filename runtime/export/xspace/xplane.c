@@ -115,7 +115,7 @@ static epp_status *xplane_number_of_key(struct xplanes *xplanes, const epp_trace
 #define CHUNK_BYTES (64u << 10)
 
 /* Moves a line's bytes to the file. */
-static epp_status *put_away(struct xplane_lines *lines, struct xplane_line *line)
+static epp_status *spill_line(struct xplane_lines *lines, struct xplane_line *line)
 {
 	if (!lines->has_file)
 		EPP_TRY(temp_file_open(&lines->fd));
@@ -144,7 +144,7 @@ static epp_status *xplane_line_reserve(struct xplane_lines *lines, size_t row, s
 		return epp_status_no_memory();
 	struct xplane_line *line = &lines->lines[row];
 	if (line->count && line->count + bytes > CHUNK_BYTES)
-		EPP_TRY(put_away(lines, line));
+		EPP_TRY(spill_line(lines, line));
 	if (!array_reserve(&line->bytes, &line->room, line->count + bytes, 1))
 		return epp_status_no_memory();
 	*at = line->bytes + line->count;
@@ -157,7 +157,7 @@ static epp_status *xplane_lines_close(struct xplane_lines *lines)
 	for (size_t i = 0; i < lines->lines_room; i++) {
 		struct xplane_line *line = &lines->lines[i];
 		if (line->count)
-			EPP_TRY(put_away(lines, line));
+			EPP_TRY(spill_line(lines, line));
 		free(line->bytes);
 		line->bytes = NULL;
 		line->room = 0;
@@ -266,7 +266,7 @@ static uint64_t correlation(uint32_t source, uint64_t id)
 
 /* Gets the number that a plugin gave to an event.  Other plugins mostly use the same small numbers, so the producer is
  * added to the number. */
-static bool plugin_s_correlation(const epp_event *event, uint64_t *id)
+static bool plugin_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t producer = event->track->producer < 0 ? 0 : (uint64_t)event->track->producer, number;
 
@@ -283,7 +283,7 @@ static char *put_flags(char *at, unsigned flags)
 	return put_text_stat(at, KNOWN_FLAGS, words, (size_t)(export_put_flags(words, flags) - words));
 }
 
-static bool of_plugin(const epp_event *event)
+static bool is_plugin_event(const epp_event *event)
 {
 	return event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS;
 }
@@ -297,10 +297,10 @@ static bool has_correlation(const epp_event *event, uint64_t *id)
 
 	*id = correlation(event->track->source, host_id);
 	/* If the trace has no cause for the event, the plugin's own number joins its calls to its device events. */
-	return host_id || (of_plugin(event) && !event->parent && plugin_s_correlation(event, id));
+	return host_id || (is_plugin_event(event) && !event->parent && plugin_correlation(event, id));
 }
 
-static char *put_known(char *at, const epp_event *event)
+static char *put_own_stats(char *at, const epp_event *event)
 {
 	unsigned flags = event->flags & ~EXPORT_FLAGS_NAMED;
 	uint64_t id;
@@ -309,7 +309,7 @@ static char *put_known(char *at, const epp_event *event)
 		at = put_u64_stat(at, KNOWN_CORRELATION, id);
 	if (event->track->kind == EPP_TRACK_DEVICE)
 		at = put_i64_stat(at, KNOWN_STREAM, event->track->stream);
-	else if (event->category != EPP_NODE && !of_plugin(event))
+	else if (event->category != EPP_NODE && !is_plugin_event(event))
 		at = put_reference(at, KNOWN_CATEGORY, KNOWN_CATEGORIES + event->category);
 	if (export_has_placement(event)) {
 		at = put_reference(at, KNOWN_PLACEMENT, KNOWN_PLACEMENTS + event->placement);
@@ -319,14 +319,14 @@ static char *put_known(char *at, const epp_event *event)
 	return flags ? put_flags(at, flags) : at;
 }
 
-/* Returns true if put_known writes this stat.  An arg with the same key is then left out. */
-static bool is_put(const epp_event *event, uint32_t key)
+/* Returns true if put_own_stats writes this stat.  An arg with the same key is then left out. */
+static bool is_own_stat(const epp_event *event, uint32_t key)
 {
 	uint64_t id;
 
 	switch (key) {
 	case KNOWN_CORRELATION:
-		return of_plugin(event) || has_correlation(event, &id);
+		return is_plugin_event(event) || has_correlation(event, &id);
 	case KNOWN_PLACEMENT:
 	case KNOWN_START_ERROR:
 	case KNOWN_END_ERROR:
@@ -372,11 +372,11 @@ static epp_status *put_event(struct export_run *run, const epp_event *event, cha
 
 	at = put_number(at, XEVENT_METADATA_ID, event->name_number + UINT64_C(1));
 	at = put_times(xplanes, at, event);
-	at = put_known(at, event);
+	at = put_own_stats(at, event);
 	for (uint32_t i = 0; i < event->args_count; i++) {
 		uint32_t key = 0;
 		EPP_TRY(xplane_number_of_key(xplanes, &args[i], &key));
-		if (is_put(event, key))
+		if (is_own_stat(event, key))
 			continue;
 		at = put_arg(at, key, &args[i]);
 		has_details |= key == KNOWN_KERNEL_DETAILS;
@@ -449,7 +449,7 @@ static struct xplane_part *last_part(struct xplanes *xplanes)
 }
 
 /* Returns the size of a file without its events and names: facts, accounts, heads of lines. */
-static uint64_t rest_bytes(const struct export_run *run, const struct xplanes *xplanes)
+static uint64_t fixed_bytes(const struct export_run *run, const struct xplanes *xplanes)
 {
 	return FACTS_BYTES + ACCOUNT_BYTES * ledger_count(run) + ROW_BYTES * xplanes->rows.rows_count +
 	       xplanes->keys_bytes * (xplanes->rows.processes_count + 1);
@@ -465,10 +465,10 @@ static bool is_full(const struct export_run *run, size_t bytes)
 	uint64_t used = part->lines.total_bytes + part->names_bytes + bytes;
 
 	/* At least half of the limit is used for events, even if the rest of the file is large. */
-	return used > most / 2 && used + rest_bytes(run, xplanes) > most;
+	return used > most / 2 && used + fixed_bytes(run, xplanes) > most;
 }
 
-static epp_status *next_part(struct export_run *run)
+static epp_status *begin_next_part(struct export_run *run)
 {
 	if (!run->parts || !sink_parts_divide(run->parts))
 		return epp_status_create(EPP_INVALID_ARGUMENT,
@@ -479,20 +479,20 @@ static epp_status *next_part(struct export_run *run)
 }
 
 /* Begins a new part for an event that would exceed the limit of the last part, and moves the event into it. */
-static epp_status *take_along(struct export_run *run, size_t row, size_t bytes, char *at)
+static epp_status *move_to_next_part(struct export_run *run, size_t row, size_t bytes, char *at)
 {
 	struct xplanes *xplanes = run->state;
 
 	EPP_TRY(message_begin(&xplanes->message, bytes));
 	memcpy(xplanes->message.bytes, at, bytes);
-	EPP_TRY(next_part(run));
+	EPP_TRY(begin_next_part(run));
 	EPP_TRY(xplane_line_reserve(&last_part(xplanes)->lines, row, bytes, &at));
 	memcpy(at, xplanes->message.bytes, bytes);
 	return NULL;
 }
 
 /* Records that the plane of the event's process must define the name. */
-static epp_status *meet_name(struct xplane_part *part, const struct row *row, const epp_event *event)
+static epp_status *add_plane_name(struct xplane_part *part, const struct row *row, const epp_event *event)
 {
 	bool added;
 
@@ -525,9 +525,9 @@ static epp_status *xplane_event(struct export_run *run, const epp_event *event)
 	EPP_TRY(put_event(run, event, at, &end));
 	size_t bytes = (size_t)(end - at);
 	if (is_full(run, bytes) && last_part(xplanes)->lines.total_bytes)
-		EPP_TRY(take_along(run, index, bytes, at));
+		EPP_TRY(move_to_next_part(run, index, bytes, at));
 	xplane_line_commit(&last_part(xplanes)->lines, index, bytes);
-	return meet_name(last_part(xplanes), row, event);
+	return add_plane_name(last_part(xplanes), row, event);
 }
 
 static epp_status *xplane_begin(struct export_run *run)
@@ -545,7 +545,7 @@ static epp_status *xplane_begin(struct export_run *run)
 }
 
 /* Adds the host's plane to a trace without events, because this plane has the ledger. */
-static epp_status *need_host(struct export_run *run)
+static epp_status *add_host_plane(struct export_run *run)
 {
 	static const epp_trace_track nobody = { .track = UINT32_MAX, .kind = EPP_TRACK_THREAD, .name = "", .group = "" };
 	struct xplanes *xplanes = run->state;
@@ -562,7 +562,7 @@ static epp_status *xplane_end(struct export_run *run)
 {
 	struct xplanes *xplanes = run->state;
 
-	EPP_TRY(need_host(run));
+	EPP_TRY(add_host_plane(run));
 	for (size_t i = 0; i < xplanes->parts_count; i++) {
 		if (i)
 			EPP_TRY(export_next_part(run));

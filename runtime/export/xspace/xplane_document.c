@@ -130,7 +130,7 @@ static epp_status *put_facts(struct export_run *run, struct part *plane)
 /* ---- lines and planes ---- */
 
 /* Returns true if a row belongs to the plane of a process.  All processes of the operating system share one plane. */
-static bool belongs(const struct xplanes *xplanes, const struct row *row, size_t process)
+static bool is_in_plane(const struct xplanes *xplanes, const struct row *row, size_t process)
 {
 	bool host = !xplanes->rows.processes[process].group;
 
@@ -174,7 +174,7 @@ static epp_status *send_plane(struct export_run *run, struct xplane_part *file, 
 
 	for (size_t i = 0; i < xplanes->rows.rows_count; i++) {
 		starts[i] = heads->memory.count;
-		if (!belongs(xplanes, &xplanes->rows.rows[i], process) || !xplane_row_bytes(&file->lines, i))
+		if (!is_in_plane(xplanes, &xplanes->rows.rows[i], process) || !xplane_row_bytes(&file->lines, i))
 			continue;
 		put_line_head(xplanes, heads, i);
 		EPP_TRY(sink_flush(&heads->sink));
@@ -206,14 +206,14 @@ static epp_status *send_plane(struct export_run *run, struct xplane_part *file, 
 #define GPU "/device:GPU:"
 #define TPU "/device:TPU:"
 
-static bool begins(const char *text, const char *with)
+static bool starts_with(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
 bool xplane_is_gpu(const char *name)
 {
-	return begins(name, GPU);
+	return starts_with(name, GPU);
 }
 
 /* Compares GPU names without the text after the number, as in "/device:GPU:0 (name)". */
@@ -225,7 +225,7 @@ static bool is_same_gpu(const char *name, const char *other)
 }
 
 /* Returns true if a device keeps its name as a GPU plane.  Only the first device with a name does. */
-static bool keeps_gpu(const struct xplanes *xplanes, size_t process)
+static bool keeps_gpu_name(const struct xplanes *xplanes, size_t process)
 {
 	const struct rows_process *of = &xplanes->rows.processes[process];
 
@@ -239,10 +239,10 @@ static bool keeps_gpu(const struct xplanes *xplanes, size_t process)
 	return true;
 }
 
-static bool gpu_is_kept(const struct xplanes *xplanes, unsigned number)
+static bool is_gpu_number_used(const struct xplanes *xplanes, unsigned number)
 {
 	for (size_t i = 0; i < xplanes->rows.processes_count; i++) {
-		if (keeps_gpu(xplanes, i) && strtoul(xplanes->rows.processes[i].name + strlen(GPU), NULL, 10) == number)
+		if (keeps_gpu_name(xplanes, i) && strtoul(xplanes->rows.processes[i].name + strlen(GPU), NULL, 10) == number)
 			return true;
 	}
 	return false;
@@ -256,10 +256,10 @@ static unsigned gpu_number(const struct export_run *run, size_t process)
 	unsigned number = 0;
 
 	for (size_t i = 0;; number++) {
-		if (gpu_is_kept(xplanes, number))
+		if (is_gpu_number_used(xplanes, number))
 			continue;
 		/* Skip the devices that get no number here. */
-		while (i < process && (!xplanes->rows.processes[i].group || keeps_gpu(xplanes, i) ||
+		while (i < process && (!xplanes->rows.processes[i].group || keeps_gpu_name(xplanes, i) ||
 		                       (!run->options->gpu_planes && !xplane_is_gpu(xplanes->rows.processes[i].name))))
 			i++;
 		if (i++ >= process)
@@ -273,14 +273,14 @@ static char *plane_name(const struct export_run *run, size_t process)
 {
 	const struct xplanes *xplanes = run->state;
 	const struct rows_process *of = &xplanes->rows.processes[process];
-	bool keeps = keeps_gpu(xplanes, process);
+	bool keeps = keeps_gpu_name(xplanes, process);
 	char *name;
 
 	if (!of->group)
 		return strdup("/host:CPU");
 	if (!keeps && (run->options->gpu_planes || xplane_is_gpu(of->name)))
 		return asprintf(&name, GPU "%u", gpu_number(run, process)) < 0 ? NULL : name;
-	const char *prefix = keeps || begins(of->name, CUSTOM) || begins(of->name, TPU) ? "" : CUSTOM;
+	const char *prefix = keeps || starts_with(of->name, CUSTOM) || starts_with(of->name, TPU) ? "" : CUSTOM;
 	return asprintf(&name, "%s%s", prefix, of->name) < 0 ? NULL : name;
 }
 
@@ -351,10 +351,10 @@ static epp_status *write_warning(struct export_run *run)
 
 /* Returns true if this part has events of a process.  A device without events in this part keeps its number in other
  * parts. */
-static bool is_there(const struct xplanes *xplanes, const struct xplane_part *file, size_t process)
+static bool part_has_process(const struct xplanes *xplanes, const struct xplane_part *file, size_t process)
 {
 	for (size_t i = 0; i < xplanes->rows.rows_count; i++) {
-		if (belongs(xplanes, &xplanes->rows.rows[i], process) && xplane_row_bytes(&file->lines, i))
+		if (is_in_plane(xplanes, &xplanes->rows.rows[i], process) && xplane_row_bytes(&file->lines, i))
 			return true;
 	}
 	return false;
@@ -371,7 +371,7 @@ epp_status *xplane_write_document(struct export_run *run, struct xplane_part *fi
 	for (size_t i = 0; i < xplanes->rows.processes_count; i++) {
 		bool device = xplanes->rows.processes[i].group != NULL;
 		unsigned number = device ? devices++ : XPLANE_HOST_PLANE;
-		if (device ? is_there(xplanes, file, i) : !host)
+		if (device ? part_has_process(xplanes, file, i) : !host)
 			EPP_TRY(write_plane(run, file, i, number));
 		host = host || !device;
 	}

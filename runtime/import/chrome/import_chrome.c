@@ -266,7 +266,7 @@ static epp_status *put_slice(struct chrome_reader *reader, bool is_device)
 	record->kind = is_device ? EPP_RECORD_COMPLETE : EPP_RECORD_EVENT;
 	if (is_device) {
 		record->placement = EPP_PLACED_FORMULA;
-		return providers_keep(import);
+		return providers_store(import);
 	}
 	EPP_TRY(record_write(import, prepared));
 	if (!prepared->has_correlation || lanes_source(&import->lanes, prepared->lane))
@@ -301,7 +301,7 @@ static epp_status *take_begin(struct chrome_reader *reader, uint64_t key, bool i
 	EPP_TRY(record_pack(&import->prepared, &bytes));
 	EPP_TRY(open_events_add(&import->open_events, key, is_async, import->prepared.packed, bytes, &fits));
 	if (!fits)
-		import_lose(import, EPP_LOSS_TOO_DEEP);
+		import_count_lost(import, EPP_LOSS_TOO_DEEP);
 	return NULL;
 }
 
@@ -339,7 +339,7 @@ static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_
 	}
 	record_unpack_before(prepared, open_events->packed);
 	if (end < prepared->record.start_ticks)
-		import_lose(import, EPP_LOSS_REFUSED);
+		import_count_lost(import, EPP_LOSS_REFUSED);
 	else if (is_async)
 		status = put_async(reader, end);
 	else {
@@ -510,7 +510,7 @@ static epp_status *take_timed(struct chrome_reader *reader, struct event *event)
 	if (!(event->keys & EVENT_TS) || event->dur_ns < 0 ||
 	    __builtin_add_overflow(event->ts_ns, event->dur_ns, &end_ns) || !import_time_fits(event->ts_ns) ||
 	    !import_time_fits(end_ns)) {
-		import_lose(import, EPP_LOSS_REFUSED);
+		import_count_lost(import, EPP_LOSS_REFUSED);
 		return NULL;
 	}
 	uint64_t start = import_ticks(import, event->ts_ns), end = import_ticks(import, end_ns);
@@ -521,7 +521,7 @@ static epp_status *take_timed(struct chrome_reader *reader, struct event *event)
 	record_prepare(import, event, !strchr("EeF", event->phase));
 	EPP_TRY(lanes_find(import, event, is_of_device(event), &prepared->lane));
 	if (prepared->lane == LANE_NONE) {
-		import_lose(import, EPP_LOSS_NO_SLOT);
+		import_count_lost(import, EPP_LOSS_NO_SLOT);
 		return NULL;
 	}
 	prepared->record.start_ticks = start;
@@ -593,7 +593,7 @@ static void find_epoch(struct chrome_reader *reader)
 		import->epoch_ns += import->zero_ns;
 }
 
-static epp_status *finish(struct chrome_reader *reader)
+static epp_status *finish_file(struct chrome_reader *reader)
 {
 	struct import *import = reader->import;
 
@@ -627,7 +627,7 @@ static epp_status *chrome_read(struct import *import)
 	reader->json.user = reader;
 	epp_status *status = read_all(reader);
 	if (!status)
-		status = finish(reader);
+		status = finish_file(reader);
 	json_events_deinit(&reader->json);
 	chrome_arrows_deinit(&reader->arrows);
 	sorter_deinit(&reader->causes);

@@ -65,11 +65,11 @@ static epp_status *provider_event(struct import *import, struct event *event, in
 	}
 	import->counts.events++;
 	record_claim(import, claim);
-	return providers_keep(import);
+	return providers_store(import);
 }
 
 /* Returns true if an execution provider other than ONNX Runtime's own runs the node. */
-static bool is_providers_node(struct import *import, const struct event *event)
+static bool is_provider_node(struct import *import, const struct event *event)
 {
 	const struct event_arg *arg = event_find_arg(event, "provider");
 
@@ -99,7 +99,7 @@ static epp_status *host_event(struct ort_reader *reader, const struct event *eve
 	struct lane *lane = &import->lanes.lanes[import->prepared.lane];
 	import->slices_lanes_count += !lane->has_slices;
 	lane->has_slices = true;
-	uint32_t node = is_providers_node(import, event) ? PROVIDERS_NODE : 0;
+	uint32_t node = is_provider_node(import, event) ? PROVIDERS_NODE : 0;
 	return sorter_add(&import->slices, &(struct sorter_entry){ .start = record->start_ticks,
 	                                                           .end = record->start_ticks + record->duration_ticks,
 	                                                           .id = record->id,
@@ -109,7 +109,7 @@ static epp_status *host_event(struct ort_reader *reader, const struct event *eve
 
 /* Takes the event by which the kit reports lost events, and adds its count to the ledger.  Returns false for other
  * events. */
-static bool take_lost(struct import *import, const struct event *event)
+static bool read_lost_event(struct import *import, const struct event *event)
 {
 	static const char *const keys[] = { "lost_no_buffer", "lost_refused", "lost_outside_run",
 		                            "lost_other",     "parents_lost", "texts_cut" };
@@ -133,21 +133,21 @@ static bool take_lost(struct import *import, const struct event *event)
 		used += (size_t)snprintf(note + used, sizeof note - used, " %s %lld", keys[i], (long long)count);
 		lost += i < of_events ? (uint64_t)count : 0;
 	}
-	import_lose_provided(import, EPP_LOSS_PLUGIN, lost);
+	import_count_provider_lost(import, EPP_LOSS_PLUGIN, lost);
 	epp_trace_writer_set_producer_note(import->writer, import_producer(import), note);
 	import_note(import, "lost by an execution provider: %s", note);
 	return true;
 }
 
 /* Counts as lost an event that cannot be kept, or a record that cannot be read. */
-static void leave_out(struct import *import, bool of_provider, epp_loss reason)
+static void count_omitted(struct import *import, bool of_provider, epp_loss reason)
 {
 	if (!of_provider) {
-		import_lose(import, reason);
+		import_count_lost(import, reason);
 		return;
 	}
 	import->counts.left_out++;
-	import_lose_provided(import, reason, 1);
+	import_count_provider_lost(import, reason, 1);
 }
 
 static epp_status *take_event(struct ort_reader *reader, struct event *event)
@@ -170,10 +170,10 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 	if ((event->keys & needed) != needed || event->dur_ns < 0 ||
 	    __builtin_add_overflow(event->ts_ns, event->dur_ns, &end_ns) || !import_time_fits(event->ts_ns) ||
 	    !import_time_fits(end_ns)) {
-		leave_out(import, is_of_provider(event), EPP_LOSS_REFUSED);
+		count_omitted(import, is_of_provider(event), EPP_LOSS_REFUSED);
 		return NULL;
 	}
-	if (take_lost(import, event))
+	if (read_lost_event(import, event))
 		return NULL;
 	bool of_provider = is_of_provider(event);
 	int64_t tid = event->tid;
@@ -182,7 +182,7 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 	record_prepare(import, event, true);
 	EPP_TRY(lanes_find(import, event, of_provider, &import->prepared.lane));
 	if (import->prepared.lane == LANE_NONE) {
-		leave_out(import, of_provider, EPP_LOSS_NO_SLOT);
+		count_omitted(import, of_provider, EPP_LOSS_NO_SLOT);
 		return NULL;
 	}
 	import->prepared.record.start_ticks = import_ticks(import, event->ts_ns);
@@ -193,7 +193,7 @@ static epp_status *take_event(struct ort_reader *reader, struct event *event)
 /* ---- lines ---- */
 
 /* Returns true if a record that cannot be read seems to be from a provider. */
-static bool looks_provided(const char *record, size_t bytes)
+static bool looks_like_provider_event(const char *record, size_t bytes)
 {
 	static const char *const marks[] = { RECORD_BEGINS "Kernel\"", RECORD_BEGINS "Api\"", "\",\"pid\" :-",
 		                             "\"ort_correlation_id\"", "\"ort_event_name\"" };
@@ -220,13 +220,13 @@ static epp_status *take_record(struct ort_reader *reader, const char *record, si
 		import->counts.repaired_lines++;
 		return take_event(reader, &reader->json.event);
 	}
-	leave_out(import, looks_provided(record, bytes), EPP_LOSS_REFUSED);
+	count_omitted(import, looks_like_provider_event(record, bytes), EPP_LOSS_REFUSED);
 	return NULL;
 }
 
 /* Returns true if the "]" at `at` is the end of the array of records.  It must be on a line of its own after a record,
  * because arrays in args may have several lines too. */
-static bool ends_array(const char *here, size_t count, size_t at)
+static bool is_array_end(const char *here, size_t count, size_t at)
 {
 	size_t last = at - 1;
 
@@ -245,7 +245,7 @@ static bool begins_record(const struct input *input, size_t at)
 
 	if (count - at < bytes)
 		bytes = count - at;
-	return ends_array(here, count, at) || !memcmp(here + at, RECORD_BEGINS, bytes);
+	return is_array_end(here, count, at) || !memcmp(here + at, RECORD_BEGINS, bytes);
 }
 
 /* Finds the end of the record at the current position: the beginning of the next record, or the end of the array. */

@@ -29,7 +29,7 @@ struct guess {
 	unsigned candidates_count;
 };
 
-epp_status *providers_keep(struct import *import)
+epp_status *providers_store(struct import *import)
 {
 	size_t bytes;
 
@@ -40,7 +40,7 @@ epp_status *providers_keep(struct import *import)
 /* ---- the start of profiling ---- */
 
 /* Takes samples from the whole file: every n-th device event. */
-static epp_status *take_samples(struct import *import, struct guess *guess)
+static epp_status *collect_samples(struct import *import, struct guess *guess)
 {
 	uint64_t every = import->providers.count / SAMPLES_MAX + 1, number = 0;
 	const void *piece;
@@ -107,33 +107,33 @@ static epp_status *make_candidates(struct import *import, struct guess *guess)
 
 /* Tests whether a host event starts at the Unix time in the sample's id, if the file's time 0 is at zero_us.  If the
  * sample has the name of its parent, the host event must have this name. */
-static epp_status *meets(struct import *import, const struct sample *sample, int64_t zero_us, bool *met)
+static epp_status *matches_sample(struct import *import, const struct sample *sample, int64_t zero_us, bool *is_found)
 {
 	uint64_t start = IMPORT_TICKS_AT_ZERO + (uint64_t)(sample->correlation - zero_us), place;
 	struct sorter_entry entry;
 
-	*met = false;
+	*is_found = false;
 	EPP_TRY(sorter_find(&import->slices, 0, start, &place));
-	for (; place < import->slices.count && !*met; place++) {
+	for (; place < import->slices.count && !*is_found; place++) {
 		EPP_TRY(sorter_at(&import->slices, place, &entry));
 		if (entry.start != start)
 			break;
-		*met = !sample->name || entry.name == sample->name;
+		*is_found = !sample->name || entry.name == sample->name;
 	}
 	return NULL;
 }
 
 /* Finds the candidate by which nearly all samples have a parent, if there is exactly one. */
-static epp_status *choose(struct import *import, const struct guess *guess, int64_t *zero_us, bool *found)
+static epp_status *choose_candidate(struct import *import, const struct guess *guess, int64_t *zero_us, bool *found)
 {
 	unsigned best = 0, best_count = 0;
 
 	for (unsigned i = 0; i < guess->candidates_count; i++) {
 		unsigned hits = 0;
 		for (unsigned j = 0; j < guess->samples_count; j++) {
-			bool met;
-			EPP_TRY(meets(import, &guess->samples[j], guess->candidates[i], &met));
-			hits += met;
+			bool is_found;
+			EPP_TRY(matches_sample(import, &guess->samples[j], guess->candidates[i], &is_found));
+			hits += is_found;
 		}
 		if (hits > best) {
 			best = hits;
@@ -155,11 +155,11 @@ static epp_status *find_epoch(struct import *import)
 
 	if (!guess)
 		return epp_status_no_memory();
-	epp_status *status = take_samples(import, guess);
+	epp_status *status = collect_samples(import, guess);
 	if (!status && guess->samples_count)
 		status = make_candidates(import, guess);
 	if (!status && guess->samples_count)
-		status = choose(import, guess, &zero_us, &found);
+		status = choose_candidate(import, guess, &zero_us, &found);
 	if (!status && guess->samples_count && !found)
 		import_note(import, "the correlation ids match no host events: parents are found by containment in time");
 	if (found && !__builtin_mul_overflow(zero_us, 1000, &import->epoch_ns))
@@ -194,7 +194,7 @@ static int preference(const struct import *import, const struct sorter_entry *en
 	return 2 * is_named + is_on_thread;
 }
 
-static void take_starter(struct starters *starters, const struct sorter_entry *entry)
+static void add_starter(struct starters *starters, const struct sorter_entry *entry)
 {
 	for (unsigned i = 0; i < starters->count && i < STARTERS_MAX; i++) {
 		if (PROVIDERS_LANE(starters->entries[i].track) == PROVIDERS_LANE(entry->track)) {
@@ -225,15 +225,15 @@ static epp_status *find_starters(struct import *import, uint64_t start, struct s
 		if (preferred > starters->preference)
 			starters->count = 0;
 		starters->preference = preferred;
-		take_starter(starters, &entry);
+		add_starter(starters, &entry);
 	}
 	return NULL;
 }
 
 /* Returns the only host event of `starters` that can enclose the event, or NULL.  The event may be up to `early` ticks
  * too early, and its clock may drift. */
-static const struct sorter_entry *only_around(const struct starters *starters, const epp_trace_record *record,
-                                              uint64_t early)
+static const struct sorter_entry *find_only_enclosing(const struct starters *starters, const epp_trace_record *record,
+                                                      uint64_t early)
 {
 	const struct sorter_entry *found = NULL;
 	uint64_t end = record->start_ticks + record->duration_ticks;
@@ -254,14 +254,15 @@ static const struct sorter_entry *only_around(const struct starters *starters, c
 
 /* Finds the parent by the start time in the id.  *met is set to true if at least one host event starts at this time,
  * even if there are several and none is chosen. */
-static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t early, bool *met)
+static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t early, bool *is_found)
 {
 	epp_trace_record *record = &import->prepared.record;
 	struct starters starters;
 
 	EPP_TRY(find_starters(import, start, &starters));
-	*met = starters.count;
-	const struct sorter_entry *found = starters.count == 1 ? starters.entries : only_around(&starters, record, early);
+	*is_found = starters.count;
+	const struct sorter_entry *found = starters.count == 1 ? starters.entries
+	                                                       : find_only_enclosing(&starters, record, early);
 	if (!found) {
 		record->placement = starters.count ? EPP_PLACED_AMBIGUOUS : 0;
 		return NULL;
@@ -352,18 +353,18 @@ static epp_status *find_by_containment(struct import *import)
 static epp_status *find_parent(struct import *import, uint64_t early)
 {
 	const struct prepared *prepared = &import->prepared;
-	bool met;
+	bool is_found;
 
 	if (prepared->has_correlation && import->epoch_ns) {
 		int64_t since_us = prepared->correlation - import->epoch_ns / 1000;
-		EPP_TRY(find_by_start(import, IMPORT_TICKS_AT_ZERO + (uint64_t)since_us, early, &met));
-		if (met)
+		EPP_TRY(find_by_start(import, IMPORT_TICKS_AT_ZERO + (uint64_t)since_us, early, &is_found));
+		if (is_found)
 			return NULL;
 	}
 	return find_by_containment(import);
 }
 
-static void count(struct import *import, const epp_trace_record *record)
+static void count_placement(struct import *import, const epp_trace_record *record)
 {
 	if (record->placement == EPP_PLACED_AMBIGUOUS)
 		import->counts.ambiguous++;
@@ -424,7 +425,7 @@ epp_status *providers_place_by_start(struct import *import, uint64_t first_start
 			EPP_TRY(write_pair(import, prepared->lane, first_start));
 		paired = true;
 		EPP_TRY(find_parent(import, span_of_start(first_start)));
-		count(import, &prepared->record);
+		count_placement(import, &prepared->record);
 		EPP_TRY(record_write(import, prepared));
 	}
 }
@@ -453,7 +454,7 @@ epp_status *providers_place_by_key(struct import *import, struct sorter *causes)
 					prepared->record.parent = entry.id;
 			}
 		}
-		count(import, &prepared->record);
+		count_placement(import, &prepared->record);
 		EPP_TRY(record_write(import, prepared));
 	}
 }

@@ -19,7 +19,7 @@
 #define PROVIDERS_LANE(track) ((track) & ~PROVIDERS_NODE)
 
 /* Stores the prepared record, which must have its id. */
-epp_status *providers_keep(struct import *import) EPP_MUST_CHECK;
+epp_status *providers_store(struct import *import) EPP_MUST_CHECK;
 
 /* For ONNX Runtime's profile.  `first_start` is the earliest start, in ticks, of a host event of which providers are
  * notified.

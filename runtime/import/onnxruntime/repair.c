@@ -15,37 +15,38 @@
 #include "encoding/json.h"
 
 /* The part of a record that is not read yet. */
-struct rest {
+struct cursor {
 	const char *at, *end;
 	bool escaped; /* the record's texts are escaped: each of them ends at the first unescaped quote */
 };
 
-static size_t left(const struct rest *rest)
+static size_t bytes_left(const struct cursor *cursor)
 {
-	return (size_t)(rest->end - rest->at);
+	return (size_t)(cursor->end - cursor->at);
 }
 
-static inline bool take_bytes(struct rest *rest, const char *what, size_t bytes)
+static inline bool take_bytes(struct cursor *cursor, const char *what, size_t bytes)
 {
-	if (left(rest) < bytes || memcmp(rest->at, what, bytes) != 0)
+	if (bytes_left(cursor) < bytes || memcmp(cursor->at, what, bytes) != 0)
 		return false;
-	rest->at += bytes;
+	cursor->at += bytes;
 	return true;
 }
 
 /* Takes the text before the next `mark`, and moves behind the mark.  Returns false if there is no mark. */
-static inline bool take_until_bytes(struct rest *rest, const char *mark, size_t mark_bytes, const char **text, size_t *bytes)
+static inline bool take_until_bytes(struct cursor *cursor, const char *mark, size_t mark_bytes, const char **text,
+                                    size_t *bytes)
 {
 	/* Each mark begins with a rare character, so memchr is several times as fast as memmem. */
-	for (const char *at = rest->at; (size_t)(rest->end - at) >= mark_bytes; at++) {
-		at = memchr(at, *mark, (size_t)(rest->end - at) - mark_bytes + 1);
+	for (const char *at = cursor->at; (size_t)(cursor->end - at) >= mark_bytes; at++) {
+		at = memchr(at, *mark, (size_t)(cursor->end - at) - mark_bytes + 1);
 		if (!at)
 			return false;
 		if (memcmp(at, mark, mark_bytes) != 0)
 			continue;
-		*text = rest->at;
-		*bytes = (size_t)(at - rest->at);
-		rest->at = at + mark_bytes;
+		*text = cursor->at;
+		*bytes = (size_t)(at - cursor->at);
+		cursor->at = at + mark_bytes;
 		return true;
 	}
 	return false;
@@ -87,12 +88,12 @@ static size_t unescape_code(const char *digits, char utf8[3])
 }
 
 /* Stores the text of a JSON string, which is given without its quotes.  Returns false if it is invalid. */
-static bool keep_unescaped(struct event *event, const char *at, size_t bytes, struct event_text *text)
+static bool store_unescaped(struct event *event, const char *at, size_t bytes, struct event_text *text)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
 	const char *end = at + bytes;
 
-	*text = event_keep_text(event, at, 0);
+	*text = event_store_text(event, at, 0);
 	while (at < end) {
 		const char *first = at, *letter;
 		char utf8[3];
@@ -117,29 +118,30 @@ static bool keep_unescaped(struct event *event, const char *at, size_t bytes, st
 	return true;
 }
 
-static bool keep(const struct rest *rest, struct event *event, const char *at, size_t bytes, struct event_text *text)
+static bool store_text(const struct cursor *cursor, struct event *event, const char *at, size_t bytes,
+                       struct event_text *text)
 {
-	if (rest->escaped)
-		return keep_unescaped(event, at, bytes, text);
-	*text = event_keep_text(event, at, bytes);
+	if (cursor->escaped)
+		return store_unescaped(event, at, bytes, text);
+	*text = event_store_text(event, at, bytes);
 	return true;
 }
 
 /* ---- parts of a record ---- */
 
 /* For string literals, whose lengths the compiler knows. */
-#define TAKE(rest, what) take_bytes(rest, what, sizeof(what) - 1)
-#define TAKE_UNTIL(rest, mark, text, bytes) take_until_bytes(rest, mark, sizeof(mark) - 1, text, bytes)
+#define TAKE(cursor, what) take_bytes(cursor, what, sizeof(what) - 1)
+#define TAKE_UNTIL(cursor, mark, text, bytes) take_until_bytes(cursor, mark, sizeof(mark) - 1, text, bytes)
 
-static bool take_integer(struct rest *rest, int64_t *value)
+static bool take_integer(struct cursor *cursor, int64_t *value)
 {
-	const char *first = rest->at;
+	const char *first = cursor->at;
 
-	if (left(rest) && *first == '-')
-		rest->at++;
-	while (left(rest) && *rest->at >= '0' && *rest->at <= '9')
-		rest->at++;
-	return event_integer(first, (size_t)(rest->at - first), value);
+	if (bytes_left(cursor) && *first == '-')
+		cursor->at++;
+	while (bytes_left(cursor) && *cursor->at >= '0' && *cursor->at <= '9')
+		cursor->at++;
+	return event_parse_integer(first, (size_t)(cursor->at - first), value);
 }
 
 /* Returns the closing quote of the key at `key`, after which " : " and a value follow.  A key may contain quotes, but
@@ -164,22 +166,22 @@ static bool value_ends(const char *at, const char *end)
 	return end - at > 2 && at[0] == ',' && at[1] == '"' && key_end(at + 2, end);
 }
 
-static bool take_text(struct rest *rest, struct event *event, struct event_text *text)
+static bool take_text(struct cursor *cursor, struct event *event, struct event_text *text)
 {
-	if (rest->escaped) {
-		const char *first = rest->at + 1, *quote = unescaped_quote(first, rest->end);
+	if (cursor->escaped) {
+		const char *first = cursor->at + 1, *quote = unescaped_quote(first, cursor->end);
 		if (!quote)
 			return false;
-		rest->at = quote + 1;
-		return keep_unescaped(event, first, (size_t)(quote - first), text);
+		cursor->at = quote + 1;
+		return store_unescaped(event, first, (size_t)(quote - first), text);
 	}
-	for (const char *quote = rest->at + 1; quote < rest->end; quote++) {
-		quote = memchr(quote, '"', (size_t)(rest->end - quote));
+	for (const char *quote = cursor->at + 1; quote < cursor->end; quote++) {
+		quote = memchr(quote, '"', (size_t)(cursor->end - quote));
 		if (!quote)
 			return false;
-		if (value_ends(quote + 1, rest->end)) {
-			*text = event_keep_text(event, rest->at + 1, (size_t)(quote - rest->at) - 1);
-			rest->at = quote + 1;
+		if (value_ends(quote + 1, cursor->end)) {
+			*text = event_store_text(event, cursor->at + 1, (size_t)(quote - cursor->at) - 1);
+			cursor->at = quote + 1;
 			return true;
 		}
 	}
@@ -187,12 +189,12 @@ static bool take_text(struct rest *rest, struct event *event, struct event_text 
 }
 
 /* Returns the end of an array or object; NULL: it is no valid JSON. */
-static const char *json_end(const struct rest *rest)
+static const char *json_end(const struct cursor *cursor)
 {
-	char closing = *rest->at == '[' ? ']' : '}';
+	char closing = *cursor->at == '[' ? ']' : '}';
 
-	for (const char *at = rest->at; (at = memchr(at + 1, closing, (size_t)(rest->end - at) - 1)) != NULL;) {
-		if (value_ends(at + 1, rest->end) && json_valid(rest->at, (size_t)(at + 1 - rest->at)))
+	for (const char *at = cursor->at; (at = memchr(at + 1, closing, (size_t)(cursor->end - at) - 1)) != NULL;) {
+		if (value_ends(at + 1, cursor->end) && json_valid(cursor->at, (size_t)(at + 1 - cursor->at)))
 			return at + 1;
 	}
 	return NULL;
@@ -200,13 +202,13 @@ static const char *json_end(const struct rest *rest)
 
 /* Returns the end of an invalid array or object: the first place where it may end and its brackets are balanced, else
  * the first place where it may end. */
-static const char *broken_end(const struct rest *rest)
+static const char *broken_end(const struct cursor *cursor)
 {
 	const char *first = NULL;
 	size_t depth = 0;
 
-	for (const char *at = rest->at; at < rest->end; at++) {
-		if (at > rest->at && value_ends(at, rest->end)) {
+	for (const char *at = cursor->at; at < cursor->end; at++) {
+		if (at > cursor->at && value_ends(at, cursor->end)) {
 			if (!depth)
 				return at;
 			first = first ? first : at;
@@ -219,129 +221,129 @@ static const char *broken_end(const struct rest *rest)
 	return first;
 }
 
-static bool take_nested(struct rest *rest, struct event *event, struct event_text *text)
+static bool take_nested(struct cursor *cursor, struct event *event, struct event_text *text)
 {
-	const char *end = json_end(rest);
+	const char *end = json_end(cursor);
 
 	if (!end)
-		end = broken_end(rest);
+		end = broken_end(cursor);
 	if (!end)
 		return false;
-	*text = event_keep_text(event, rest->at, (size_t)(end - rest->at));
-	rest->at = end;
+	*text = event_store_text(event, cursor->at, (size_t)(end - cursor->at));
+	cursor->at = end;
 	return true;
 }
 
-static bool take_key(struct rest *rest, const char **key, size_t *bytes)
+static bool take_key(struct cursor *cursor, const char **key, size_t *bytes)
 {
-	if (!TAKE(rest, "\""))
+	if (!TAKE(cursor, "\""))
 		return false;
-	*key = rest->at;
-	const char *end = rest->escaped ? unescaped_quote(*key, rest->end) : key_end(*key, rest->end);
+	*key = cursor->at;
+	const char *end = cursor->escaped ? unescaped_quote(*key, cursor->end) : key_end(*key, cursor->end);
 	if (!end)
 		return false;
 	*bytes = (size_t)(end - *key);
-	rest->at = end;
-	return TAKE(rest, "\" : ");
+	cursor->at = end;
+	return TAKE(cursor, "\" : ");
 }
 
-static bool take_arg(struct rest *rest, struct event *event)
+static bool take_arg(struct cursor *cursor, struct event *event)
 {
 	struct event_arg ignored, *arg;
 	struct event_text key_text;
 	const char *key;
 	size_t bytes;
 
-	if (!take_key(rest, &key, &bytes) || !left(rest) || !keep(rest, event, key, bytes, &key_text))
+	if (!take_key(cursor, &key, &bytes) || !bytes_left(cursor) || !store_text(cursor, event, key, bytes, &key_text))
 		return false;
 	arg = event_add_arg(event, key_text);
 	if (!arg)
 		arg = &ignored;
 	arg->type = EPP_ARG_TEXT;
-	if (*rest->at == '"')
-		return take_text(rest, event, &arg->text);
-	return (*rest->at == '[' || *rest->at == '{') && take_nested(rest, event, &arg->text);
+	if (*cursor->at == '"')
+		return take_text(cursor, event, &arg->text);
+	return (*cursor->at == '[' || *cursor->at == '{') && take_nested(cursor, event, &arg->text);
 }
 
 /* Takes the name, which ends at the beginning of the args. */
-static bool take_args(struct rest rest, struct event *event)
+static bool take_args(struct cursor cursor, struct event *event)
 {
-	if (left(&rest) == 2)
-		return TAKE(&rest, "}}");
-	while (take_arg(&rest, event)) {
-		if (left(&rest) == 2)
-			return TAKE(&rest, "}}");
-		if (!TAKE(&rest, ","))
+	if (bytes_left(&cursor) == 2)
+		return TAKE(&cursor, "}}");
+	while (take_arg(&cursor, event)) {
+		if (bytes_left(&cursor) == 2)
+			return TAKE(&cursor, "}}");
+		if (!TAKE(&cursor, ","))
 			return false;
 	}
 	return false;
 }
 
 /* Stores all args as one arg, verbatim. */
-static bool take_args_whole(const struct rest *rest, struct event *event)
+static bool take_args_verbatim(const struct cursor *cursor, struct event *event)
 {
-	size_t bytes = left(rest);
+	size_t bytes = bytes_left(cursor);
 
-	if (bytes < 2 || memcmp(rest->end - 2, "}}", 2) != 0)
+	if (bytes < 2 || memcmp(cursor->end - 2, "}}", 2) != 0)
 		return false;
-	struct event_arg *arg = event_add_arg(event, event_keep_text(event, "args", strlen("args")));
+	struct event_arg *arg = event_add_arg(event, event_store_text(event, "args", strlen("args")));
 	if (arg) {
 		arg->type = EPP_ARG_TEXT;
-		arg->text = event_keep_text(event, rest->at, bytes - 2);
+		arg->text = event_store_text(event, cursor->at, bytes - 2);
 	}
 	return true;
 }
 
 /* Takes the name and the args of a record.  The name may contain text that looks like the beginning of the args. */
-static bool take_name(struct rest rest, struct event *event)
+static bool take_name(struct cursor cursor, struct event *event)
 {
-	const char *name = rest.at, *text;
+	const char *name = cursor.at, *text;
 	size_t kept_bytes = event->text_bytes, text_bytes;
-	struct rest first = { 0 };
+	struct cursor first = { 0 };
 
-	while (TAKE_UNTIL(&rest, "\",\"args\" : {", &text, &text_bytes)) {
+	while (TAKE_UNTIL(&cursor, "\",\"args\" : {", &text, &text_bytes)) {
 		event->text_bytes = kept_bytes;
 		event->args_count = 0;
-		if (!keep(&rest, event, name, (size_t)(text + text_bytes - name), &event->name))
+		if (!store_text(&cursor, event, name, (size_t)(text + text_bytes - name), &event->name))
 			return false;
-		if (take_args(rest, event))
+		if (take_args(cursor, event))
 			return true;
 		if (!first.at)
-			first = rest;
+			first = cursor;
 	}
 	if (!first.at || first.escaped)
 		return false;
 	event->text_bytes = kept_bytes;
 	event->args_count = 0;
-	event->name = event_keep_text(event, name, (size_t)(first.at - name) - strlen("\",\"args\" : {"));
-	return take_args_whole(&first, event);
+	event->name = event_store_text(event, name, (size_t)(first.at - name) - strlen("\",\"args\" : {"));
+	return take_args_verbatim(&first, event);
 }
 
-static bool read_record(struct rest rest, struct event *event)
+static bool read_record(struct cursor cursor, struct event *event)
 {
 	const char *text;
 	size_t text_bytes;
 	int64_t dur_us, ts_us;
 
 	event_reset(event);
-	if (!TAKE(&rest, "{\"cat\" : \"") || !TAKE_UNTIL(&rest, "\",\"pid\" :", &text, &text_bytes))
+	if (!TAKE(&cursor, "{\"cat\" : \"") || !TAKE_UNTIL(&cursor, "\",\"pid\" :", &text, &text_bytes))
 		return false;
-	event->cat = event_keep_text(event, text, text_bytes);
-	if (!take_integer(&rest, &event->pid) || !TAKE(&rest, ",\"tid\" :") || !take_integer(&rest, &event->tid) ||
-	    !TAKE(&rest, ",\"dur\" :") || !take_integer(&rest, &dur_us) || !TAKE(&rest, ",\"ts\" :") ||
-	    !take_integer(&rest, &ts_us) || !TAKE(&rest, ",\"ph\" : \"") || left(&rest) < 1)
+	event->cat = event_store_text(event, text, text_bytes);
+	if (!take_integer(&cursor, &event->pid) || !TAKE(&cursor, ",\"tid\" :") || !take_integer(&cursor, &event->tid) ||
+	    !TAKE(&cursor, ",\"dur\" :") || !take_integer(&cursor, &dur_us) || !TAKE(&cursor, ",\"ts\" :") ||
+	    !take_integer(&cursor, &ts_us) || !TAKE(&cursor, ",\"ph\" : \"") || bytes_left(&cursor) < 1)
 		return false;
 	if (__builtin_mul_overflow(dur_us, 1000, &event->dur_ns) || __builtin_mul_overflow(ts_us, 1000, &event->ts_ns))
 		return false;
-	event->phase = *rest.at++;
-	if (!TAKE(&rest, "\",\"name\" :\""))
+	event->phase = *cursor.at++;
+	if (!TAKE(&cursor, "\",\"name\" :\""))
 		return false;
 	event->keys = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
-	return take_name(rest, event);
+	return take_name(cursor, event);
 }
 
 bool repair_record(const char *record, size_t bytes, struct event *event)
 {
-	return read_record((struct rest){ record, record + bytes, .escaped = true }, event) ||
-	       read_record((struct rest){ record, record + bytes, .escaped = false }, event);
+	return read_record((struct cursor){ record, record + bytes, .escaped = true }, event) ||
+	       read_record((struct cursor){ record, record + bytes, .escaped = false }, event);
 }

@@ -29,7 +29,7 @@
 #define DERIVED_ID_FIRST INT64_C(0xdeadbeef)
 #define DERIVED_IDS 390
 
-static bool begins(const char *text, const char *with)
+static bool starts_with(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
 }
@@ -47,15 +47,15 @@ static int32_t device_number(const char *name)
 static void xplane_classify(struct xplane_reader *reader, struct xplane *plane)
 {
 	const char *name = plane->name;
-	bool is_device = begins(name, "/device:") || begins(name, "#Chip") || begins(name, "/custom:");
+	bool is_device = starts_with(name, "/device:") || starts_with(name, "#Chip") || starts_with(name, "/custom:");
 
-	if (is_device && !begins(name, "/device:CPU"))
+	if (is_device && !starts_with(name, "/device:CPU"))
 		plane->kind = XPLANE_DEVICE;
 	else if (!strcmp(name, "Task Environment") || !strcmp(name, "/host:metadata"))
 		plane->kind = XPLANE_ABOUT;
 	else
 		plane->kind = XPLANE_HOST;
-	plane->is_tpu = begins(name, "/device:TPU:") || begins(name, "#Chip");
+	plane->is_tpu = starts_with(name, "/device:TPU:") || starts_with(name, "#Chip");
 	plane->device = plane->kind == XPLANE_DEVICE ? device_number(name) : -1;
 	plane->group = (uint32_t)(plane - reader->planes);
 	for (uint32_t i = 0; i < plane->group; i++) {
@@ -411,7 +411,7 @@ static bool stat_is(const struct xplane_reader *reader, const epp_arg *arg, cons
 
 /* Takes the start time of the session and similar properties.  A framework's profile may contain those that epprof's
  * bridge wrote, too.  The framework's start of the session comes first and is used. */
-static void take_fact(struct xplane_reader *reader, const epp_arg *arg)
+static void read_fact(struct xplane_reader *reader, const epp_arg *arg)
 {
 	bool is_number = arg->type == EPP_ARG_I64 || arg->type == EPP_ARG_U64;
 	bool is_start = is_number && (stat_is(reader, arg, "profile_start_time") || stat_is(reader, arg, "epoch_unix_ns"));
@@ -473,7 +473,7 @@ static epp_status *take_plane_stats(struct xplane_reader *reader)
 		EPP_TRY(xplane_view(&reader->window, field.message.at, (size_t)count, &bytes));
 		EPP_TRY(xplane_take_stat(reader, protobuf_reader_of(bytes, (size_t)count)));
 		if (prepared->args_count > before) {
-			take_fact(reader, &prepared->args[before]);
+			read_fact(reader, &prepared->args[before]);
 			prepared->args_count -= !keep_text(reader, &prepared->args[before]);
 		}
 	}
@@ -559,7 +559,7 @@ static void find_derived(struct xplane_reader *reader)
 
 /* Returns the time to which a line's times are relative.  If the file has no start time, the first line with a Unix
  * time defines it. */
-static int64_t base_of(struct xplane_reader *reader, const struct xplane_line *line)
+static int64_t find_line_base(struct xplane_reader *reader, const struct xplane_line *line)
 {
 	if (!is_absolute(line->timestamp_ns))
 		return reader->start_ns + (import_time_fits(line->timestamp_ns) ? line->timestamp_ns : IMPORT_NS_MIN);
@@ -582,7 +582,7 @@ static epp_status *read_line(struct xplane_reader *reader)
 		reader->lines_left_out++;
 		return NULL;
 	}
-	reader->base_ns = base_of(reader, reader->line);
+	reader->base_ns = find_line_base(reader, reader->line);
 	for (;;) {
 		EPP_TRY(xplane_next(&reader->window, &walk, &field, &found));
 		if (!found)

@@ -101,7 +101,7 @@ epp_status *xplane_take_stat(struct xplane_reader *reader, struct protobuf_reade
 	return add_value(reader, arg, &value);
 }
 
-static epp_status *take_shared_stats(struct xplane_reader *reader, const struct xplane_entry *entry)
+static epp_status *read_metadata_stats(struct xplane_reader *reader, const struct xplane_entry *entry)
 {
 	struct protobuf_reader stats = protobuf_reader_of(entry->stats, entry->stats_bytes);
 	struct protobuf_field field;
@@ -113,8 +113,8 @@ static epp_status *take_shared_stats(struct xplane_reader *reader, const struct 
 
 /* ---- the record ---- */
 
-static epp_status *take_apart(struct xplane_reader *reader, struct protobuf_reader message, struct parts *parts,
-                              bool *is_whole)
+static epp_status *parse_event(struct xplane_reader *reader, struct protobuf_reader message, struct parts *parts,
+                               bool *is_whole)
 {
 	struct protobuf_field field;
 
@@ -156,7 +156,7 @@ static bool take_times(struct xplane_reader *reader, const struct parts *parts)
 
 /* Of events that begin at the same time, the outer one must have the smaller id.  It comes first in lines ordered by
  * start, and last in other lines. */
-static uint64_t next_id(struct xplane_reader *reader)
+static uint64_t assign_id(struct xplane_reader *reader)
 {
 	const epp_trace_record *record = &reader->import->prepared.record;
 	uint64_t start = record->start_ticks, end = start + record->duration_ticks;
@@ -237,10 +237,10 @@ static epp_status *put(struct xplane_reader *reader, const struct parts *parts)
 	record->track = reader->track->track;
 	record->kind = kind_of(reader, parts);
 	if (record->kind == EPP_RECORD_COUNTER && !take_value(&import->prepared)) {
-		import_lose(import, EPP_LOSS_REFUSED);
+		import_count_lost(import, EPP_LOSS_REFUSED);
 		return NULL;
 	}
-	record->id = next_id(reader);
+	record->id = assign_id(reader);
 	if (record->kind == EPP_RECORD_COMPLETE)
 		record->placement = EPP_PLACED_FORMULA;
 	if (record->kind == EPP_RECORD_COMPLETE && !reader->line->is_derived)
@@ -259,7 +259,7 @@ static epp_status *take_entry(struct xplane_reader *reader, const struct xplane_
 
 	reader->nameless += !entry->is_known;
 	prepared->record.name = entry->name;
-	EPP_TRY(take_shared_stats(reader, entry));
+	EPP_TRY(read_metadata_stats(reader, entry));
 	if (entry->display.bytes || entry->name == EPP_RECORD_NAME_LOST)
 		record_add_arg(prepared, reader->name_key, entry->text.bytes ? entry->text.text : "", entry->text.bytes);
 	return NULL;
@@ -278,7 +278,7 @@ epp_status *xplane_take_event(struct xplane_reader *reader, const struct xplane_
 		return NULL;
 	}
 	if (xplane_message_bytes(message) > XPLANE_VIEW_BYTES_MAX) {
-		import_lose(reader->import, EPP_LOSS_REFUSED);
+		import_count_lost(reader->import, EPP_LOSS_REFUSED);
 		return NULL;
 	}
 	size_t count = (size_t)xplane_message_bytes(message);
@@ -286,7 +286,7 @@ epp_status *xplane_take_event(struct xplane_reader *reader, const struct xplane_
 	xplane_names_next_event(&reader->names);
 	prepared->record = (epp_trace_record){ 0 };
 	prepared->args_count = reader->sizes_count = 0;
-	EPP_TRY(take_apart(reader, protobuf_reader_of(bytes, count), &parts, &is_whole));
+	EPP_TRY(parse_event(reader, protobuf_reader_of(bytes, count), &parts, &is_whole));
 	if (!is_whole) {
 		reader->damaged++;
 		return NULL;
@@ -297,7 +297,7 @@ epp_status *xplane_take_event(struct xplane_reader *reader, const struct xplane_
 	}
 	EPP_TRY(xplane_names_find(&reader->names, &reader->names.events, parts.metadata_id, &entry));
 	if (!entry || !take_times(reader, &parts)) {
-		import_lose(reader->import, EPP_LOSS_REFUSED);
+		import_count_lost(reader->import, EPP_LOSS_REFUSED);
 		return NULL;
 	}
 	EPP_TRY(take_entry(reader, entry));

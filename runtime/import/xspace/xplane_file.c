@@ -101,7 +101,7 @@ epp_status *xplane_view(struct xplane_window *window, uint64_t at, size_t count,
 
 /* ---- fields ---- */
 
-static bool damage(struct xplane_message *message)
+static bool set_damaged(struct xplane_message *message)
 {
 	message->at = message->end;
 	message->damaged = true;
@@ -125,7 +125,7 @@ static bool take_field(struct protobuf_reader *head, struct xplane_message *mess
 	uint64_t tag, count = 0;
 
 	if (!protobuf_next_varint(head, &tag) || tag >> 3 == 0 || tag > UINT32_MAX)
-		return damage(message);
+		return set_damaged(message);
 	field->number = (uint32_t)(tag >> 3);
 	field->type = (enum protobuf_type)(tag & 7);
 	bool whole = false;
@@ -136,7 +136,7 @@ static bool take_field(struct protobuf_reader *head, struct xplane_message *mess
 	else if (field->type == PROTOBUF_BYTES)
 		whole = protobuf_next_varint(head, &count);
 	if (!whole)
-		return damage(message);
+		return set_damaged(message);
 	message->at += (uint64_t)(head->at - first);
 	if (field->type != PROTOBUF_BYTES)
 		return true;
@@ -188,7 +188,7 @@ void xplane_names_deinit(struct xplane_names *names)
 	names->cache = NULL;
 }
 
-static void empty_cache(struct xplane_names *names)
+static void clear_cache(struct xplane_names *names)
 {
 	memset(names->events.slots, 0, sizeof(names->events.slots));
 	memset(names->stats.slots, 0, sizeof(names->stats.slots));
@@ -200,7 +200,7 @@ void xplane_names_clear(struct xplane_names *names)
 	sorter_deinit(&names->events.index);
 	sorter_deinit(&names->stats.index);
 	names->events.index = names->stats.index = (struct sorter){ 0 };
-	empty_cache(names);
+	clear_cache(names);
 }
 
 epp_status *xplane_names_add(struct xplane_names *names, struct xplane_table *table, struct xplane_message entry,
@@ -237,11 +237,11 @@ void xplane_names_next_event(struct xplane_names *names)
 {
 	names->no_room = false;
 	if (names->cache_used > XPLANE_CACHE_BYTES / 2)
-		empty_cache(names);
+		clear_cache(names);
 }
 
 /* Takes memory from the cache; NULL: there is not enough. */
-static void *take_room(struct xplane_names *names, size_t bytes)
+static void *allocate_from_cache(struct xplane_names *names, size_t bytes)
 {
 	size_t needed = (bytes + 7) & ~(size_t)7;
 
@@ -256,7 +256,7 @@ static void *take_room(struct xplane_names *names, size_t bytes)
 
 const char *xplane_names_keep(struct xplane_names *names, const char *text, size_t bytes)
 {
-	char *room = take_room(names, bytes);
+	char *room = allocate_from_cache(names, bytes);
 
 	return room && bytes ? memcpy(room, text, bytes) : room;
 }
@@ -266,7 +266,7 @@ static epp_status *copy_text(struct xplane_names *names, const struct xplane_mes
 {
 	uint64_t all = xplane_message_bytes(message);
 	size_t bytes = all < XPLANE_TEXT_BYTES_MAX ? (size_t)all : XPLANE_TEXT_BYTES_MAX;
-	char *room = take_room(names, bytes);
+	char *room = allocate_from_cache(names, bytes);
 	const uint8_t *from;
 
 	*text = (struct protobuf_string){ 0 };
@@ -301,7 +301,7 @@ static epp_status *copy_stats(struct xplane_names *names, struct xplane_message 
 	struct xplane_field field;
 	bool found;
 
-	entry->stats = take_room(names, XPLANE_STATS_BYTES_MAX);
+	entry->stats = allocate_from_cache(names, XPLANE_STATS_BYTES_MAX);
 	while (entry->stats) {
 		EPP_TRY(xplane_next(&names->window, &message, &field, &found));
 		if (!found)
@@ -353,7 +353,7 @@ static epp_status *find_message(struct xplane_table *table, int64_t id, struct x
 epp_status *xplane_names_read(struct xplane_names *names, struct xplane_table *table, int64_t id,
                               const struct xplane_entry **found)
 {
-	struct xplane_entry *entry = take_room(names, sizeof(*entry));
+	struct xplane_entry *entry = allocate_from_cache(names, sizeof(*entry));
 	struct xplane_message message;
 
 	*found = NULL;

@@ -9,7 +9,7 @@
 
 #define CATEGORIES 4
 
-static OrtStatus *refused(const char *message)
+static OrtStatus *invalid_argument(const char *message)
 {
 	return ort_status_create(ORT_INVALID_ARGUMENT, message);
 }
@@ -26,7 +26,7 @@ OrtStatus *ort_ep_api_CreateProfilingEvent(OrtProfilingEventCategory category, i
 	if ((uint32_t)category >= CATEGORIES) {
 		snprintf(message, sizeof(message), "CreateProfilingEvent: unknown category %lld",
 		         (long long)(int32_t)category);
-		return refused(message);
+		return invalid_argument(message);
 	}
 	if (!event_name)
 		return ort_null_argument("CreateProfilingEvent", "event_name");
@@ -39,7 +39,7 @@ OrtStatus *ort_ep_api_CreateProfilingEvent(OrtProfilingEventCategory category, i
 			continue;
 		snprintf(message, sizeof(message), "CreateProfilingEvent: %s of arg %zu is NULL",
 		         arg_keys[i] ? "the value" : "the key", i);
-		return refused(message);
+		return invalid_argument(message);
 	}
 	*out = ort_event_create((int32_t)category, process_id, thread_id, event_name, timestamp_us, duration_us,
 	                        arg_keys, arg_values, num_args);
@@ -104,12 +104,12 @@ OrtStatus *ort_ep_api_ProfilingEventsContainer_AddEvents(OrtProfilingEventsConta
 		return ort_null_argument("ProfilingEventsContainer_AddEvents",
 		                         events_container ? "events" : "events_container");
 	if (!num_events)
-		return refused("ProfilingEventsContainer_AddEvents: num_events is 0");
+		return invalid_argument("ProfilingEventsContainer_AddEvents: num_events is 0");
 	for (size_t i = 0; i < num_events; i++) {
 		if (events[i])
 			continue;
 		snprintf(message, sizeof(message), "ProfilingEventsContainer_AddEvents: event %zu is NULL", i);
-		return refused(message);
+		return invalid_argument(message);
 	}
 	return events_container->add(events_container, events, num_events);
 }

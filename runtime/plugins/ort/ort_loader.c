@@ -31,7 +31,7 @@ struct ort_plugin {
 };
 
 /* Converts a status of the plugin to an epp_status and frees the status; NULL stays NULL. */
-static epp_status *take(OrtStatus *status, const char *step)
+static epp_status *convert_status(OrtStatus *status, const char *step)
 {
 	if (!status)
 		return NULL;
@@ -97,9 +97,9 @@ static epp_status *create_factories(struct ort_plugin *ort, const char *registra
 {
 	size_t count = 0;
 	plugin_entry("CreateEpFactories");
-	EPP_TRY(take(ort->create_factories(registration_name, epp_ort_api_base(), ort->logger, ort->factories,
-	                                   FACTORIES_MAX, &count),
-	             "CreateEpFactories"));
+	EPP_TRY(convert_status(ort->create_factories(registration_name, epp_ort_api_base(), ort->logger, ort->factories,
+	                                             FACTORIES_MAX, &count),
+	                       "CreateEpFactories"));
 	ort->factories_count = count_filled(count, FACTORIES_MAX, (void *const *)ort->factories);
 	EPP_TRY(count_check("CreateEpFactories", count, FACTORIES_MAX, (void *const *)ort->factories));
 	if (!count)
@@ -119,8 +119,9 @@ static epp_status *find_device(struct ort_plugin *ort)
 		OrtEpFactory *factory = ort->factories[i];
 		size_t count = 0;
 		plugin_entry("GetSupportedDevices");
-		EPP_TRY(take(factory->GetSupportedDevices(factory, &device, 1, ort->ep_devices, EP_DEVICES_MAX, &count),
-		             "GetSupportedDevices"));
+		EPP_TRY(convert_status(
+		    factory->GetSupportedDevices(factory, &device, 1, ort->ep_devices, EP_DEVICES_MAX, &count),
+		    "GetSupportedDevices"));
 		ort->ep_devices_count = count_filled(count, EP_DEVICES_MAX, (void *const *)ort->ep_devices);
 		EPP_TRY(count_check("GetSupportedDevices", count, EP_DEVICES_MAX, (void *const *)ort->ep_devices));
 		if (count) {
@@ -137,12 +138,12 @@ static epp_status *create_ep(struct ort_plugin *ort)
 	OrtSessionOptions *options = NULL;
 	const OrtHardwareDevice *device = ort_api_EpDevice_Device(ort->ep_devices[0]);
 	const OrtKeyValuePairs *metadata = ort_api_EpDevice_EpMetadata(ort->ep_devices[0]);
-	EPP_TRY(take(ort_api_CreateSessionOptions(&options), "CreateEp"));
+	EPP_TRY(convert_status(ort_api_CreateSessionOptions(&options), "CreateEp"));
 	OrtEp *ep = NULL;
 	plugin_entry("CreateEp");
 	OrtStatus *refusal = ort->factory->CreateEp(ort->factory, &device, &metadata, 1, options, ort->logger, &ep);
 	ort_api_ReleaseSessionOptions(options);
-	EPP_TRY(take(refusal, "CreateEp"));
+	EPP_TRY(convert_status(refusal, "CreateEp"));
 	if (!ep)
 		return epp_status_create(EPP_PLUGIN, "CreateEp: it created no EP");
 	ort->ep = ep;

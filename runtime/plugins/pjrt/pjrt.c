@@ -30,7 +30,7 @@ struct pjrt_plugin {
 };
 
 /* Converts a plugin's error to an epp_status and frees the error; NULL stays NULL. */
-static epp_status *take(const struct pjrt_plugin *pjrt, const char *step, PLUGIN_Profiler_Error *error)
+static epp_status *convert_error(const struct pjrt_plugin *pjrt, const char *step, PLUGIN_Profiler_Error *error)
 {
 	if (!error)
 		return NULL;
@@ -70,7 +70,7 @@ static epp_status *profiler_destroy(struct pjrt_plugin *pjrt)
 {
 	PLUGIN_Profiler_Destroy_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
 	pjrt->profiler = NULL;
-	return take(pjrt, "destroy", pjrt->api.destroy(&args));
+	return convert_error(pjrt, "destroy", pjrt->api.destroy(&args));
 }
 
 static epp_status *start(struct shared_run *run)
@@ -82,12 +82,12 @@ static epp_status *start(struct shared_run *run)
 	PLUGIN_Profiler_Create_Args create = { .struct_size = sizeof(create),
 		                               .options = options,
 		                               .options_size = options_write(options, now.realtime_ns) };
-	EPP_TRY(take(pjrt, "create", pjrt->api.create(&create)));
+	EPP_TRY(convert_error(pjrt, "create", pjrt->api.create(&create)));
 	if (!create.profiler)
 		return epp_status_create(EPP_PLUGIN, "create: it created no profiler");
 	pjrt->profiler = create.profiler;
 	PLUGIN_Profiler_Start_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
-	epp_status *status = take(pjrt, "start", pjrt->api.start(&args));
+	epp_status *status = convert_error(pjrt, "start", pjrt->api.start(&args));
 	if (status)
 		epp_status_destroy(profiler_destroy(pjrt));
 	return status;
@@ -97,7 +97,7 @@ static epp_status *stop(struct shared_run *run)
 {
 	struct pjrt_plugin *pjrt = (struct pjrt_plugin *)run;
 	PLUGIN_Profiler_Stop_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
-	return take(pjrt, "stop", pjrt->api.stop(&args));
+	return convert_error(pjrt, "stop", pjrt->api.stop(&args));
 }
 
 static epp_status *size_check(const char *step, size_t bytes)
@@ -122,7 +122,7 @@ static epp_status *collect_into(struct pjrt_plugin *pjrt, size_t asked, struct p
 		                                  .profiler = pjrt->profiler,
 		                                  .buffer = data->bytes,
 		                                  .buffer_size_in_bytes = asked };
-	epp_status *status = take(pjrt, "collect_data", pjrt->api.collect_data(&args));
+	epp_status *status = convert_error(pjrt, "collect_data", pjrt->api.collect_data(&args));
 	data->count = args.buffer_size_in_bytes < asked ? args.buffer_size_in_bytes : asked;
 	if (!status && args.buffer_size_in_bytes > asked)
 		status = epp_status_create(EPP_PLUGIN,
@@ -134,7 +134,7 @@ static epp_status *collect_into(struct pjrt_plugin *pjrt, size_t asked, struct p
 static epp_status *collect_data(struct pjrt_plugin *pjrt, struct profile_data *data)
 {
 	PLUGIN_Profiler_CollectData_Args args = { .struct_size = sizeof(args), .profiler = pjrt->profiler };
-	EPP_TRY(take(pjrt, "collect_data", pjrt->api.collect_data(&args)));
+	EPP_TRY(convert_error(pjrt, "collect_data", pjrt->api.collect_data(&args)));
 	EPP_TRY(size_check("collect_data", args.buffer_size_in_bytes));
 	if (!args.buffer_size_in_bytes)
 		return NULL;
@@ -148,14 +148,14 @@ static epp_status *collect_data(struct pjrt_plugin *pjrt, struct profile_data *d
 static epp_status *consume(struct pjrt_plugin *pjrt, struct profile_data *data)
 {
 	PLUGIN_Profiler_Consume_Args consumed = { .struct_size = sizeof(consumed), .profiler = pjrt->profiler };
-	EPP_TRY(take(pjrt, "consume", pjrt->api.consume(&consumed)));
+	EPP_TRY(convert_error(pjrt, "consume", pjrt->api.consume(&consumed)));
 	pjrt->consumed = consumed.result;
 	if (!consumed.result)
 		return NULL;
 	PLUGIN_Profiler_Serialize_Args serialized = { .struct_size = sizeof(serialized),
 		                                      .profiler = pjrt->profiler,
 		                                      .consume_result = consumed.result };
-	EPP_TRY(take(pjrt, "serialize", pjrt->api.serialize(&serialized)));
+	EPP_TRY(convert_error(pjrt, "serialize", pjrt->api.serialize(&serialized)));
 	EPP_TRY(size_check("serialize", serialized.serialized_size));
 	if (serialized.serialized_bytes)
 		*data = (struct profile_data){ .bytes = (uint8_t *)(uintptr_t)serialized.serialized_bytes,

@@ -23,7 +23,7 @@
 
 struct delivery {
 	struct profile_target *to;
-	const struct profile_window *window;
+	const struct profile_time_range *time_range;
 	epp_status *data_error; /* the first error message in the data */
 	uint64_t events_count;
 
@@ -59,7 +59,7 @@ struct delivery {
 };
 
 /* Creates the state for reading one profile.  NULL: no memory. */
-struct delivery *delivery_create(struct profile_target *to, const struct profile_window *window);
+struct delivery *delivery_create(struct profile_target *to, const struct profile_time_range *time_range);
 void delivery_destroy(struct delivery *delivery);
 
 void delivery_push(struct profile_target *to, EpprofBatch *batch);

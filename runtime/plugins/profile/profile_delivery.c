@@ -103,10 +103,10 @@ EpprofEvent *delivery_begin_event(struct delivery *delivery, int64_t start_ns, i
 	EpprofLedger *ledger = &delivery->to->ledger;
 	struct profile_misplaced *misplaced = &delivery->to->misplaced;
 	delivery->events_count++;
-	if (start_ns < delivery->window->from_ns || start_ns >= delivery->window->until_ns) {
-		bool is_late = start_ns >= delivery->window->until_ns,
-		     is_nobodys = is_late || start_ns < delivery->window->oldest_ns;
-		uint64_t lost = is_nobodys && delivery->window->answers;
+	if (start_ns < delivery->time_range->from_ns || start_ns >= delivery->time_range->until_ns) {
+		bool is_late = start_ns >= delivery->time_range->until_ns,
+		     is_unclaimed = is_late || start_ns < delivery->time_range->oldest_ns;
+		uint64_t lost = is_unclaimed && delivery->time_range->counts_losses;
 		ledger->emitted += lost;
 		*(is_late ? &misplaced->after_end : &misplaced->before_start) += lost;
 		return NULL;
@@ -188,7 +188,7 @@ static int32_t device_number(const char *name)
 }
 
 /* Returns the first number that no device has, beginning with `number`. */
-static int32_t free_number(const struct delivery *delivery, int32_t number)
+static int32_t find_free_number(const struct delivery *delivery, int32_t number)
 {
 	bool is_taken[DEVICES_MAX + 1] = { false }; /* one entry more than there are devices, so that one is always
                                                      * free */
@@ -227,7 +227,7 @@ void delivery_device(struct delivery *delivery, struct protobuf_string name)
 			return;
 		}
 	}
-	int32_t number = free_number(delivery, device_number(group));
+	int32_t number = find_free_number(delivery, device_number(group));
 	delivery->device = number;
 	char *kept = delivery->devices_count < DEVICES_MAX ? strdup(group) : NULL;
 	if (!kept)
@@ -274,12 +274,12 @@ void profile_deliver_gap(struct profile_target *to, int64_t from_ns, int64_t unt
 
 /* ---- reading ---- */
 
-struct delivery *delivery_create(struct profile_target *to, const struct profile_window *window)
+struct delivery *delivery_create(struct profile_target *to, const struct profile_time_range *time_range)
 {
 	struct delivery *delivery = calloc(1, sizeof(*delivery));
 	if (delivery) {
 		delivery->to = to;
-		delivery->window = window;
+		delivery->time_range = time_range;
 	}
 	return delivery;
 }

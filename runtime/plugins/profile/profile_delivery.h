@@ -33,15 +33,15 @@ struct profile_data {
 };
 
 /* The times, in UNIX ns, of the events that a profiler gets: those that start in [from_ns, until_ns).  Events that
- * start in [oldest_ns, from_ns) belong to another profiler.  If `answers` is set, this profiler counts the events that
- * belong to no profiler as lost. */
+ * start in [oldest_ns, from_ns) belong to another profiler.  If `counts_losses` is set, this profiler counts the events
+ * that belong to no profiler as lost. */
 #define PROFILE_SLACK_NS 1000000000 /* tolerance for the plugin's clock at the beginning of the oldest session */
-struct profile_window {
+struct profile_time_range {
 	int64_t oldest_ns; /* at most from_ns */
 	int64_t from_ns;
 	int64_t until_ns;
 	int64_t now_ns; /* start of events that have no time */
-	bool answers;
+	bool counts_losses;
 };
 
 /* Describe the clock of all events (UNIX ns) and relate it to the host's clock, at the start and at the end of a
@@ -54,9 +54,9 @@ void profile_deliver_clock_end(struct profile_target *to, const struct epf_host_
  * kept.  `*events_count`: the number of all events in the data.  Errors: EPP_PLUGIN if the data is damaged, or for the
  * first error that the XSpace contains. */
 epp_status *profile_deliver_xspace(struct profile_target *to, const struct profile_data *data,
-                                   const struct profile_window *window, uint64_t *events_count);
+                                   const struct profile_time_range *time_range, uint64_t *events_count);
 epp_status *profile_deliver_run_metadata(struct profile_target *to, const struct profile_data *data,
-                                         const struct profile_window *window);
+                                         const struct profile_time_range *time_range);
 
 /* Pushes an event of the adapter itself, on a separate track.  `text` may be NULL. */
 void profile_deliver_note(struct profile_target *to, const char *name, int64_t from_ns, int64_t until_ns,

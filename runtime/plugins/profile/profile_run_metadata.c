@@ -36,12 +36,12 @@ static void take_node(void *user, const struct step_stats_node *node)
 }
 
 epp_status *profile_deliver_run_metadata(struct profile_target *to, const struct profile_data *data,
-                                         const struct profile_window *window)
+                                         const struct profile_time_range *time_range)
 {
 	struct step_stats_account account;
 	if (!data->count)
 		return NULL;
-	struct delivery *delivery = delivery_create(to, window);
+	struct delivery *delivery = delivery_create(to, time_range);
 	if (!delivery)
 		return epp_status_no_memory();
 	const struct step_stats_reader reader = { take_device, take_thread, take_node, delivery };

@@ -130,7 +130,7 @@ static void take_event(void *user, const struct xspace_event *from)
 static void take_message(void *user, bool is_error, struct protobuf_string text)
 {
 	struct delivery *delivery = user;
-	int64_t now_ns = delivery->window->now_ns;
+	int64_t now_ns = delivery->time_range->now_ns;
 	profile_deliver_note(delivery->to, is_error ? "epprof.error" : "epprof.warning", now_ns, now_ns, &text);
 	if (is_error && !delivery->data_error)
 		delivery->data_error = epp_status_create(EPP_PLUGIN, "error in its XSpace: %.*s",
@@ -160,12 +160,12 @@ static epp_status *read_planes(struct delivery *delivery, const struct profile_d
 }
 
 epp_status *profile_deliver_xspace(struct profile_target *to, const struct profile_data *data,
-                                   const struct profile_window *window, uint64_t *events_count)
+                                   const struct profile_time_range *time_range, uint64_t *events_count)
 {
 	*events_count = 0;
 	if (!data->count)
 		return NULL;
-	struct delivery *delivery = delivery_create(to, window);
+	struct delivery *delivery = delivery_create(to, time_range);
 	if (!delivery)
 		return epp_status_no_memory();
 	epp_status *status = read_planes(delivery, data);

@@ -97,23 +97,23 @@ static epp_status *misplaced_error(const struct profile_target *of)
 }
 
 static epp_status *deliver(struct shared_profiler *to, const struct shared_data *data, const struct epf_host_pair *end,
-                           bool answers)
+                           bool counts_losses)
 {
 	uint64_t events_count = 0;
-	struct profile_window window = { .from_ns = to->start.realtime_ns,
-		                         .until_ns = end->realtime_ns + PROFILE_SLACK_NS,
-		                         .now_ns = end->realtime_ns,
-		                         .answers = answers };
+	struct profile_time_range time_range = { .from_ns = to->start.realtime_ns,
+		                                 .until_ns = end->realtime_ns + PROFILE_SLACK_NS,
+		                                 .now_ns = end->realtime_ns,
+		                                 .counts_losses = counts_losses };
 	const struct shared_profiler *oldest = to;
 	while (LIST_NEXT(oldest, others))
 		oldest = LIST_NEXT(oldest, others);
-	window.oldest_ns = oldest->start.realtime_ns - PROFILE_SLACK_NS;
+	time_range.oldest_ns = oldest->start.realtime_ns - PROFILE_SLACK_NS;
 	if (oldest == to)
-		window.from_ns = window.oldest_ns;
-	epp_status *status = profile_deliver_xspace(&to->target, &data->xspace, &window, &events_count);
+		time_range.from_ns = time_range.oldest_ns;
+	epp_status *status = profile_deliver_xspace(&to->target, &data->xspace, &time_range, &events_count);
 	/* The RunMetadata describes the same work as the XSpace, so it is used only if the XSpace has no events. */
 	if (!events_count)
-		status_keep(&status, profile_deliver_run_metadata(&to->target, &data->run_metadata, &window));
+		status_keep(&status, profile_deliver_run_metadata(&to->target, &data->run_metadata, &time_range));
 	status_keep(&status, misplaced_error(&to->target));
 	return status;
 }

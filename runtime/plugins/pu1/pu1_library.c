@@ -37,7 +37,7 @@ static void requested(struct pu1_library *library, uint8_t **buffer, size_t *siz
 
 static void completed(struct pu1_library *library, const uint8_t *buffer, size_t valid_bytes)
 {
-	const char *wrong = pu1_pool_give(library->number, buffer, valid_bytes);
+	const char *wrong = pu1_pool_return(library->number, buffer, valid_bytes);
 	if (wrong)
 		atomic_store_explicit(&library->misuse, wrong, memory_order_relaxed);
 	pthread_mutex_lock(&library->lock);
@@ -97,7 +97,7 @@ static void unlock(struct pu1_library *library)
 
 /* Called in the child of a fork.  The runs and the reader belong to the parent, and a read that was in progress is
  * never completed. */
-static void forget(struct pu1_library *library)
+static void reset_after_fork(struct pu1_library *library)
 {
 	locks_init(library);
 	library->reading = NULL;
@@ -125,7 +125,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	pu1_pool_fork_child();
-	pu1_library_each(forget);
+	pu1_library_each(reset_after_fork);
 	pthread_mutex_init(&table_lock, NULL);
 }
 

@@ -67,7 +67,7 @@ uint8_t *pu1_pool_take(unsigned owner)
 	return buffer ? memory_of(buffer) : NULL;
 }
 
-const char *pu1_pool_give(unsigned owner, const uint8_t *address, size_t valid_bytes)
+const char *pu1_pool_return(unsigned owner, const uint8_t *address, size_t valid_bytes)
 {
 	const char *wrong = NULL;
 	pthread_mutex_lock(&lock);
@@ -127,7 +127,7 @@ unsigned pu1_pool_full_count(unsigned owner)
 	return count;
 }
 
-void pu1_pool_warm(void)
+void pu1_pool_touch(void)
 {
 	pthread_mutex_lock(&lock);
 	struct buffer *buffer = SLIST_FIRST(&free_buffers);
@@ -148,7 +148,7 @@ void pu1_pool_warm(void)
 	pu1_pool_put_back(memory_of(buffer));
 }
 
-void pu1_pool_cool(void)
+void pu1_pool_trim(void)
 {
 	struct buffer *buffer;
 	pthread_mutex_lock(&lock);

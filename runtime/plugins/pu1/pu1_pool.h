@@ -26,7 +26,7 @@ uint8_t *pu1_pool_take(unsigned owner);
 
 /* Returns a buffer of a plugin, with the number of bytes that have records.  Returns NULL, or the plugin's error as
  * static text.  If the number is larger than the buffer, it is cut; after any other error nothing has changed. */
-const char *pu1_pool_give(unsigned owner, const uint8_t *buffer, size_t valid_bytes);
+const char *pu1_pool_return(unsigned owner, const uint8_t *buffer, size_t valid_bytes);
 
 /* Returns the oldest full buffer of an owner, to be read and put back; NULL: none. */
 const uint8_t *pu1_pool_next(unsigned owner, size_t *valid_bytes);
@@ -36,11 +36,11 @@ void pu1_pool_put_back(const uint8_t *buffer);
 unsigned pu1_pool_full_count(unsigned owner);
 
 /* Touches the buffer that pu1_pool_take will return next. */
-void pu1_pool_warm(void);
+void pu1_pool_touch(void);
 
 /* Returns the memory of free buffers to the system, except for the buffer that is touched in advance.  Called when no
  * session is profiling any more. */
-void pu1_pool_cool(void);
+void pu1_pool_trim(void);
 
 /* Handlers for fork. */
 void pu1_pool_fork_prepare(void);

@@ -60,7 +60,7 @@ static void *read_buffers(void *argument)
 			pair_due_ns = now_ns + PAIR_INTERVAL_NS;
 		}
 		pthread_mutex_unlock(&library->read_lock);
-		pu1_pool_warm();
+		pu1_pool_touch();
 		pthread_mutex_lock(&library->lock);
 	}
 	library->reader_is_there = false;
@@ -257,7 +257,7 @@ static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsConta
 	pthread_mutex_lock(&library->run_lock);
 	if (library->runs_count == 0) {
 		reader_release(library);
-		pu1_pool_cool();
+		pu1_pool_trim();
 	}
 	pthread_mutex_unlock(&library->run_lock);
 	if (flushed && ended)

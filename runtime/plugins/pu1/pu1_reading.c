@@ -90,17 +90,17 @@ void pu1_read_clock(struct pu1_library *library, struct pu1_profiler *only)
 
 /* ---- batches ---- */
 
-static bool holds(const struct pu1_profiler *profiler, uint64_t start_ns)
+static bool contains_time(const struct pu1_profiler *profiler, uint64_t start_ns)
 {
 	return start_ns >= profiler->start_ns && start_ns <= profiler->end_ns;
 }
 
-static bool is_for(const struct pu1_profiler *profiler, uint64_t start_ns)
+static bool is_for_profiler(const struct pu1_profiler *profiler, uint64_t start_ns)
 {
-	if (!holds(profiler, start_ns))
+	if (!contains_time(profiler, start_ns))
 		return false;
 	for (const struct pu1_profiler *older = profiler; (older = pu1_next_of_session(older));)
-		if (holds(older, start_ns))
+		if (contains_time(older, start_ns))
 			return false;
 	return true;
 }
@@ -131,7 +131,7 @@ static void push_to(struct pu1_library *library, struct pu1_profiler *profiler)
 	struct pu1_reading *reading = library->reading;
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < reading->count; i++) {
-		if (!is_for(profiler, reading->events[i].start_ticks))
+		if (!is_for_profiler(profiler, reading->events[i].start_ticks))
 			continue;
 		bool inferred;
 		EpprofEvent *event = &reading->own[count++];
@@ -202,7 +202,7 @@ static struct link *row_of(struct pu1_reading *reading, uint64_t correlation_id)
 }
 
 /* Stores the external id of a runtime record, for the device record with the same correlation id. */
-static void link_keep(struct pu1_reading *reading, uint64_t correlation_id, uint64_t external_id)
+static void link_store(struct pu1_reading *reading, uint64_t correlation_id, uint64_t external_id)
 {
 	struct link *row = row_of(reading, correlation_id);
 	uint32_t at = 0;
@@ -339,7 +339,7 @@ static void read_record(struct pu1_library *library, const pu1ActivityRecord *re
 		return;
 	}
 	LIST_FOREACH(profiler, &library->profilers, link)
-		held |= holds(profiler, record->start_time);
+		held |= contains_time(profiler, record->start_time);
 	if (held)
 		add_event(library, record);
 	else
@@ -360,7 +360,7 @@ static void read_links(struct pu1_library *library, const struct full *full)
 	pu1ActivityRecord record;
 	while (pu1_record_next(&at, full->bytes + full->valid_bytes, &record, &wrong))
 		if (is_host_call(&record) && record.flags & PU1_FLAG_EXTERNAL_ID && HAS(&record, external_id))
-			link_keep(library->reading, record.correlation_id, record.external_id);
+			link_store(library->reading, record.correlation_id, record.external_id);
 }
 
 static void read_buffer(struct pu1_library *library, const struct full *full)

@@ -62,8 +62,8 @@ struct pu1_profiler *pu1_next_of_session(const struct pu1_profiler *profiler);
 void pu1_push_ledger(struct pu1_profiler *profiler);
 /* Counts `count` events as lost in the ledgers of all active sessions.  `lost` is the offset of the count in
  * EpprofLedger. */
-void pu1_lose(struct pu1_library *library, size_t lost, uint64_t count);
-#define PU1_LOSE(library, reason, count) pu1_lose(library, offsetof(EpprofLedger, lost_##reason), count)
+void pu1_count_lost(struct pu1_library *library, size_t lost, uint64_t count);
+#define PU1_LOSE(library, reason, count) pu1_count_lost(library, offsetof(EpprofLedger, lost_##reason), count)
 /* Asks the library how many records it dropped, and counts these records as lost. */
 void pu1_count_dropped(struct pu1_library *library);
 /* Reports a fault of the library to all active profilers. */

@@ -49,7 +49,7 @@ void pu1_push_ledger(struct pu1_profiler *profiler)
 
 /* Returns true if an older profiler of the same session is active.  Only the oldest one counts an event that the
  * session loses. */
-static bool is_another_on(const struct pu1_profiler *profiler)
+static bool has_older_active(const struct pu1_profiler *profiler)
 {
 	const struct pu1_profiler *older = pu1_next_of_session(profiler);
 	while (older && !pu1_is_on(older))
@@ -57,11 +57,11 @@ static bool is_another_on(const struct pu1_profiler *profiler)
 	return older != NULL;
 }
 
-void pu1_lose(struct pu1_library *library, size_t lost, uint64_t count)
+void pu1_count_lost(struct pu1_library *library, size_t lost, uint64_t count)
 {
 	struct pu1_profiler *profiler;
 	LIST_FOREACH(profiler, &library->profilers, link) {
-		if (!pu1_is_on(profiler) || is_another_on(profiler))
+		if (!pu1_is_on(profiler) || has_older_active(profiler))
 			continue;
 		*(uint64_t *)(void *)((char *)&profiler->ledger + lost) += count;
 		profiler->ledger.emitted += count;

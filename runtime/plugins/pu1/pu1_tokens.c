@@ -15,8 +15,8 @@
 struct entry {
 	_Atomic uint64_t token;
 	_Atomic uint64_t id;
-	_Atomic uint64_t beneath; /* the token below this one on the stack; 0: none */
-	_Atomic uint64_t owner;   /* run of the event: place << 32 | run */
+	_Atomic uint64_t below; /* the token below this one on the stack; 0: none */
+	_Atomic uint64_t owner; /* run of the event: place << 32 | run */
 };
 
 struct pu1_tokens {
@@ -113,14 +113,14 @@ bool pu1_tokens_begin(struct pu1_tokens *tokens, struct pu1_owner *owner)
 	return false;
 }
 
-static bool is_on(struct pu1_tokens *tokens, struct pu1_owner owner)
+static bool is_run_active(struct pu1_tokens *tokens, struct pu1_owner owner)
 {
 	return atomic_load_explicit(&tokens->runs[owner.place], memory_order_relaxed) == owner.run;
 }
 
 void pu1_tokens_end(struct pu1_tokens *tokens, const struct pu1_owner *owner)
 {
-	if (is_on(tokens, *owner))
+	if (is_run_active(tokens, *owner))
 		atomic_store_explicit(&tokens->runs[owner->place], 0, memory_order_relaxed);
 }
 
@@ -138,7 +138,7 @@ static pu1Result trim(struct pu1_library *library, struct stack *stack)
 	pu1Result result = PU1_SUCCESS;
 	while (stack->depth) {
 		const struct open *top = &stack->open[stack->depth - 1];
-		if (!top->ended && is_on(library->tokens, top->owner))
+		if (!top->ended && is_run_active(library->tokens, top->owner))
 			break;
 		uint64_t popped = top->token;
 		pu1Result answer = library->calls.pop(&popped);
@@ -167,8 +167,7 @@ pu1Result pu1_tokens_push(struct pu1_library *library, struct pu1_owner owner, u
 	 * same order. */
 	atomic_store_explicit(&entry->token, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->id, id, memory_order_release);
-	atomic_store_explicit(&entry->beneath, stack->depth ? stack->open[stack->depth - 1].token : 0,
-	                      memory_order_release);
+	atomic_store_explicit(&entry->below, stack->depth ? stack->open[stack->depth - 1].token : 0, memory_order_release);
 	atomic_store_explicit(&entry->owner, (uint64_t)owner.place << 32 | owner.run, memory_order_release);
 	atomic_store_explicit(&entry->token, token, memory_order_release);
 	pu1Result pushed = library->calls.push(token);
@@ -211,14 +210,14 @@ uint64_t pu1_tokens_find(struct pu1_tokens *tokens, uint64_t external_id, struct
 		if (atomic_load_explicit(&entry->token, memory_order_acquire) != token)
 			return 0;
 		uint64_t id = atomic_load_explicit(&entry->id, memory_order_acquire);
-		uint64_t beneath = atomic_load_explicit(&entry->beneath, memory_order_acquire);
+		uint64_t below = atomic_load_explicit(&entry->below, memory_order_acquire);
 		uint64_t whose = atomic_load_explicit(&entry->owner, memory_order_acquire);
 		if (atomic_load_explicit(&entry->token, memory_order_relaxed) != token)
 			return 0;
 		if (whose == ((uint64_t)owner.place << 32 | owner.run))
 			return id;
 		*inferred = true;
-		token = beneath;
+		token = below;
 	}
 	return 0;
 }

@@ -3,18 +3,18 @@
 
 #include "base/weight.h"
 
-/* The length of the first window.  Each later window is twice as long, up to BUDGET_WINDOW_NS. */
-#define FIRST_WINDOW_NS UINT64_C(5000000)
-/* The weight of a window's measured rates in the new rates; the old rates have the rest. */
+/* The length of the first period.  Each later period is twice as long, up to BUDGET_PERIOD_NS. */
+#define FIRST_PERIOD_NS UINT64_C(5000000)
+/* The weight of a period's measured rates in the new rates; the old rates have the rest. */
 #define NEW_PART 0.5
-/* A debt of earlier windows, or the cost of leaving out events, never reduces the budget of a window below these parts
+/* A debt of earlier periods, or the cost of leaving out events, never reduces the budget of a period below these parts
  * of the whole. */
 #define LEAST_PART 0.25
 #define LEAST_PART_OF_RUNS 0.125
 /* The part of the budget that clock readings may take.  The clock is read at least once every DUE_EVERY_MAX runs. */
 #define CLOCK_PART 0.1
 #define DUE_EVERY_MAX 16
-/* If runs begin at intervals that are longer by this factor than those of the last window, N is reduced. */
+/* If runs begin at intervals that are longer by this factor than those of the last period, N is reduced. */
 #define SLOWER 2
 
 /* ---- random numbers: splitmix64 ---- */
@@ -34,12 +34,12 @@ static bool is_drawn(struct budget_thread *thread, uint32_t one_in)
 	return one_in == 1 || (uint64_t)((unsigned __int128)next_random(thread) * one_in >> 64) == 0;
 }
 
-static double least(double a, double b)
+static double min_f64(double a, double b)
 {
 	return a < b ? a : b;
 }
 
-static double most(double a, double b)
+static double max_f64(double a, double b)
 {
 	return a > b ? a : b;
 }
@@ -47,14 +47,14 @@ static double most(double a, double b)
 /* Rounds a positive value up to a whole number from 1 to `limit`. */
 static uint32_t round_up(double value, uint32_t limit)
 {
-	uint32_t whole = (uint32_t)least(most(value, 1), limit);
+	uint32_t whole = (uint32_t)min_f64(max_f64(value, 1), limit);
 
 	return whole + (whole < value && whole < limit);
 }
 
-/* ---- windows ---- */
+/* ---- periods ---- */
 
-static void begin_window(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns)
+static void begin_period(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns)
 {
 	thread->begin = thread->counts;
 	thread->begin_ns = now_ns;
@@ -65,11 +65,11 @@ static void begin_window(struct budget_thread *thread, uint64_t now_ns, uint64_t
 void budget_begin(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns, uint64_t seed, uint32_t one_in)
 {
 	*thread = (struct budget_thread){
-		.random = seed, .window_ns = FIRST_WINDOW_NS, .due_every = 1, .until_due = 1, .due_ns = now_ns
+		.random = seed, .period_ns = FIRST_PERIOD_NS, .due_every = 1, .until_due = 1, .due_ns = now_ns
 	};
 	thread->step = one_in > 1 ? BUDGET_RUNS : BUDGET_ALL;
 	thread->one_in = one_in > 1 ? one_in : 1;
-	begin_window(thread, now_ns, cpu_ns);
+	begin_period(thread, now_ns, cpu_ns);
 }
 
 static double spent_ps(const struct budget_thread *thread, const struct budget_costs *costs)
@@ -84,18 +84,18 @@ static double spent_ps(const struct budget_thread *thread, const struct budget_c
 
 bool budget_is_over(const struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns)
 {
-	return now_ns - thread->begin_ns >= thread->window_ns ||
-	       spent_ps(thread, costs) >= share * (double)thread->window_ns * 1000;
+	return now_ns - thread->begin_ns >= thread->period_ns ||
+	       spent_ps(thread, costs) >= share * (double)thread->period_ns * 1000;
 }
 
-/* Adds the rate of a window to a known rate; `part` is the weight of the new rate.  The window had `cpu_ps` of CPU
+/* Adds the rate of a period to a known rate; `part` is the weight of the new rate.  The period had `cpu_ps` of CPU
  * time. */
-static void mix(double *rate, double cost_ps, double cpu_ps, double part)
+static void average_in(double *rate, double cost_ps, double cpu_ps, double part)
 {
 	*rate += (cost_ps / cpu_ps - *rate) * part;
 }
 
-/* Computes the rates of the window. */
+/* Computes the rates of the period. */
 static void measure(struct budget_thread *thread, const struct budget_costs *costs, double cpu_ps)
 {
 	const struct budget_counts *now = &thread->counts, *begin = &thread->begin;
@@ -104,21 +104,21 @@ static void measure(struct budget_thread *thread, const struct budget_costs *cos
 	/* The cost of args is known only from recorded events.  If none was recorded, or args are off, the known ratio
 	 * is kept. */
 	double slots_part = thread->events_rate > 0 ? thread->slots_rate / thread->events_rate : 0;
-	/* Before the first window no rates are known, so its rates are used alone. */
+	/* Before the first period no rates are known, so its rates are used alone. */
 	double part = thread->events_rate > 0 ? NEW_PART : 1;
 
 	if (recorded > 0 && costs->event_ps && thread->step != BUDGET_ARGS_OFF)
 		slots_part = (double)(now->slots - begin->slots) * (double)costs->slot_ps /
 		             (recorded * (double)costs->event_ps);
-	mix(&thread->events_rate, all * (double)costs->event_ps, cpu_ps, part);
-	mix(&thread->left_out_rate,
-	    all * (double)costs->left_out_ps + (double)(now->clocks - begin->clocks) * (double)costs->clock_ps, cpu_ps,
-	    part);
+	average_in(&thread->events_rate, all * (double)costs->event_ps, cpu_ps, part);
+	average_in(&thread->left_out_rate,
+	           all * (double)costs->left_out_ps + (double)(now->clocks - begin->clocks) * (double)costs->clock_ps,
+	           cpu_ps, part);
 	thread->slots_rate = slots_part * thread->events_rate;
 }
 
-/* Selects the step and N of the next window by the rates.  `target` is the part of CPU time that recording may take. */
-static void decide(struct budget_thread *thread, double share, double target)
+/* Selects the step and N of the next period by the rates.  `target` is the part of CPU time that recording may take. */
+static void choose_step(struct budget_thread *thread, double share, double target)
 {
 	double all = thread->events_rate + thread->slots_rate, kept = target - thread->left_out_rate;
 
@@ -129,12 +129,12 @@ static void decide(struct budget_thread *thread, double share, double target)
 		thread->step = BUDGET_ARGS_OFF;
 	} else {
 		thread->step = BUDGET_RUNS;
-		kept = most(kept, share * LEAST_PART_OF_RUNS);
-		thread->one_in = round_up(most((all - thread->left_out_rate) / kept, 2), WEIGHT_MAX);
+		kept = max_f64(kept, share * LEAST_PART_OF_RUNS);
+		thread->one_in = round_up(max_f64((all - thread->left_out_rate) / kept, 2), WEIGHT_MAX);
 	}
 }
 
-/* Sets how often the clock is read, from the mean interval of the runs in the window. */
+/* Sets how often the clock is read, from the mean interval of the runs in the period. */
 static void plan_clock(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns)
 {
 	uint64_t runs = thread->runs - thread->begin_runs;
@@ -145,7 +145,7 @@ static void plan_clock(struct budget_thread *thread, double share, const struct 
 	thread->due_every = thread->one_in > 1 ? round_up(every, DUE_EVERY_MAX) : 1;
 }
 
-bool budget_next_window(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns,
+bool budget_next_period(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns,
                         uint64_t cpu_ns)
 {
 	/* A thread that ran has used some time, even if its CPU clock has not advanced. */
@@ -156,16 +156,17 @@ bool budget_next_window(struct budget_thread *thread, double share, const struct
 
 	measure(thread, costs, cpu_ps);
 	thread->debt_ps += spent_ps(thread, costs) - share * cpu_ps;
-	thread->debt_ps = least(most(thread->debt_ps, -limit_ps), limit_ps);
-	decide(thread, share, most(share - thread->debt_ps / ((double)BUDGET_CARRIED_NS * 1000), share * LEAST_PART));
-	thread->window_ns = thread->window_ns * 2 < BUDGET_WINDOW_NS ? thread->window_ns * 2 : BUDGET_WINDOW_NS;
+	thread->debt_ps = min_f64(max_f64(thread->debt_ps, -limit_ps), limit_ps);
+	choose_step(thread, share,
+	            max_f64(share - thread->debt_ps / ((double)BUDGET_CARRIED_NS * 1000), share * LEAST_PART));
+	thread->period_ns = thread->period_ns * 2 < BUDGET_PERIOD_NS ? thread->period_ns * 2 : BUDGET_PERIOD_NS;
 	plan_clock(thread, share, costs, now_ns);
-	begin_window(thread, now_ns, cpu_ns);
+	begin_period(thread, now_ns, cpu_ns);
 	return thread->step != step || thread->one_in != one_in;
 }
 
 /* Returns N for a run at which the clock was read.  N is smaller if the last runs began at longer intervals than those
- * of the last window. */
+ * of the last period. */
 static uint32_t one_in_at(struct budget_thread *thread, uint64_t now_ns)
 {
 	double interval_ns = (double)(now_ns - thread->due_ns) / thread->due_every;

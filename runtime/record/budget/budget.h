@@ -2,9 +2,9 @@
  * within a share of the thread's CPU time.  A run is an event that is in no other event, together with all events
  * inside it.
  *
- * Time is divided into windows of 200 ms.  If the budget of a window is spent, the window ends at once.  At the end of
- * each window, the numbers of recorded and left-out events give the cost of recording everything.  This cost selects
- * one of three steps for the next window:
+ * Time is divided into periods of 200 ms.  If the budget of a period is spent, the period ends at once.  At the end of
+ * each period, the numbers of recorded and left-out events give the cost of recording everything.  This cost selects
+ * one of three steps for the next period:
  *
  *   BUDGET_ALL       everything is recorded
  *   BUDGET_ARGS_OFF  events are recorded without args
@@ -12,7 +12,7 @@
  *                    independently of the others, so sums are unbiased if each recorded run has the weight N.  The
  *                    number of runs between two recorded ones has a geometric distribution
  *
- * If the load drops within a window, runs begin at longer intervals than in the last window.  They then have a smaller
+ * If the load drops within a period, runs begin at longer intervals than in the last period.  They then have a smaller
  * N, so that recorded runs are as frequent in time as before.  N depends on earlier runs only, so that sums stay
  * unbiased.
  *
@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BUDGET_WINDOW_NS UINT64_C(200000000)
+#define BUDGET_PERIOD_NS UINT64_C(200000000)
 #define BUDGET_CARRIED_NS UINT64_C(1000000000)
 
 enum budget_step { BUDGET_ALL, BUDGET_ARGS_OFF, BUDGET_RUNS };
@@ -49,13 +49,13 @@ struct budget_thread {
 	enum budget_step step;
 	uint32_t one_in; /* N; 1 in the steps before BUDGET_RUNS */
 	/* The members below are used by budget.c only. */
-	struct budget_counts begin; /* the counts at the begin of the window */
+	struct budget_counts begin; /* the counts at the begin of the period */
 	uint64_t begin_ns, begin_cpu_ns;
-	uint64_t window_ns; /* the maximum length of the window; the first windows are short */
+	uint64_t period_ns; /* the maximum length of the period; the first periods are short */
 	uint64_t runs, begin_runs;
 	uint32_t due_every, until_due; /* the clock is read every `due_every` runs; the number of runs until then */
 	uint64_t due_ns;               /* the time of the last reading */
-	double kept_every_ns;          /* the mean time between two recorded runs in the last window */
+	double kept_every_ns;          /* the mean time between two recorded runs in the last period */
 	double debt_ps;
 	/* Costs per picosecond of CPU time: of recording all events, of recording all args, and of leaving out all
 	 * events. */
@@ -63,21 +63,21 @@ struct budget_thread {
 	uint64_t random;
 };
 
-/* Begins the first window.  `seed`: any number that differs between threads.  `one_in`: N of similar threads; 0 or 1:
+/* Begins the first period.  `seed`: any number that differs between threads.  `one_in`: N of similar threads; 0 or 1:
  * not known. */
 void budget_begin(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns, uint64_t seed, uint32_t one_in);
 
-/* Returns true if the window is over, because its time has passed at `now_ns`, or because its part of the budget
+/* Returns true if the period is over, because its time has passed at `now_ns`, or because its part of the budget
  * `share` is spent. */
 bool budget_is_over(const struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns);
 
-/* Ends the window, and selects the step and N of the next one.  `cpu_ns`: the CPU time of the thread.  Returns true if
+/* Ends the period, and selects the step and N of the next one.  `cpu_ns`: the CPU time of the thread.  Returns true if
  * the step or N has changed. */
-bool budget_next_window(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns,
+bool budget_next_period(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns,
                         uint64_t cpu_ns);
 
 /* Counts a run that begins; called before budget_draw.  Returns true if the clock must be read for this run: the caller
- * then also ends the window if it is over.  Whether the clock is read must not depend on the result of budget_draw. */
+ * then also ends the period if it is over.  Whether the clock is read must not depend on the result of budget_draw. */
 static inline bool budget_is_due(struct budget_thread *thread)
 {
 	thread->runs++;

@@ -67,10 +67,10 @@ static void note_time(struct throttle *throttle, uint64_t now_ticks)
 	STORE_RELAXED(&throttle->until_ticks, now_ticks);
 }
 
-static bool end_window(struct throttle *throttle, struct budget_thread *budget, const struct budget_costs *costs,
+static bool end_period(struct throttle *throttle, struct budget_thread *budget, const struct budget_costs *costs,
                        uint64_t now_ticks)
 {
-	bool is_changed = budget_next_window(budget, throttle->share, costs, to_ns(now_ticks), (uint64_t)thread_cpu_ns());
+	bool is_changed = budget_next_period(budget, throttle->share, costs, to_ns(now_ticks), (uint64_t)thread_cpu_ns());
 
 	STORE_RELAXED(&throttle->one_in, budget->one_in);
 	return is_changed;
@@ -100,7 +100,7 @@ uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *t
 		event_costs(&costs);
 		budget->counts.clocks += budget->one_in > 1;
 		if (budget_is_over(budget, throttle->share, &costs, now_ns))
-			*is_changed |= end_window(throttle, budget, &costs, now_ticks);
+			*is_changed |= end_period(throttle, budget, &costs, now_ticks);
 	}
 	if (budget->one_in > 1)
 		note_time(throttle, now_ticks);

@@ -18,7 +18,7 @@ struct throttle {
 	epp_name step; /* the name of runs; 0: runs are the outermost events */
 	epp_name set, event, weight, change, change_step, change_one_in;
 	bool is_alone;   /* the session has no name filter, and runs are the outermost events */
-	uint32_t one_in; /* N of the thread whose window ended last; atomic */
+	uint32_t one_in; /* N of the thread whose period ended last; atomic */
 	/* The time range in which runs were left out, in ticks: from the first to the last time at which a thread began
 	 * to leave out runs.  0: never.  Atomic. */
 	uint64_t from_ticks, until_ticks;
@@ -75,8 +75,8 @@ const char *throttle_step_word(enum budget_step step);
 
 /* Returns what recording costs on this machine; until it is measured, what it costs on most, and false. */
 bool event_costs(struct budget_costs *costs);
-/* Measures it: the first call takes about a millisecond, later ones at most 0.1 ms, at most every 100 ms.  A processor is
- * slower at times, because it shares its core or its frequency has changed, so the costs are the medians of the last
+/* Measures it: the first call takes about a millisecond, later ones at most 0.1 ms, at most every 100 ms.  A processor
+ * is slower at times, because it shares its core or its frequency has changed, so the costs are the medians of the last
  * measurements.  Thread: the helper. */
 void event_costs_measure(void);
 

@@ -14,7 +14,7 @@
 /* ---- the text ---- */
 
 /* Reads one "key=number" of `bytes` bytes.  Returns a description of the error, or NULL. */
-static const char *read_member(struct schedule *schedule, const char *text, size_t bytes)
+static const char *parse_key_value(struct schedule *schedule, const char *text, size_t bytes)
 {
 	const struct {
 		const char *key;
@@ -47,7 +47,7 @@ epp_status *schedule_parse(const char *text, const char *step, struct schedule *
 		return NULL;
 	for (const char *at = text; *at;) {
 		size_t bytes = strcspn(at, ",");
-		const char *problem = read_member(schedule, at, bytes);
+		const char *problem = parse_key_value(schedule, at, bytes);
 		if (problem)
 			return epp_status_create(EPP_INVALID_ARGUMENT, "schedule '%s': %s", text, problem);
 		at += bytes + (at[bytes] == ',');
@@ -57,7 +57,7 @@ epp_status *schedule_parse(const char *text, const char *step, struct schedule *
 	schedule->step = epp_name_intern(step && *step ? step : SCHEDULE_STEP_DEFAULT);
 	if (schedule->step == EPF_NAME_LOST)
 		return epp_status_no_memory();
-	schedule->windows[0].from = !schedule->skip && !schedule->warmup;
+	schedule->ranges[0].from = !schedule->skip && !schedule->warmup;
 	return NULL;
 }
 
@@ -68,7 +68,7 @@ static uint64_t period(const struct schedule *schedule)
 	return schedule->warmup + schedule->active;
 }
 
-bool schedule_has(const struct schedule *schedule, uint64_t number)
+bool schedule_includes(const struct schedule *schedule, uint64_t number)
 {
 	if (number < schedule->skip)
 		return false;
@@ -85,23 +85,24 @@ static uint64_t cycle_of(const struct schedule *schedule, uint64_t number)
 }
 
 /* Stores the time if recorded steps begin or end with the step of this number. */
-static void keep_time(struct schedule *schedule, uint64_t number, uint64_t now_ticks)
+static void store_change_time(struct schedule *schedule, uint64_t number, uint64_t now_ticks)
 {
-	bool is_active = schedule_has(schedule, number), was_active = number && schedule_has(schedule, number - 1);
+	bool is_active = schedule_includes(schedule, number),
+	     was_active = number && schedule_includes(schedule, number - 1);
 	if (is_active == was_active)
 		return;
 	uint64_t cycle = cycle_of(schedule, is_active ? number : number - 1);
-	struct schedule_window *window = &schedule->windows[cycle % SCHEDULE_WINDOWS];
+	struct schedule_range *range = &schedule->ranges[cycle % SCHEDULE_RANGES];
 	if (!is_active) {
-		STORE_RELAXED(&window->to, now_ticks);
-		STORE_RELEASE(&window->over, cycle + 1);
+		STORE_RELAXED(&range->to, now_ticks);
+		STORE_RELEASE(&range->over, cycle + 1);
 	} else if (number) {
-		STORE_RELEASE(&window->from, now_ticks);
+		STORE_RELEASE(&range->from, now_ticks);
 	}
 }
 
 /* Returns the number of the present step. */
-static uint64_t present(const struct schedule *schedule)
+static uint64_t current_step(const struct schedule *schedule)
 {
 	uint64_t count = LOAD_RELAXED(&schedule->count);
 	return LOAD_RELAXED(&schedule->counts_ends) || !count ? count : count - 1;
@@ -109,30 +110,30 @@ static uint64_t present(const struct schedule *schedule)
 
 void schedule_begin_step(struct schedule *schedule, struct schedule_step *step, epp_name name, uint64_t now_ticks)
 {
-	uint64_t number = name ? ADD_RELAXED(&schedule->count, 1) : present(schedule);
+	uint64_t number = name ? ADD_RELAXED(&schedule->count, 1) : current_step(schedule);
 	*step = (struct schedule_step){ .id = EPP_LEFT_OUT_ID,
-		                        .is_active = schedule_has(schedule, number),
+		                        .is_active = schedule_includes(schedule, number),
 		                        .is_unnamed = !name };
 	if (name)
-		keep_time(schedule, number, now_ticks);
+		store_change_time(schedule, number, now_ticks);
 }
 
 void schedule_end_step(struct schedule *schedule, struct schedule_step *step, epp_name name, uint64_t now_ticks)
 {
 	if (step->is_unnamed && name == schedule->step) {
 		STORE_RELAXED(&schedule->counts_ends, true);
-		keep_time(schedule, ADD_RELAXED(&schedule->count, 1) + 1, now_ticks);
+		store_change_time(schedule, ADD_RELAXED(&schedule->count, 1) + 1, now_ticks);
 	}
 	*step = (struct schedule_step){ 0 };
 }
 
 bool schedule_is_on(const struct schedule *schedule)
 {
-	return schedule_has(schedule, present(schedule));
+	return schedule_includes(schedule, current_step(schedule));
 }
 
 /* Returns the number of cycles whose recorded steps have begun when the step with this number begins. */
-static uint64_t count_windows(const struct schedule *schedule, uint64_t number)
+static uint64_t count_ranges(const struct schedule *schedule, uint64_t number)
 {
 	if (number < schedule->skip)
 		return 0;
@@ -143,12 +144,12 @@ static uint64_t count_windows(const struct schedule *schedule, uint64_t number)
 
 bool schedule_was_on(const struct schedule *schedule, uint64_t ticks)
 {
-	uint64_t count = count_windows(schedule, present(schedule));
-	for (uint64_t i = 1; i <= SCHEDULE_WINDOWS && i <= count; i++) {
-		const struct schedule_window *window = &schedule->windows[(count - i) % SCHEDULE_WINDOWS];
-		uint64_t from = LOAD_ACQUIRE(&window->from), over = LOAD_ACQUIRE(&window->over);
+	uint64_t count = count_ranges(schedule, current_step(schedule));
+	for (uint64_t i = 1; i <= SCHEDULE_RANGES && i <= count; i++) {
+		const struct schedule_range *range = &schedule->ranges[(count - i) % SCHEDULE_RANGES];
+		uint64_t from = LOAD_ACQUIRE(&range->from), over = LOAD_ACQUIRE(&range->over);
 		if (from && ticks >= from)
-			return over != count - i + 1 || ticks < LOAD_RELAXED(&window->to);
+			return over != count - i + 1 || ticks < LOAD_RELAXED(&range->to);
 	}
-	return count > SCHEDULE_WINDOWS;
+	return count > SCHEDULE_RANGES;
 }

@@ -18,7 +18,7 @@
 #include "epprof/record.h"
 
 #define SCHEDULE_STEP_DEFAULT "model_run"
-#define SCHEDULE_WINDOWS 256u
+#define SCHEDULE_RANGES 256u
 
 struct schedule {
 	uint64_t skip, warmup, active, repeat; /* repeat 0: until the end of the recording */
@@ -29,9 +29,9 @@ struct schedule {
 	 * lasts from the begin of the first recorded step of a cycle to the begin of the first step after the recorded
 	 * ones, in ticks.  Threads may store the ranges in any order, so `over` is the number, from 1 on, of the cycle
 	 * to which `to` belongs.  Atomic. */
-	struct schedule_window {
+	struct schedule_range {
 		uint64_t from, to, over;
-	} windows[SCHEDULE_WINDOWS];
+	} ranges[SCHEDULE_RANGES];
 };
 
 /* The step in which a thread is. */
@@ -48,7 +48,7 @@ struct schedule_step {
 epp_status *schedule_parse(const char *text, const char *step, struct schedule *schedule, bool *is_given) EPP_MUST_CHECK;
 
 /* Returns true if the step with this number, counted from 0, is recorded. */
-bool schedule_has(const struct schedule *schedule, uint64_t number);
+bool schedule_includes(const struct schedule *schedule, uint64_t number);
 
 /* Begins a step, or an event without a name (`name` 0).  If the step is recorded, the caller sets its id. */
 void schedule_begin_step(struct schedule *schedule, struct schedule_step *step, epp_name name, uint64_t now_ticks);

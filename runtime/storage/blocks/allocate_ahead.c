@@ -16,7 +16,7 @@ void allocate_ahead(struct allocate_ahead *ahead, int fd, uint64_t at)
 	os_size_limit_hold(&before);
 	uint64_t bytes = at + ALLOCATE_AHEAD_BYTES - ahead->end;
 	int error = os_file_reserve_behind(fd, ahead->end, bytes);
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	/* A call that failed may still have allocated a part. The next attempt is made only when half of that part
 	 * would be used. */
 	ahead->end += bytes;

@@ -71,7 +71,7 @@ static uint32_t retained_max_segments(const struct block_ring *ring)
 }
 
 /* Returns the maximum number of overwritable segments. */
-static uint32_t round_most(const struct block_ring *ring)
+static uint32_t overwritable_max(const struct block_ring *ring)
 {
 	uint32_t share = retained_share(ring), retained = ring->retained.segments_count;
 	return ring->places_max - (retained > share ? retained : share);
@@ -86,7 +86,7 @@ static bool free_place(const struct block_writer *writer, uint64_t *index)
 }
 
 /* Fills a place with zeros, so that a reader finds no old blocks behind the new ones. */
-static int clear(struct block_writer *writer, uint64_t index)
+static int clear_place(struct block_writer *writer, uint64_t index)
 {
 	static const uint8_t zeros[1 << 14];
 	struct block_segment none = { .number = 0 };
@@ -120,7 +120,7 @@ static int write_overwritten(struct block_writer *writer, bool victim)
 	*block = (struct epf_block){ .type = EPF_BLOCK_OVERWRITTEN,
 		                     .first_ticks = UINT64_MAX,
 		                     .own_first_ticks = UINT64_MAX };
-	size_t bytes = victim ? ring_drop_oldest(&ring->ring, block + 1) : ring_repeat(&ring->ring, block + 1);
+	size_t bytes = victim ? ring_drop_oldest(&ring->ring, block + 1) : ring_encode(&ring->ring, block + 1);
 	block->payload_bytes = (uint32_t)bytes;
 	bytes += sizeof(*block);
 	struct block_segment *segment = victim && bytes <= room_of(&writer->current) ? &writer->current
@@ -137,7 +137,7 @@ static int write_overwritten(struct block_writer *writer, bool victim)
 static int drop_oldest(struct block_writer *writer)
 {
 	struct block_ring *ring = writer->ring;
-	const struct ring_segment *victim = ring_victim(&ring->ring);
+	const struct ring_segment *victim = ring_oldest(&ring->ring);
 	struct block_segment none = { .number = 0 };
 	if (!victim)
 		return ENOBUFS;
@@ -163,7 +163,7 @@ static int read_segment(const struct block_writer *writer, uint64_t index, uint8
 }
 
 /* Undoes an incomplete compaction: fills the copied blocks with zeros and moves the append position back to `from`. */
-static void take_back(struct block_writer *writer, uint64_t from)
+static void undo_compaction(struct block_writer *writer, uint64_t from)
 {
 	static const uint8_t zeros[1 << 14];
 	int error = 0;
@@ -172,14 +172,14 @@ static void take_back(struct block_writer *writer, uint64_t from)
 		error = block_writer_write(writer, at, zeros, bytes);
 		/* After this error a reader may still see the copies, or parts of them. */
 		if (error)
-			writer->ring->retained.spoiled = true;
+			writer->ring->retained.is_sum_frozen = true;
 		if (error && at == from)
 			return;
 	}
 	writer->retained.at = from;
 }
 
-static int write_cleaned(struct block_writer *writer, const struct compaction *compaction)
+static int write_compacted(struct block_writer *writer, const struct compaction *compaction)
 {
 	struct block_ring *ring = writer->ring;
 	int error = 0;
@@ -195,7 +195,7 @@ static int write_cleaned(struct block_writer *writer, const struct compaction *c
 
 /* Compacts the oldest retained segment into the current one, if that leaves `room_after` bytes free. If `must` is set,
  * overwritable segments are discarded until there is enough room. */
-static int clean(struct block_writer *writer, size_t room_after, bool must)
+static int compact_oldest(struct block_writer *writer, size_t room_after, bool must)
 {
 	struct block_ring *ring = writer->ring;
 	struct compaction compaction;
@@ -218,9 +218,9 @@ static int clean(struct block_writer *writer, size_t room_after, bool must)
 	if (error)
 		return error;
 	uint64_t from = writer->retained.at, number = ring->overwritten_at;
-	error = write_cleaned(writer, &compaction);
+	error = write_compacted(writer, &compaction);
 	if (error) {
-		take_back(writer, from);
+		undo_compaction(writer, from);
 		ring->overwritten_at = number;
 	} else {
 		uint64_t index = retained_remove_oldest(&ring->retained, &ring->ring, &compaction);
@@ -233,26 +233,26 @@ static int clean(struct block_writer *writer, size_t room_after, bool must)
 	return error;
 }
 
-static void clean_what_pays(struct block_writer *writer)
+static void compact_if_worthwhile(struct block_writer *writer)
 {
 	struct block_ring *ring = writer->ring;
 	int error = 0;
 	while (!error && ring->retained.segments_count > retained_share(ring)) {
 		bool must = ring->retained.segments_count >= retained_max_segments(ring);
-		error = clean(writer, must ? ROOM_MUST : ROOM_AFTER, must);
+		error = compact_oldest(writer, must ? ROOM_MUST : ROOM_AFTER, must);
 	}
 	ring->clean_at = error && error != ENOBUFS ? writer->retained.at + CLEAN_AGAIN : UINT64_MAX;
 }
 
 /* Compacts all retained segments once. Called when ended threads fill the ledger of overwritten events. */
-static void add_accounts_up(struct block_writer *writer)
+static void compact_all(struct block_writer *writer)
 {
 	struct block_ring *ring = writer->ring;
 	uint64_t last = writer->retained.number;
 	if (!last || block_writer_next(writer, &writer->retained))
 		return;
-	while (ring->ring.gone.count > ROWS_MANY && ring->retained.segments[0].number <= last)
-		if (clean(writer, ROOM_AFTER, false))
+	while (ring->ring.overwritten.count > ROWS_MANY && ring->retained.segments[0].number <= last)
+		if (compact_oldest(writer, ROOM_AFTER, false))
 			return;
 }
 
@@ -264,13 +264,13 @@ int block_ring_place(struct block_writer *writer, const struct block_segment *se
 	bool is_retained = segment == &writer->retained;
 	if (is_retained && ring->retained.segments_count >= retained_max_segments(ring))
 		return ENOBUFS;
-	bool may = is_retained || ring->ring.segments_count < round_most(ring);
+	bool may = is_retained || ring->ring.segments_count < overwritable_max(ring);
 	int error = may && free_place(writer, index) ? 0 : drop_oldest(writer);
 	if (error)
 		return error;
 	if (!free_place(writer, index))
 		return ENOBUFS;
-	return ring->free_count ? clear(writer, *index) : 0;
+	return ring->free_count ? clear_place(writer, *index) : 0;
 }
 
 void block_ring_is_open(struct block_writer *writer, const struct block_segment *segment, uint64_t index, uint64_t number)
@@ -300,16 +300,16 @@ int block_ring_room(struct block_writer *writer, struct block_segment *segment, 
 	struct block_ring *ring = writer->ring;
 	bool is_retained = segment == &writer->retained;
 	if (is_retained && segment->number && segment->at >= ring->clean_at)
-		clean_what_pays(writer);
+		compact_if_worthwhile(writer);
 	bool crowded = !is_retained && segment->number && ring_is_crowded(&ring->ring);
 	if (!has_room(writer, segment, bytes) || crowded) {
-		if (!is_retained && ring->ring.gone.count > ROWS_MANY)
-			add_accounts_up(writer);
+		if (!is_retained && ring->ring.overwritten.count > ROWS_MANY)
+			compact_all(writer);
 		int error = block_writer_next(writer, segment);
 		if (error)
 			return error;
 		if (is_retained)
-			clean_what_pays(writer);
+			compact_if_worthwhile(writer);
 		if (!has_room(writer, segment, bytes))
 			return ENOBUFS;
 	}

@@ -94,7 +94,7 @@ int block_writer_write(struct block_writer *writer, uint64_t at, const void *dat
 	/* A release writes on the caller's thread, which does not block SIGXFSZ as the helper thread does. */
 	os_size_limit_hold(&before);
 	int error = os_file_write_at(writer->fd, data, bytes, writer->segments_offset + at);
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	return error;
 }
 
@@ -175,7 +175,7 @@ int block_writer_next(struct block_writer *writer, struct block_segment *segment
 
 /* Truncates the file after a partial write, because the next block may be shorter, and the rest of the partial block
  * would stay behind it. The file is never extended here, because that would raise SIGXFSZ beyond a file-size limit. */
-static void cut_off(const struct block_writer *writer, const struct block_segment *segment)
+static void truncate_partial(const struct block_writer *writer, const struct block_segment *segment)
 {
 	uint64_t size, end = writer->segments_offset + segment->at;
 	bool last = block_segment_index(segment) + 1 == writer->segments_count;
@@ -185,14 +185,14 @@ static void cut_off(const struct block_writer *writer, const struct block_segmen
 
 /* Returns true for blocks that readers need to interpret records: names, tracks, ledgers. The size limit reserves room
  * for these blocks. */
-static bool explains(const struct epf_block *block)
+static bool is_metadata(const struct epf_block *block)
 {
 	return block->type != EPF_BLOCK_RECORDS && block->type != EPF_BLOCK_HOST_PAIRS;
 }
 
 static bool over_limit(const struct block_writer *writer, const struct epf_block *block, uint64_t at, size_t bytes)
 {
-	uint64_t limit = writer->limit_bytes - (explains(block) ? 0 : writer->limit_bytes / 8);
+	uint64_t limit = writer->limit_bytes - (is_metadata(block) ? 0 : writer->limit_bytes / 8);
 	return writer->limit_bytes && at + bytes > limit;
 }
 
@@ -206,7 +206,7 @@ static int make_room(struct block_writer *writer, struct block_segment *segment,
 	return next ? block_writer_next(writer, segment) : 0;
 }
 
-static void note_times(struct block_segment *segment, const struct epf_block *block)
+static void widen_times(struct block_segment *segment, const struct epf_block *block)
 {
 	if (block->first_ticks && block->first_ticks < segment->first_ticks)
 		segment->first_ticks = block->first_ticks;
@@ -216,18 +216,18 @@ static void note_times(struct block_segment *segment, const struct epf_block *bl
 
 static int append(struct block_writer *writer, struct epf_block *block)
 {
-	struct block_segment *segment = writer->ring && explains(block) ? &writer->retained : &writer->current;
+	struct block_segment *segment = writer->ring && is_metadata(block) ? &writer->retained : &writer->current;
 	int error = make_room(writer, segment, block, sizeof(*block) + block->payload_bytes);
 	if (error)
 		return error;
 	error = block_writer_block(writer, segment, block);
 	if (error) {
-		cut_off(writer, segment);
+		truncate_partial(writer, segment);
 		return error;
 	}
 	if (segment == &writer->retained)
 		retained_note(&writer->ring->retained, block);
-	note_times(segment, block);
+	widen_times(segment, block);
 	writer->blocks_count++;
 	return 0;
 }
@@ -256,11 +256,11 @@ int block_writer_append_several(struct block_writer *writer, struct epf_block *b
 	}
 	writer->error = block_writer_write(writer, segment->at, blocks, bytes);
 	if (writer->error) {
-		cut_off(writer, segment);
+		truncate_partial(writer, segment);
 		return writer->error;
 	}
 	for (at = (uint8_t *)blocks; at < end; at += padded((const struct epf_block *)(const void *)at)) {
-		note_times(segment, (const struct epf_block *)(const void *)at);
+		widen_times(segment, (const struct epf_block *)(const void *)at);
 		writer->blocks_count++;
 	}
 	segment->at += bytes;
@@ -281,7 +281,7 @@ void block_writer_count(struct block_writer *writer, uint32_t of, uint32_t run, 
 
 uint64_t block_writer_overwritten(const struct block_writer *writer)
 {
-	return writer->ring ? __atomic_load_n(&writer->ring->ring.gone_events, __ATOMIC_RELAXED) : 0;
+	return writer->ring ? __atomic_load_n(&writer->ring->ring.overwritten_events, __ATOMIC_RELAXED) : 0;
 }
 
 size_t block_writer_read(const struct block_writer *writer, uint64_t offset, void *buffer, size_t bytes)

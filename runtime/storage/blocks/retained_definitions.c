@@ -24,7 +24,7 @@ static size_t padded(size_t bytes)
 bool retained_init(struct retained *retained, uint32_t segments_max)
 {
 	*retained = (struct retained){ .segments_max = segments_max };
-	retained->gone.track = EPF_TRACK_GONE;
+	retained->ended_threads.track = EPF_TRACK_GONE;
 	retained->session.run = 1;
 	retained->segments = calloc(segments_max, sizeof(*retained->segments));
 	return retained->segments != NULL;
@@ -111,7 +111,7 @@ void retained_note(struct retained *retained, const struct epf_block *block)
 /* ---- selecting the parts to copy ---- */
 
 /* State of the scan of one segment. */
-struct look {
+struct visit {
 	const struct retained *retained;
 	const struct ring *ring;
 	struct compaction *compaction;
@@ -122,34 +122,34 @@ struct look {
 };
 
 /* Appends one piece of a block to the copies. The total never exceeds the size of the original. */
-static void copy(struct look *look, const struct epf_block *of, const void *piece, size_t bytes)
+static void copy(struct visit *visit, const struct epf_block *of, const void *piece, size_t bytes)
 {
-	struct compaction *compaction = look->compaction;
+	struct compaction *compaction = visit->compaction;
 
-	if (!look->filling || look->filling->payload_bytes + bytes > PAYLOAD_MAX) {
+	if (!visit->filling || visit->filling->payload_bytes + bytes > PAYLOAD_MAX) {
 		compaction->bytes = padded(compaction->bytes);
-		look->filling = (struct epf_block *)(void *)(compaction->blocks + compaction->bytes);
-		*look->filling = *of;
-		look->filling->payload_bytes = 0;
+		visit->filling = (struct epf_block *)(void *)(compaction->blocks + compaction->bytes);
+		*visit->filling = *of;
+		visit->filling->payload_bytes = 0;
 		compaction->bytes += sizeof(*of);
 	}
 	memcpy(compaction->blocks + compaction->bytes, piece, bytes);
 	compaction->bytes += bytes;
-	look->filling->payload_bytes += (uint32_t)bytes;
+	visit->filling->payload_bytes += (uint32_t)bytes;
 }
 
-static void look_at_definitions(struct look *look, const struct epf_block *block)
+static void visit_definitions(struct visit *visit, const struct epf_block *block)
 {
 	const struct epf_definition *head;
 	const uint8_t *payload = (const uint8_t *)(block + 1);
 
 	for (size_t at = 0; (head = next_definition(payload, block->payload_bytes, &at));) {
 		uint32_t thread = thread_of(head);
-		if (thread && !find(look->retained->threads, look->retained->threads_count, thread))
+		if (thread && !find(visit->retained->threads, visit->retained->threads_count, thread))
 			continue;
 		if (thread)
-			look->compaction->threads_bytes += sizeof(*head) + padded(head->bytes);
-		copy(look, block, head, sizeof(*head) + padded(head->bytes));
+			visit->compaction->threads_bytes += sizeof(*head) + padded(head->bytes);
+		copy(visit, block, head, sizeof(*head) + padded(head->bytes));
 	}
 }
 
@@ -171,36 +171,37 @@ static void keep_largest(struct epf_ledger_entry *session, const struct epf_ledg
 
 /* Adds a thread's ledger entry to the sum of ended threads. The thread's overwritten events become losses by policy in
  * the sum. */
-static void fold(struct look *look, const struct epf_ledger_entry *entry)
+static void add_ended_thread(struct visit *visit, const struct epf_ledger_entry *entry)
 {
-	struct compaction *compaction = look->compaction;
+	struct compaction *compaction = visit->compaction;
 
-	add_up(&compaction->gone, entry);
-	compaction->gone.lost[EPP_LOSS_POLICY] += ring_gone(look->ring, entry->track, entry->run);
-	compaction->folded[compaction->folded_count++] = entry->track;
+	add_up(&compaction->ended_threads, entry);
+	compaction->ended_threads.lost[EPP_LOSS_POLICY] += ring_overwritten(visit->ring, entry->track, entry->run);
+	compaction->added[compaction->added_count++] = entry->track;
 }
 
-static void look_at_accounts(struct look *look, const struct epf_block *block)
+static void visit_accounts(struct visit *visit, const struct epf_block *block)
 {
 	const struct epf_ledger_entry *entry = (const struct epf_ledger_entry *)(const void *)(block + 1);
 
 	for (size_t i = 0; i < block->payload_bytes / sizeof(*entry); i++, entry++) {
-		bool known = find(look->retained->threads, look->retained->threads_count, entry->track);
-		/* If `spoiled` is set, a copy of the entry may still be visible, and would be counted in addition to
-		 * the sum. */
-		bool stays = !known || look->retained->spoiled || find(look->owners, look->owners_count, entry->track);
+		bool known = find(visit->retained->threads, visit->retained->threads_count, entry->track);
+		/* If `is_sum_frozen` is set, a copy of the entry may still be visible, and would be counted in addition
+		 * to the sum. */
+		bool stays = !known || visit->retained->is_sum_frozen ||
+		             find(visit->owners, visit->owners_count, entry->track);
 		if (!entry->track)
-			keep_largest(&look->compaction->session, entry);
+			keep_largest(&visit->compaction->session, entry);
 		else if (stays)
-			copy(look, block, entry, sizeof(*entry)), look->compaction->threads_bytes += sizeof(*entry);
+			copy(visit, block, entry, sizeof(*entry)), visit->compaction->threads_bytes += sizeof(*entry);
 		else
-			fold(look, entry);
+			add_ended_thread(visit, entry);
 	}
 }
 
-static void look_at_other(struct look *look, const struct epf_block *block)
+static void visit_other(struct visit *visit, const struct epf_block *block)
 {
-	const struct retained *retained = look->retained;
+	const struct retained *retained = visit->retained;
 	const struct epf_run *run = (const struct epf_run *)(const void *)(block + 1);
 	bool counts = true;
 
@@ -209,10 +210,10 @@ static void look_at_other(struct look *look, const struct epf_block *block)
 	else if (block->type == EPF_BLOCK_PRODUCERS)
 		counts = retained->producers_number == retained->segments[0].number;
 	else if (block->type == EPF_BLOCK_RUN)
-		counts = run->run >= look->first_run || run->run >= retained->last_run;
-	look->filling = NULL;
+		counts = run->run >= visit->first_run || run->run >= retained->last_run;
+	visit->filling = NULL;
 	if (counts)
-		copy(look, block, block + 1, block->payload_bytes);
+		copy(visit, block, block + 1, block->payload_bytes);
 }
 
 /* Returns the block at the offset `at`, or NULL if it is damaged. */
@@ -232,66 +233,66 @@ static const struct epf_block *block_at(const uint8_t *segment, size_t at, size_
 }
 
 /* Processes definitions first, then ledgers, then the other types, so that blocks of one type can be joined. */
-static int look_at_blocks(struct look *look, const uint8_t *segment, size_t used)
+static int visit_blocks(struct visit *visit, const uint8_t *segment, size_t used)
 {
 	for (int pass = 0; pass < 3; pass++) {
-		look->filling = NULL;
+		visit->filling = NULL;
 		for (size_t at = EPF_SEGMENT_HEADER_BYTES; at < used;) {
 			const struct epf_block *block = block_at(segment, at, used);
 			if (!block)
 				return EIO;
 			int kind = block->type == EPF_BLOCK_DEFINITIONS ? 0 : block->type == EPF_BLOCK_LEDGER ? 1 : 2;
 			if (kind == pass && pass == 0)
-				look_at_definitions(look, block);
+				visit_definitions(visit, block);
 			else if (kind == pass && pass == 1)
-				look_at_accounts(look, block);
+				visit_accounts(visit, block);
 			else if (kind == pass)
-				look_at_other(look, block);
+				visit_other(visit, block);
 			at += padded(sizeof(*block) + block->payload_bytes);
 		}
 	}
-	look->compaction->bytes = padded(look->compaction->bytes);
+	visit->compaction->bytes = padded(visit->compaction->bytes);
 	return 0;
 }
 
 /* ---- one compaction ---- */
 
 /* Builds the EPF_BLOCK_RETAINED that makes the copies and sums valid and the old segment void. */
-static void finish(struct look *look)
+static void finish_compaction(struct visit *visit)
 {
-	struct compaction *compaction = look->compaction;
-	struct epf_retained head = { .through = look->retained->segments[0].number, .entry_count = 2 };
+	struct compaction *compaction = visit->compaction;
+	struct epf_retained head = { .through = visit->retained->segments[0].number, .entry_count = 2 };
 	uint8_t *at = (uint8_t *)(compaction->retained + 1);
 
 	*compaction->retained = (struct epf_block){ .type = EPF_BLOCK_RETAINED,
-		                                    .payload_bytes = sizeof(head) + 2 * sizeof(compaction->gone),
+		                                    .payload_bytes = sizeof(head) + 2 * sizeof(compaction->ended_threads),
 		                                    .first_ticks = UINT64_MAX,
 		                                    .own_first_ticks = UINT64_MAX };
 	at = mempcpy(at, &head, sizeof(head));
 	at = mempcpy(at, &compaction->session, sizeof(compaction->session));
-	memcpy(at, &compaction->gone, sizeof(compaction->gone));
-	if (compaction->folded_count)
-		qsort(compaction->folded, compaction->folded_count, sizeof(*compaction->folded), by_number);
+	memcpy(at, &compaction->ended_threads, sizeof(compaction->ended_threads));
+	if (compaction->added_count)
+		qsort(compaction->added, compaction->added_count, sizeof(*compaction->added), by_number);
 }
 
 int retained_scan(const struct retained *retained, const struct ring *ring, const uint8_t *segment,
                   struct compaction *compaction)
 {
-	struct look look = { .retained = retained, .ring = ring, .compaction = compaction };
+	struct visit visit = { .retained = retained, .ring = ring, .compaction = compaction };
 	size_t used = retained->segments[0].used;
 
-	*compaction = (struct compaction){ .session = retained->session, .gone = retained->gone };
+	*compaction = (struct compaction){ .session = retained->session, .ended_threads = retained->ended_threads };
 	compaction->blocks = calloc(1, used + HEADERS_MORE);
-	compaction->folded = reallocarray(NULL, used / sizeof(struct epf_ledger_entry) + 1, sizeof(*compaction->folded));
+	compaction->added = reallocarray(NULL, used / sizeof(struct epf_ledger_entry) + 1, sizeof(*compaction->added));
 	compaction->retained = malloc(sizeof(*compaction->retained) + sizeof(struct epf_retained) +
 	                              2 * sizeof(struct epf_ledger_entry));
-	look.owners = ring_owners(ring, &look.owners_count, &look.first_run);
-	int error = compaction->blocks && compaction->folded && compaction->retained && look.owners ? 0 : ENOMEM;
+	visit.owners = ring_owners(ring, &visit.owners_count, &visit.first_run);
+	int error = compaction->blocks && compaction->added && compaction->retained && visit.owners ? 0 : ENOMEM;
 	if (!error)
-		error = look_at_blocks(&look, segment, used);
+		error = visit_blocks(&visit, segment, used);
 	if (!error)
-		finish(&look);
-	free(look.owners);
+		finish_compaction(&visit);
+	free(visit.owners);
 	if (error)
 		compaction_deinit(compaction);
 	return error;
@@ -300,7 +301,7 @@ int retained_scan(const struct retained *retained, const struct ring *ring, cons
 void compaction_deinit(struct compaction *compaction)
 {
 	free(compaction->blocks);
-	free(compaction->folded);
+	free(compaction->added);
 	free(compaction->retained);
 	*compaction = (struct compaction){ 0 };
 }
@@ -311,12 +312,12 @@ uint64_t retained_remove_oldest(struct retained *retained, struct ring *ring, co
 	size_t left = 0;
 
 	for (size_t i = 0; i < retained->threads_count; i++)
-		if (!find(compaction->folded, compaction->folded_count, retained->threads[i]))
+		if (!find(compaction->added, compaction->added_count, retained->threads[i]))
 			retained->threads[left++] = retained->threads[i];
 	retained->threads_count = left;
-	ring_drop(ring, compaction->folded, compaction->folded_count);
+	ring_drop(ring, compaction->added, compaction->added_count);
 	retained->session = compaction->session;
-	retained->gone = compaction->gone;
+	retained->ended_threads = compaction->ended_threads;
 	if (retained->producers_number == retained->segments[0].number)
 		retained->producers_number = retained->segments[retained->segments_count - 1].number;
 	retained->segments_count--;

@@ -28,10 +28,10 @@ struct retained {
 	uint32_t *threads; /* the thread tracks that are defined in a block and whose ledger entry is not in the sum;
 	                      ascending */
 	size_t threads_count, threads_capacity;
-	struct epf_ledger_entry session, gone; /* the sums of the last EPF_BLOCK_RETAINED */
-	uint64_t producers_number;             /* the number of the segment with the latest EPF_BLOCK_PRODUCERS */
+	struct epf_ledger_entry session, ended_threads; /* the sums of the last EPF_BLOCK_RETAINED */
+	uint64_t producers_number; /* the number of the segment with the latest EPF_BLOCK_PRODUCERS */
 	uint32_t last_run;
-	bool spoiled; /* copies of a failed compaction could not be removed, so nothing may be added to the sum any
+	bool is_sum_frozen; /* copies of a failed compaction could not be removed, so nothing may be added to the sum any
 	                 more */
 };
 
@@ -51,9 +51,9 @@ struct compaction {
 	size_t bytes;
 	size_t threads_bytes; /* the part of `bytes` that could be dropped if the ring held no events of these
 	                         threads */
-	uint32_t *folded;     /* the tracks whose entries were added to the sum, sorted */
-	size_t folded_count;
-	struct epf_ledger_entry session, gone;
+	uint32_t *added;      /* the tracks whose entries were added to the sum, sorted */
+	size_t added_count;
+	struct epf_ledger_entry session, ended_threads;
 	struct epf_block *retained; /* the EPF_BLOCK_RETAINED, which completes the compaction */
 };
 

@@ -23,26 +23,26 @@ void ring_deinit(struct ring *ring)
 	for (uint32_t i = 0; i < ring->segments_max && ring->segments; i++)
 		free(ring->segments[i].holds.rows);
 	free(ring->segments);
-	free(ring->gone.rows);
+	free(ring->overwritten.rows);
 	*ring = (struct ring){ 0 };
 }
 
-const struct ring_segment *ring_victim(const struct ring *ring)
+const struct ring_segment *ring_oldest(const struct ring *ring)
 {
 	return ring->segments_count < 2 ? NULL : &ring->segments[ring->oldest];
 }
 
 size_t ring_reserve(const struct ring *ring)
 {
-	const struct ring_segment *victim = ring_victim(ring);
-	size_t rows = victim ? ring->gone.count + victim->holds.count : 0;
+	const struct ring_segment *victim = ring_oldest(ring);
+	size_t rows = victim ? ring->overwritten.count + victim->holds.count : 0;
 
 	return victim
 	           ? sizeof(struct epf_block) + sizeof(struct epf_overwritten) + rows * sizeof(struct epf_overwritten_row)
 	           : 0;
 }
 
-static bool room(struct ring_rows *rows, size_t more)
+static bool reserve_rows(struct ring_rows *rows, size_t more)
 {
 	return array_reserve(&rows->rows, &rows->capacity, rows->count + more, sizeof(*rows->rows));
 }
@@ -75,44 +75,44 @@ size_t ring_drop_oldest(struct ring *ring, void *payload)
 	uint8_t *rows = (uint8_t *)payload + sizeof(head);
 
 	/* Allocates now for ring_forget, which must not fail. */
-	if (!room(&ring->gone, victim->holds.count))
+	if (!reserve_rows(&ring->overwritten, victim->holds.count))
 		return 0;
 	if (victim->holds.count)
 		qsort(victim->holds.rows, victim->holds.count, sizeof(*victim->holds.rows), by_owner);
-	if (ring->gone.count + victim->holds.count > RING_ROWS_MAX)
+	if (ring->overwritten.count + victim->holds.count > RING_ROWS_MAX)
 		return 0;
-	head.row_count = join((struct epf_overwritten_row *)(void *)rows, &ring->gone, &victim->holds);
+	head.row_count = join((struct epf_overwritten_row *)(void *)rows, &ring->overwritten, &victim->holds);
 	memcpy(payload, &head, sizeof(head));
 	return sizeof(head) + head.row_count * sizeof(struct epf_overwritten_row);
 }
 
-size_t ring_repeat(const struct ring *ring, void *payload)
+size_t ring_encode(const struct ring *ring, void *payload)
 {
-	struct epf_overwritten head = { .through = ring->gone_through, .row_count = ring->gone.count };
-	size_t bytes = ring->gone.count * sizeof(*ring->gone.rows);
+	struct epf_overwritten head = { .through = ring->overwritten_through, .row_count = ring->overwritten.count };
+	size_t bytes = ring->overwritten.count * sizeof(*ring->overwritten.rows);
 
-	if (ring->gone.count > RING_ROWS_MAX)
+	if (ring->overwritten.count > RING_ROWS_MAX)
 		return 0;
 	memcpy(payload, &head, sizeof(head));
 	if (bytes)
-		memcpy((uint8_t *)payload + sizeof(head), ring->gone.rows, bytes);
+		memcpy((uint8_t *)payload + sizeof(head), ring->overwritten.rows, bytes);
 	return sizeof(head) + bytes;
 }
 
 uint64_t ring_forget(struct ring *ring)
 {
 	struct ring_segment *victim = &ring->segments[ring->oldest];
-	struct ring_rows *gone = &ring->gone;
+	struct ring_rows *overwritten = &ring->overwritten;
 	/* Moves the rows up in the array, so that the merge can write from the start of the same array. */
-	struct ring_rows moved = { gone->rows + victim->holds.count, gone->count, gone->count };
+	struct ring_rows moved = { overwritten->rows + victim->holds.count, overwritten->count, overwritten->count };
 
 	for (size_t i = 0; i < victim->holds.count; i++)
 		if (!(victim->holds.rows[i].of & EPF_OVERWRITTEN_PRODUCER))
-			__atomic_fetch_add(&ring->gone_events, victim->holds.rows[i].events, __ATOMIC_RELAXED);
-	if (gone->count)
-		memmove(moved.rows, gone->rows, gone->count * sizeof(*gone->rows));
-	gone->count = join(gone->rows, &moved, &victim->holds);
-	ring->gone_through = victim->number;
+			__atomic_fetch_add(&ring->overwritten_events, victim->holds.rows[i].events, __ATOMIC_RELAXED);
+	if (overwritten->count)
+		memmove(moved.rows, overwritten->rows, overwritten->count * sizeof(*overwritten->rows));
+	overwritten->count = join(overwritten->rows, &moved, &victim->holds);
+	ring->overwritten_through = victim->number;
 	victim->holds.count = 0;
 	ring->oldest = (ring->oldest + 1) % ring->segments_max;
 	ring->segments_count--;
@@ -128,7 +128,7 @@ void ring_begin(struct ring *ring, uint64_t index, uint64_t number)
 	segment->number = number;
 }
 
-static struct ring_rows *newest(const struct ring *ring)
+static struct ring_rows *newest_rows(const struct ring *ring)
 {
 	uint32_t last = (ring->oldest + ring->segments_count - 1) % ring->segments_max;
 
@@ -137,17 +137,17 @@ static struct ring_rows *newest(const struct ring *ring)
 
 bool ring_room(struct ring *ring)
 {
-	return room(newest(ring), ROWS_PER_BLOCK);
+	return reserve_rows(newest_rows(ring), ROWS_PER_BLOCK);
 }
 
 bool ring_is_crowded(const struct ring *ring)
 {
-	return newest(ring)->count >= RING_OWNERS_MAX;
+	return newest_rows(ring)->count >= RING_OWNERS_MAX;
 }
 
 void ring_count(struct ring *ring, uint32_t of, uint32_t run, uint64_t events)
 {
-	struct ring_rows *holds = newest(ring);
+	struct ring_rows *holds = newest_rows(ring);
 
 	/* The search begins with the most recent rows, which are the most likely matches. */
 	for (size_t i = holds->count; i-- > 0;) {
@@ -188,12 +188,13 @@ uint32_t *ring_owners(const struct ring *ring, size_t *count, uint32_t *first_ru
 	return owners;
 }
 
-uint64_t ring_gone(const struct ring *ring, uint32_t track, uint32_t run)
+uint64_t ring_overwritten(const struct ring *ring, uint32_t track, uint32_t run)
 {
 	const struct epf_overwritten_row key = { .of = track, .run = run };
-	const struct epf_overwritten_row *row = ring->gone.count ? bsearch(&key, ring->gone.rows, ring->gone.count,
-	                                                                   sizeof(key), by_owner)
-	                                                         : NULL;
+	const struct epf_overwritten_row *row = ring->overwritten.count
+	                                            ? bsearch(&key, ring->overwritten.rows, ring->overwritten.count,
+	                                                      sizeof(key), by_owner)
+	                                            : NULL;
 
 	return row ? row->events : 0;
 }
@@ -202,8 +203,8 @@ void ring_drop(struct ring *ring, const uint32_t *tracks, size_t count)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < ring->gone.count; i++)
-		if (!count || !bsearch(&ring->gone.rows[i].of, tracks, count, sizeof(*tracks), by_number))
-			ring->gone.rows[kept++] = ring->gone.rows[i];
-	ring->gone.count = kept;
+	for (size_t i = 0; i < ring->overwritten.count; i++)
+		if (!count || !bsearch(&ring->overwritten.rows[i].of, tracks, count, sizeof(*tracks), by_number))
+			ring->overwritten.rows[kept++] = ring->overwritten.rows[i];
+	ring->overwritten.count = kept;
 }

@@ -32,9 +32,9 @@ struct ring {
 	struct ring_segment *segments; /* from the index `oldest` on, in ascending order of their numbers */
 	uint32_t segments_max, segments_count;
 	uint32_t oldest;
-	struct ring_rows gone; /* the counts of overwritten events, sorted */
-	uint64_t gone_through; /* the number of the last segment that was overwritten */
-	uint64_t gone_events;  /* the number of overwritten events of threads */
+	struct ring_rows overwritten; /* the counts of overwritten events, sorted */
+	uint64_t overwritten_through; /* the number of the last segment that was overwritten */
+	uint64_t overwritten_events;  /* the number of overwritten events of threads */
 };
 
 /* Returns false if out of memory. */
@@ -42,7 +42,7 @@ bool ring_init(struct ring *ring, uint32_t segments_max);
 void ring_deinit(struct ring *ring);
 
 /* Returns the victim, the segment that is overwritten next, or NULL if there is only the current one. */
-const struct ring_segment *ring_victim(const struct ring *ring);
+const struct ring_segment *ring_oldest(const struct ring *ring);
 
 /* Returns the maximum size of the EPF_BLOCK_OVERWRITTEN for the next victim, including the header; 0 if there is no
  * victim. The current segment must keep this many bytes free. */
@@ -57,7 +57,7 @@ uint64_t ring_forget(struct ring *ring);
 
 /* Writes the payload of an EPF_BLOCK_OVERWRITTEN with the present counts and no victim. Returns the same as
  * ring_drop_oldest. */
-size_t ring_repeat(const struct ring *ring, void *payload);
+size_t ring_encode(const struct ring *ring, void *payload);
 
 /* Starts a segment at the place `index`. The ring must have fewer than segments_max segments. */
 void ring_begin(struct ring *ring, uint64_t index, uint64_t number);
@@ -76,7 +76,7 @@ void ring_count(struct ring *ring, uint32_t of, uint32_t run, uint64_t events);
 uint32_t *ring_owners(const struct ring *ring, size_t *count, uint32_t *first_run);
 
 /* Returns the number of overwritten events of a thread. */
-uint64_t ring_gone(const struct ring *ring, uint32_t track, uint32_t run);
+uint64_t ring_overwritten(const struct ring *ring, uint32_t track, uint32_t run);
 
 /* Removes the rows of these threads (sorted), because their counts were added to the sum of retained_definitions.c. */
 void ring_drop(struct ring *ring, const uint32_t *tracks, size_t count);

@@ -147,7 +147,7 @@ static int by_ticks(const void *a, const void *b)
 }
 
 /* Scans the chunks once. `full` may be NULL. */
-static size_t look(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
+static size_t scan(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
 {
 	size_t count = 0;
 	for (uint32_t chunk = 0; chunk < window_chunks_count(pool->window); chunk++) {
@@ -163,11 +163,11 @@ static size_t look(const struct chunk_pool *pool, struct full_chunk *full, struc
 	return count;
 }
 
-static size_t look_until_settled(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
+static size_t scan_until_stable(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
 {
 	size_t known, count = 0;
 	do
-		known = count, count = look(pool, full, oldest);
+		known = count, count = scan(pool, full, oldest);
 	while (count > known);
 	return count;
 }
@@ -175,7 +175,7 @@ static size_t look_until_settled(const struct chunk_pool *pool, struct full_chun
 size_t chunks_collect_full(const struct chunk_pool *pool, struct full_chunk *full)
 {
 	struct full_chunk oldest;
-	size_t count = look_until_settled(pool, full, &oldest);
+	size_t count = scan_until_stable(pool, full, &oldest);
 	if (count > 1)
 		qsort(full, count, sizeof(*full), by_ticks);
 	return count;
@@ -183,7 +183,7 @@ size_t chunks_collect_full(const struct chunk_pool *pool, struct full_chunk *ful
 
 bool chunks_oldest_full(const struct chunk_pool *pool, struct full_chunk *oldest)
 {
-	return look_until_settled(pool, NULL, oldest) > 0;
+	return scan_until_stable(pool, NULL, oldest) > 0;
 }
 
 /* ---- more chunks ---- */

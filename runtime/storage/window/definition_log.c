@@ -40,7 +40,7 @@ static uint8_t *piece_at(const struct definition_log *log, uint32_t piece)
 }
 
 /* Selects an empty piece. The log's lock is held. Returns false if there is none. */
-static bool go_to_empty_piece(struct definition_log *log)
+static bool select_empty_piece(struct definition_log *log)
 {
 	struct window *window = log->window;
 	for (uint32_t piece = 0; piece < window->log_pieces; piece++)
@@ -60,7 +60,7 @@ static bool go_to_empty_piece(struct definition_log *log)
 /* Selects a piece with room for `bytes`, and adds a piece if necessary. The log's lock is held. */
 static bool make_room(struct definition_log *log, size_t bytes)
 {
-	return EPF_LOG_USED(*word_of(log, log->piece)) + bytes <= EPF_LOG_BYTES || go_to_empty_piece(log);
+	return EPF_LOG_USED(*word_of(log, log->piece)) + bytes <= EPF_LOG_BYTES || select_empty_piece(log);
 }
 
 void log_append(struct definition_log *log, const struct epf_definition *head, const void *body, const void *text,
@@ -131,7 +131,7 @@ void log_settle(struct definition_log *log, const struct log_mark *mark, bool wr
 			STORE_RELEASE(word, EPF_LOG_EMPTIED(*word));
 	}
 	if (EPF_LOG_USED(*word_of(log, log->piece)) >= LOG_MANY)
-		go_to_empty_piece(log);
+		select_empty_piece(log);
 	if (written && log->missed == mark->missed)
 		__atomic_fetch_and(&log->window->live->flags, ~EPF_LIVE_LOG_FULL, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&log->lock);

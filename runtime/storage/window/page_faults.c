@@ -31,7 +31,7 @@ void faults_look(struct slots *slots)
 	uint64_t faults;
 	for (uint32_t i = 0; i < slots->used; i++) {
 		struct slot_use *use = &slots->uses[i];
-		if (use->to_close && !use->is_left && LOAD_ACQUIRE(&use->faults_counted) &&
+		if (use->to_close && !use->has_exited && LOAD_ACQUIRE(&use->faults_counted) &&
 		    os_thread_faults_of(slots->window->slots[i].thread_id, &faults))
 			add(slots, use, faults);
 	}

@@ -27,7 +27,7 @@ uint32_t slots_take(struct slots *slots)
 		return SLOT_NONE;
 	struct slot_use *use = &slots->uses[index];
 	use->taken = use->to_close = true;
-	use->is_left = use->faults_counted = false;
+	use->has_exited = use->faults_counted = false;
 	use->chunk = CHUNK_NONE;
 	STORE_RELAXED(&slots->free, slots->free - 1);
 	if (index >= slots->used)
@@ -42,7 +42,7 @@ void slots_leave(struct slots *slots, uint32_t index)
 		return;
 	faults_end(slots, index);
 	use->left_ticks = clock_ticks();
-	use->is_left = true;
+	use->has_exited = true;
 }
 
 void slots_clear(struct slots *slots, uint32_t index)

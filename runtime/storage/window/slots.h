@@ -21,7 +21,7 @@ struct slot_use {
 	uint8_t region_state;      /* the state of the region inside the slot: enum region_state */
 	bool taken;                /* this and the following members are protected by the lock */
 	bool to_close;             /* the drain has not closed it yet */
-	bool is_left;              /* the thread has exited */
+	bool has_exited;           /* the thread has exited */
 	uint64_t left_ticks;       /* the time at which the thread exited */
 	uint64_t faults;           /* the thread's page faults at the last reading */
 };

@@ -113,7 +113,7 @@ static int make_room(const struct window *window, int fd)
 	struct os_signals before;
 	os_size_limit_hold(&before);
 	error = os_file_set_size(fd, window->bytes);
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	return error;
 }
 
@@ -187,7 +187,7 @@ static epp_status *map_external(const char *directory, const struct epf_header *
 	if (fd < 0)
 		return epp_status_errno(errno, "%s", window->external_path);
 	int error = 0;
-	bool badly = os_file_maps_badly(fd);
+	bool badly = os_file_is_unsafe_to_map(fd);
 	window->base = badly ? NULL : map_shared(window, fd, &error);
 	if (window->base) {
 		window->mapped_fd = fd;
@@ -205,10 +205,10 @@ static epp_status *map_external(const char *directory, const struct epf_header *
 
 /* Used without EPPROF_WINDOW_DIR: maps the window in a file that survives a kill or, if that is not possible, as
  * anonymous memory. */
-static epp_status *map_somewhere(const struct epf_header *header, struct window *window)
+static epp_status *map_window(const struct epf_header *header, struct window *window)
 {
 	int error = 0;
-	if (!os_file_maps_badly(window->fd))
+	if (!os_file_is_unsafe_to_map(window->fd))
 		window->base = map_shared(window, window->fd, &error);
 	/* ENOSPC refers to the part that is allocated at first; EFBIG refers to the length of the whole file. */
 	if (error)
@@ -234,7 +234,7 @@ static int write_header(const struct window *window)
 	struct os_signals before;
 	os_size_limit_hold(&before);
 	int error = os_file_write_at(window->fd, window->base, EPF_PAGE_BYTES, 0);
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	return error;
 }
 
@@ -262,7 +262,7 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 	if (directory && *directory)
 		status = map_external(directory, header, window);
 	else
-		status = epp_status_prefix(map_somewhere(header, window), "%s", path);
+		status = epp_status_prefix(map_window(header, window), "%s", path);
 	if (!status) {
 		locate(window);
 		fill_header(window, header);
@@ -335,7 +335,7 @@ int window_finish(struct window *window)
 }
 
 /* Frees the disk space of the window, unless the whole file was removed. */
-static void give_room_back(const struct window *window)
+static void release_disk_space(const struct window *window)
 {
 	if (window->room_due)
 		os_file_punch(window->fd, EPF_LIVE_OFFSET, window->bytes - EPF_LIVE_OFFSET);
@@ -376,7 +376,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 		}
 		pthread_mutex_unlock(&pool_lock);
 	}
-	give_room_back(window);
+	release_disk_space(window);
 	if (kept)
 		*window = none;
 	else
@@ -385,7 +385,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 
 void window_abandon(struct window *window)
 {
-	give_room_back(window);
+	release_disk_space(window);
 	window->base = NULL;
 	unmap(window);
 }

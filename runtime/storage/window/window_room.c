@@ -21,7 +21,7 @@ int window_reserve(const struct window *window, int fd, uint64_t offset, uint64_
 	os_size_limit_hold(&before);
 	/* The segments behind the window are not its own to allocate. */
 	int error = os_file_reserve(fd, offset, (end < window->bytes ? end : window->bytes) - offset);
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	return error;
 }
 
@@ -30,7 +30,7 @@ static int write_zeros(int fd, uint64_t at, size_t bytes)
 	struct os_signals before;
 	os_size_limit_hold(&before);
 	int error = os_file_write_zeros(fd, bytes, at);
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	return error;
 }
 
@@ -63,7 +63,7 @@ static int make_present(const struct window *window, size_t at, size_t bytes)
 static int reserve_step(const struct window *window, uint64_t offset, size_t bytes)
 {
 	uint64_t room;
-	int error = os_file_room(window->mapped_fd, &room);
+	int error = os_file_free_bytes(window->mapped_fd, &room);
 	if (!error && room < ROOM_TO_SPARE)
 		error = ENOSPC;
 	return error ? error : window_reserve(window, window->mapped_fd, offset, bytes);

@@ -96,7 +96,7 @@ void window_shrink(struct window *window, bool durable)
 	os_size_limit_hold(&before);
 	errno = 0;
 	bool done = copy(window, to, &trace, durable);
-	os_size_limit_let_go(&before, done ? 0 : errno);
+	os_size_limit_release(&before, done ? 0 : errno);
 	if (!done || rename(temporary, name) < 0)
 		unlink(temporary);
 	else

@@ -136,7 +136,7 @@ static int64_t clip(double ns)
 }
 
 /* Adds by_ns to a limit.  A limit of +-CAUSAL_NS_MAX means that there is none, and is returned unchanged. */
-static int64_t shifted(int64_t limit_ns, double by_ns)
+static int64_t shift_limit(int64_t limit_ns, double by_ns)
 {
 	return limit_ns >= CAUSAL_NS_MAX || limit_ns <= -CAUSAL_NS_MAX ? limit_ns : clip((double)limit_ns + by_ns);
 }
@@ -171,8 +171,8 @@ static bool sweep_to(struct sweep *sweep, const struct causal_point *point)
 {
 	double distance = (double)point->at_ns - (double)sweep->at_ns;
 	double move = sweep->rate * distance, room = sweep->room * fabs(distance);
-	int64_t low_ns = sweep->is_open ? shifted(sweep->low_ns, move - room) : -CAUSAL_NS_MAX;
-	int64_t high_ns = sweep->is_open ? shifted(sweep->high_ns, move + room) : CAUSAL_NS_MAX;
+	int64_t low_ns = sweep->is_open ? shift_limit(sweep->low_ns, move - room) : -CAUSAL_NS_MAX;
+	int64_t high_ns = sweep->is_open ? shift_limit(sweep->high_ns, move + room) : CAUSAL_NS_MAX;
 
 	low_ns = larger(low_ns, point->low_ns);
 	high_ns = smaller(high_ns, point->high_ns);
@@ -317,7 +317,7 @@ static void lay_pieces(struct causal_band *band, size_t count)
 }
 
 /* Removes the last points of a piece that also fit the next piece. */
-static void leave_doubtful(struct causal_band *band, struct causal_piece *piece, const struct causal_piece *next)
+static void trim_ambiguous(struct causal_band *band, struct causal_piece *piece, const struct causal_piece *next)
 {
 	struct sweep sweep = { .rate = band->rate, .room = band->rate_room };
 	size_t i = next->first + next->count;
@@ -341,18 +341,18 @@ static void make_band(const struct causal_band *band, struct causal_piece *piece
 	qsort(points, piece->count, sizeof(*points), by_time);
 	for (size_t i = 0; i < piece->count; i++) {
 		double moved = -band->rate * ((double)points[i].at_ns - (double)band->origin_ns);
-		points[i].low_ns = shifted(points[i].low_ns, moved);
-		points[i].high_ns = shifted(points[i].high_ns, moved);
+		points[i].low_ns = shift_limit(points[i].low_ns, moved);
+		points[i].high_ns = shift_limit(points[i].high_ns, moved);
 	}
 	for (size_t i = 1; i < piece->count; i++) {
 		double room = band->rate_room * ((double)points[i].at_ns - (double)points[i - 1].at_ns);
-		points[i].low_ns = larger(points[i].low_ns, shifted(points[i - 1].low_ns, -room));
-		points[i].high_ns = smaller(points[i].high_ns, shifted(points[i - 1].high_ns, room));
+		points[i].low_ns = larger(points[i].low_ns, shift_limit(points[i - 1].low_ns, -room));
+		points[i].high_ns = smaller(points[i].high_ns, shift_limit(points[i - 1].high_ns, room));
 	}
 	for (size_t i = piece->count; i-- > 1;) {
 		double room = band->rate_room * ((double)points[i].at_ns - (double)points[i - 1].at_ns);
-		points[i - 1].low_ns = larger(points[i - 1].low_ns, shifted(points[i].low_ns, -room));
-		points[i - 1].high_ns = smaller(points[i - 1].high_ns, shifted(points[i].high_ns, room));
+		points[i - 1].low_ns = larger(points[i - 1].low_ns, shift_limit(points[i].low_ns, -room));
+		points[i - 1].high_ns = smaller(points[i - 1].high_ns, shift_limit(points[i].high_ns, room));
 	}
 }
 
@@ -415,7 +415,7 @@ epp_status *causal_band_build(struct causal_band *band, const struct causal_poin
 	}
 	lay_pieces(band, count);
 	for (size_t i = 0; i + 1 < band->pieces_count; i++)
-		leave_doubtful(band, &band->pieces[i], &band->pieces[i + 1]);
+		trim_ambiguous(band, &band->pieces[i], &band->pieces[i + 1]);
 	for (size_t i = 0; i < band->pieces_count; i++)
 		make_band(band, &band->pieces[i]);
 	return NULL;
@@ -447,12 +447,12 @@ static void add_piece(const struct causal_band *band, const struct causal_piece 
 	}
 	for (size_t i = first ? first - 1 : 0; i <= first && i < piece->count; i++) {
 		double room = band->rate_room * fabs((double)at_ns - (double)points[i].at_ns);
-		low = larger(low, shifted(points[i].low_ns, -room));
-		high = smaller(high, shifted(points[i].high_ns, room));
+		low = larger(low, shift_limit(points[i].low_ns, -room));
+		high = smaller(high, shift_limit(points[i].high_ns, room));
 	}
 	double moved = band->rate * ((double)at_ns - (double)band->origin_ns);
-	low = shifted(low, moved);
-	high = shifted(high, moved);
+	low = shift_limit(low, moved);
+	high = shift_limit(high, moved);
 	/* low exceeds high if limits contradict each other.  The range then reaches from high to low. */
 	*low_ns = smaller(*low_ns, smaller(low, high));
 	*high_ns = larger(*high_ns, larger(low, high));

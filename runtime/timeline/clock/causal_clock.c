@@ -201,7 +201,7 @@ epp_status *causal_clock_add(struct causal_clock *clock, const struct causal_eve
 	return status;
 }
 
-static bool is_often(const struct causal_clock *clock, uint64_t count)
+static bool is_frequent(const struct causal_clock *clock, uint64_t count)
 {
 	return count * OUTLASTING_ONE_IN > clock->events_count;
 }
@@ -225,14 +225,14 @@ static bool excludes_claims(const struct causal_band *band)
 
 epp_status *causal_clock_build(struct causal_clock *clock)
 {
-	bool waits_only = is_often(clock, clock->outlasting_session_count);
+	bool waits_only = is_frequent(clock, clock->outlasting_session_count);
 
 	if (!clock->points.count)
 		return NULL;
 	EPP_TRY(causal_band_build(&clock->bound, &clock->points, waits_only ? CAUSAL_WAIT : CAUSAL_SESSION,
 	                          &clock->sample));
 	clock->is_built = true;
-	if (!waits_only && !is_often(clock, clock->outlasting_parent_count)) {
+	if (!waits_only && !is_frequent(clock, clock->outlasting_parent_count)) {
 		EPP_TRY(causal_band_build(&clock->place, &clock->points, CAUSAL_PARENT, &clock->sample));
 		/* Without certain limits for ends, a band only detects backward jumps.  As many forward jumps are
 		 * assumed in addition. */

@@ -97,7 +97,7 @@ struct causal_clock {
 	bool has_end;   /* an upper limit other than CAUSAL_PARENT exists */
 	bool is_wide;   /* there are no certain limits for ends, so the error bounds must also cover `place` */
 	bool is_moved;  /* the clock's own times contradict some limit */
-	bool is_adrift; /* the clock has no causes and is proven wrong, so all that is known of its events is their
+	bool is_wrong;  /* the clock has no causes and is proven wrong, so all that is known of its events is their
                          * run */
 	bool by_causes; /* the bands have several pieces, so the offset of an event depends on its cause */
 };

@@ -19,7 +19,7 @@ struct granted_event *granted_find(const struct granted *granted, uint32_t sourc
 	return NULL;
 }
 
-epp_status *granted_put(struct granted *granted, const struct granted_event *event)
+epp_status *granted_add(struct granted *granted, const struct granted_event *event)
 {
 	struct granted_event *found = granted_find(granted, event->source, event->id);
 
@@ -51,7 +51,7 @@ static epp_status *granted_sweep(struct granted *granted, int64_t now_ns)
 	for (size_t i = 0; i < count; i++) {
 		const struct granted_event event = granted->events[i];
 		if (event.u.end_ns >= now_ns)
-			EPP_TRY(granted_put(granted, &event));
+			EPP_TRY(granted_add(granted, &event));
 	}
 	return NULL;
 }
@@ -75,5 +75,5 @@ epp_status *open_grants_add(struct open_grants *open, const epp_event *event, ui
 		                              .u.end_ns = event->flags & EPP_FLAG_OPEN
 		                                              ? INT64_MAX
 		                                              : event->start_ns + event->duration_ns };
-	return granted_put(&open->open, &opened);
+	return granted_add(&open->open, &opened);
 }

@@ -31,7 +31,7 @@ struct open_grants {
 struct granted_event *granted_find(const struct granted *granted, uint32_t source, uint64_t id);
 
 /* Adds an event, or replaces the grant of an event that is in the table. */
-epp_status *granted_put(struct granted *granted, const struct granted_event *event) EPP_MUST_CHECK;
+epp_status *granted_add(struct granted *granted, const struct granted_event *event) EPP_MUST_CHECK;
 void granted_deinit(struct granted *granted);
 
 /* Adds a host event.  Events must come in order of start. */

@@ -53,7 +53,7 @@ static void close_all(struct nest *nest, uint64_t start, uint64_t sequence)
 	nest->more_count = used;
 }
 
-static bool later(const struct nest_open *a, const struct nest_open *b)
+static bool starts_later(const struct nest_open *a, const struct nest_open *b)
 {
 	if (!b)
 		return true;
@@ -69,7 +69,7 @@ static const struct nest_open *innermost(const struct nest *nest, uint64_t end)
 		uint32_t depth = lane->depth;
 		while (depth && lane->open[depth - 1].end < end)
 			depth--;
-		if (depth && later(&lane->open[depth - 1], found))
+		if (depth && starts_later(&lane->open[depth - 1], found))
 			found = &lane->open[depth - 1];
 	}
 	return found;
@@ -125,7 +125,7 @@ bool nest_slice_any(struct nest *nest, uint64_t start, const struct nest_open *e
 	return true;
 }
 
-const struct nest_open *nest_moment(struct nest *nest, uint64_t position, uint64_t sequence, uint32_t *depth)
+const struct nest_open *nest_instant(struct nest *nest, uint64_t position, uint64_t sequence, uint32_t *depth)
 {
 	close_ended(&nest->first, position, sequence);
 	close_all(nest, position, sequence);
@@ -141,7 +141,7 @@ const struct nest_open *nest_containing(const struct nest *nest, int64_t ns)
 		uint32_t depth = lane->depth;
 		while (depth && lane->open[depth - 1].end_ns <= ns)
 			depth--;
-		if (depth && later(&lane->open[depth - 1], found))
+		if (depth && starts_later(&lane->open[depth - 1], found))
 			found = &lane->open[depth - 1];
 	}
 	return found;

@@ -86,7 +86,7 @@ static inline bool nest_slice(struct nest *nest, uint64_t start, const struct ne
 
 /* Returns the innermost event that is open at `position`, or NULL; `*depth` is the number of events open in the
  * first lane. */
-const struct nest_open *nest_moment(struct nest *nest, uint64_t position, uint64_t sequence, uint32_t *depth);
+const struct nest_open *nest_instant(struct nest *nest, uint64_t position, uint64_t sequence, uint32_t *depth);
 
 /* Returns the innermost event that contains ns; NULL: none.  `ns` must not be before the start of the last event.
  * Changes nothing. */

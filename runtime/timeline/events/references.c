@@ -17,7 +17,7 @@
  * If the limit is exceeded, pages are evicted by the clock algorithm: a hand visits the pages in memory in turn and
  * evicts the first one that was not used since its last visit. */
 
-static unsigned ids_in(const struct references_page *page)
+static unsigned ids_count(const struct references_page *page)
 {
 	return page->before[7] + (unsigned)__builtin_popcountll(page->bits[7]);
 }
@@ -29,7 +29,7 @@ static size_t event_bytes(const struct references *references)
 
 static size_t page_bytes(const struct references *references, const struct references_page *page)
 {
-	return ids_in(page) * event_bytes(references);
+	return ids_count(page) * event_bytes(references);
 }
 
 static void references_deinit_events(struct references *references)
@@ -43,7 +43,7 @@ static void references_deinit_events(struct references *references)
 
 /* ---- which pages are in memory ---- */
 
-static void leave(struct references *references, struct references_page *page)
+static void release_page(struct references *references, struct references_page *page)
 {
 	uint32_t last = references->resident[--references->resident_count];
 
@@ -54,34 +54,34 @@ static void leave(struct references *references, struct references_page *page)
 	page->events = NULL;
 }
 
-static epp_status *put_away(struct references *references, struct references_page *page)
+static epp_status *evict_page(struct references *references, struct references_page *page)
 {
 	if (!references->has_file)
 		EPP_TRY(temp_file_open(&references->file));
 	references->has_file = true;
 	if (page->slot == REFERENCES_NONE) {
 		page->slot = references->file_events;
-		references->file_events += ids_in(page);
+		references->file_events += ids_count(page);
 		page->is_changed = true;
 	}
 	if (page->is_changed)
 		EPP_TRY(temp_file_write(references->file, page->slot * event_bytes(references), page->events,
 		                        page_bytes(references, page)));
-	leave(references, page);
+	release_page(references, page);
 	return NULL;
 }
 
 static epp_status *make_room(struct references *references, size_t bytes)
 {
 	while (references->resident_count && references->bytes + bytes > references->bytes_most) {
-		if (references->hand >= references->resident_count)
-			references->hand = 0;
-		struct references_page *page = &references->pages[references->resident[references->hand]];
+		if (references->clock_hand >= references->resident_count)
+			references->clock_hand = 0;
+		struct references_page *page = &references->pages[references->resident[references->clock_hand]];
 		if (page->is_recent) {
 			page->is_recent = false;
-			references->hand++;
+			references->clock_hand++;
 		} else {
-			EPP_TRY(put_away(references, page));
+			EPP_TRY(evict_page(references, page));
 		}
 	}
 	if (!array_reserve(&references->resident, &references->resident_room, references->resident_count + 1,
@@ -91,9 +91,9 @@ static epp_status *make_room(struct references *references, size_t bytes)
 }
 
 /* Loads the events of a page from the file.  If the page was never in the file, its events are marked as not found. */
-static epp_status *come(struct references *references, struct references_page *page)
+static epp_status *load_page(struct references *references, struct references_page *page)
 {
-	unsigned count = ids_in(page);
+	unsigned count = ids_count(page);
 	size_t bytes = page_bytes(references, page);
 
 	EPP_TRY(make_room(references, bytes));
@@ -124,26 +124,26 @@ static epp_status *come(struct references *references, struct references_page *p
 
 /* ---- queries ---- */
 
-epp_status *references_at_far(struct references *references, uint32_t number, struct referenced_event **event)
+epp_status *references_at_slow(struct references *references, uint32_t number, struct referenced_event **event)
 {
 	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	*event = NULL;
 	if (!page->references || page->slot == REFERENCES_NONE)
 		return NULL;
-	EPP_TRY(come(references, page));
+	EPP_TRY(load_page(references, page));
 	return references_at(references, number, event);
 }
 
-epp_status *references_note_far(struct references *references, uint32_t number, struct referenced_event **event)
+epp_status *references_update_slow(struct references *references, uint32_t number, struct referenced_event **event)
 {
 	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	*event = NULL;
 	if (!page->references)
 		return NULL;
-	EPP_TRY(come(references, page));
-	return references_note(references, number, event);
+	EPP_TRY(load_page(references, page));
+	return references_update(references, number, event);
 }
 
 epp_status *references_used(struct references *references, uint32_t number, int64_t **used_ns)
@@ -152,20 +152,20 @@ epp_status *references_used(struct references *references, uint32_t number, int6
 	struct referenced_event *event;
 
 	*used_ns = NULL;
-	EPP_TRY(references_note(references, number, &event));
+	EPP_TRY(references_update(references, number, &event));
 	if (event)
-		*used_ns = (int64_t *)(void *)(page->events + ids_in(page)) + number % REFERENCES_PAGE_IDS;
+		*used_ns = (int64_t *)(void *)(page->events + ids_count(page)) + number % REFERENCES_PAGE_IDS;
 	return NULL;
 }
 
-void references_done(struct references *references, uint32_t number)
+void references_release(struct references *references, uint32_t number)
 {
 	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	if (page->references == REFERENCES_FOREVER || (page->references && --page->references))
 		return;
 	if (page->events)
-		leave(references, page);
+		release_page(references, page);
 }
 
 /* ---- ids ---- */
@@ -174,7 +174,7 @@ void references_deinit(struct references *references)
 {
 	references_deinit_events(references);
 	for (size_t i = 0; i < references->pages_count; i++)
-		free(references->pages[i].how);
+		free(references->pages[i].kind);
 	free(references->pages);
 	hash_index_deinit(&references->index);
 	*references = (struct references){ 0 };
@@ -213,21 +213,21 @@ static struct references_page *add_page(struct references *references, uint32_t 
 	return page;
 }
 
-static bool note_how(struct references_page *page, uint64_t id, enum references_how how)
+static bool add_kind(struct references_page *page, uint64_t id, enum reference_kind kind)
 {
-	if (!page->how) {
-		if (how == REFERENCES_AS_PARENT)
+	if (!page->kind) {
+		if (kind == REFERENCES_AS_PARENT)
 			return true;
-		page->how = calloc(2, sizeof(*page->how));
-		if (!page->how)
+		page->kind = calloc(2, sizeof(*page->kind));
+		if (!page->kind)
 			return false;
-		memcpy(page->how[REFERENCES_AS_PARENT], page->bits, sizeof(page->bits));
+		memcpy(page->kind[REFERENCES_AS_PARENT], page->bits, sizeof(page->bits));
 	}
-	page->how[how][id / 64 % 8] |= 1ull << id % 64;
+	page->kind[kind][id / 64 % 8] |= 1ull << id % 64;
 	return true;
 }
 
-epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum references_how how)
+epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum reference_kind kind)
 {
 	uint64_t key = id / REFERENCES_PAGE_IDS;
 	struct references_page *page;
@@ -242,10 +242,10 @@ epp_status *references_add(struct references *references, uint32_t source, uint6
 			return epp_status_no_memory();
 		references->recent = (uint32_t)(page - references->pages);
 	}
-	if (!note_how(page, id, how))
+	if (!add_kind(page, id, kind))
 		return epp_status_no_memory();
 	page->bits[id / 64 % 8] |= 1ull << id % 64;
-	if (how == REFERENCES_BY_FLOW)
+	if (kind == REFERENCES_BY_FLOW)
 		page->references = REFERENCES_FOREVER;
 	else if (page->references != REFERENCES_FOREVER)
 		page->references++;
@@ -274,8 +274,8 @@ uint32_t references_number_of(const struct references *references, uint32_t page
 	return references_number(page, known->before[word] + count_bits(known->bits[word] & ((1ull << id % 64) - 1)));
 }
 
-uint32_t references_find_far(const struct references *references, struct references_lookup *last, uint32_t source,
-                             uint64_t id)
+uint32_t references_find_slow(const struct references *references, struct references_lookup *last, uint32_t source,
+                              uint64_t id)
 {
 	uint64_t key = id / REFERENCES_PAGE_IDS;
 

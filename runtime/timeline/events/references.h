@@ -25,12 +25,12 @@
 #define REFERENCES_FOREVER UINT32_MAX
 
 /* The kind of reference to an id. */
-enum references_how { REFERENCES_AS_PARENT, REFERENCES_BY_FLOW };
+enum reference_kind { REFERENCES_AS_PARENT, REFERENCES_BY_FLOW };
 
 struct references_page {
 	uint64_t key; /* id / 512 */
 	uint64_t bits[8];
-	uint64_t (*how)[8]; /* `bits` split by enum references_how; NULL: all are REFERENCES_AS_PARENT */
+	uint64_t (*kind)[8]; /* `bits` split by enum reference_kind; NULL: all are REFERENCES_AS_PARENT */
 	/* NULL: no event of the page was noted, all references are processed, or the events are in the file */
 	struct referenced_event *events;
 	uint32_t source;
@@ -65,7 +65,7 @@ struct references {
 
 	size_t bytes_most, bytes; /* limit and current size of the events in memory, without the pages themselves */
 	uint32_t *resident;       /* indexes of the pages whose events are in memory */
-	size_t resident_count, resident_room, hand;
+	size_t resident_count, resident_room, clock_hand;
 	int file;
 	bool has_file;
 	uint32_t file_events;
@@ -84,17 +84,18 @@ static inline uint32_t references_number(uint32_t page, uint32_t place)
 void references_deinit(struct references *references);
 
 /* Adds the id that a record references. */
-epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum references_how how)
+epp_status *references_add(struct references *references, uint32_t source, uint64_t id, enum reference_kind kind)
     EPP_MUST_CHECK;
 
 /* Numbers the ids and returns the number after the last.  `table`: the events of the ids will be stored. */
 uint32_t references_seal(struct references *references, bool table);
 
 /* Returns true if an id is referenced in the given way.  `number` is the id's number. */
-static inline bool references_so(const struct references *references, uint32_t number, uint64_t id, enum references_how how)
+static inline bool references_is_kind(const struct references *references, uint32_t number, uint64_t id,
+                                      enum reference_kind kind)
 {
 	const struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
-	return page->how ? page->how[how][id / 64 % 8] >> id % 64 & 1 : how == REFERENCES_AS_PARENT;
+	return page->kind ? page->kind[kind][id / 64 % 8] >> id % 64 & 1 : kind == REFERENCES_AS_PARENT;
 }
 
 /* Finds an event by its number; *event is NULL if its page is not stored.  The result is valid until the next call for
@@ -103,14 +104,14 @@ static inline epp_status *references_at(struct references *references, uint32_t 
     EPP_MUST_CHECK;
 /* As references_at, but the caller may change the event, which is created if needed.  *event is NULL if all records
  * that reference the page have been processed. */
-static inline epp_status *references_note(struct references *references, uint32_t number, struct referenced_event **event)
-    EPP_MUST_CHECK;
+static inline epp_status *references_update(struct references *references, uint32_t number,
+                                            struct referenced_event **event) EPP_MUST_CHECK;
 /* Finds how many nanoseconds of a noted event are occupied by duration-only events.  The caller may change the value.
  * Requires has_used. */
 epp_status *references_used(struct references *references, uint32_t number, int64_t **used_ns) EPP_MUST_CHECK;
-epp_status *references_at_far(struct references *references, uint32_t number, struct referenced_event **event)
+epp_status *references_at_slow(struct references *references, uint32_t number, struct referenced_event **event)
     EPP_MUST_CHECK;
-epp_status *references_note_far(struct references *references, uint32_t number, struct referenced_event **event)
+epp_status *references_update_slow(struct references *references, uint32_t number, struct referenced_event **event)
     EPP_MUST_CHECK;
 
 static inline epp_status *references_at(struct references *references, uint32_t number, struct referenced_event **event)
@@ -118,25 +119,25 @@ static inline epp_status *references_at(struct references *references, uint32_t 
 	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	if (__builtin_expect(!page->events, 0))
-		return references_at_far(references, number, event);
+		return references_at_slow(references, number, event);
 	page->is_recent = true;
 	*event = &page->events[number % REFERENCES_PAGE_IDS];
 	return NULL;
 }
 
-static inline epp_status *references_note(struct references *references, uint32_t number, struct referenced_event **event)
+static inline epp_status *references_update(struct references *references, uint32_t number, struct referenced_event **event)
 {
 	struct references_page *page = &references->pages[number / REFERENCES_PAGE_IDS];
 
 	if (__builtin_expect(!page->events, 0))
-		return references_note_far(references, number, event);
+		return references_update_slow(references, number, event);
 	page->is_recent = page->is_changed = true;
 	*event = &page->events[number % REFERENCES_PAGE_IDS];
 	return NULL;
 }
 
 /* Counts as processed a record that references this id. */
-void references_done(struct references *references, uint32_t number);
+void references_release(struct references *references, uint32_t number);
 
 /* Cache of references_find: the page of the last id. */
 struct references_lookup {
@@ -146,8 +147,8 @@ struct references_lookup {
 };
 /* Returns the number of an id whose page is known. */
 uint32_t references_number_of(const struct references *references, uint32_t page, uint64_t id);
-uint32_t references_find_far(const struct references *references, struct references_lookup *last, uint32_t source,
-                             uint64_t id);
+uint32_t references_find_slow(const struct references *references, struct references_lookup *last, uint32_t source,
+                              uint64_t id);
 
 /* Returns the source of a page's ids; *first is the first of its REFERENCES_PAGE_IDS ids. */
 static inline uint32_t references_page_ids(const struct references_page *page, uint64_t *first)
@@ -168,7 +169,7 @@ static inline uint32_t references_find(const struct references *references, stru
 		uint64_t word = references->pages[last->page - 1].bits[id / 64 % 8];
 		return word >> id % 64 & 1 ? references_number_of(references, last->page - 1, id) : REFERENCES_NONE;
 	}
-	return references_find_far(references, last, source, id);
+	return references_find_slow(references, last, source, id);
 }
 
 #endif

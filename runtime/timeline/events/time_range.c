@@ -47,7 +47,7 @@ void time_range_sort(struct time_range *time_range)
 	time_range->count = kept;
 }
 
-bool time_range_meets(const struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last)
+bool time_range_overlaps(const struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last)
 {
 	size_t low = 0, high = time_range->count;
 
@@ -80,13 +80,13 @@ epp_status *time_range_add_block(struct time_range *time_range, uint32_t source,
 	return NULL;
 }
 
-bool time_range_meets_block(const struct time_range *time_range, uint32_t source, const struct reader_summary *block)
+bool time_range_overlaps_block(const struct time_range *time_range, uint32_t source, const struct reader_summary *block)
 {
 	uint32_t count;
 	const struct epf_index_reference *ids = ids_of(block, &count);
 
 	for (uint32_t i = 0; i < count; i++)
-		if (time_range_meets(time_range, source, ids[i].first, ids[i].last))
+		if (time_range_overlaps(time_range, source, ids[i].first, ids[i].last))
 			return true;
 	return false;
 }

@@ -29,11 +29,11 @@ epp_status *time_range_add(struct time_range *time_range, uint32_t source, uint6
 /* Adds all ids of a block's events. */
 epp_status *time_range_add_block(struct time_range *time_range, uint32_t source, const struct reader_summary *block)
     EPP_MUST_CHECK;
-/* Call after the last add and before the first time_range_meets. */
+/* Call after the last add and before the first time_range_overlaps. */
 void time_range_sort(struct time_range *time_range);
 /* Returns true if the set contains any id of [first, last]. */
-bool time_range_meets(const struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last);
+bool time_range_overlaps(const struct time_range *time_range, uint32_t source, uint64_t first, uint64_t last);
 /* Returns true if the set contains any id of the block's events. */
-bool time_range_meets_block(const struct time_range *time_range, uint32_t source, const struct reader_summary *block);
+bool time_range_overlaps_block(const struct time_range *time_range, uint32_t source, const struct reader_summary *block);
 
 #endif

@@ -34,7 +34,7 @@ static const struct {
 };
 
 /* Converts to lower case, whatever the locale. */
-static char plain(char letter)
+static char to_lower_ascii(char letter)
 {
 	if (letter >= 'A' && letter <= 'Z')
 		return (char)(letter - 'A' + 'a');
@@ -62,7 +62,7 @@ enum work work_of_name(const char *name, size_t bytes)
 	uint64_t letters = 0; /* set of the characters of the text, a bit each; some digits and letters share a bit */
 
 	for (size_t i = 0; i < bytes && length < NAME_BYTES; i++) {
-		text[length] = plain(name[i]);
+		text[length] = to_lower_ascii(name[i]);
 		letters |= letter_bit(text[length]);
 		length += text[length] != '\0';
 	}
@@ -80,7 +80,7 @@ static bool is_text(const char *text, size_t bytes, const char *word)
 }
 
 /* Returns the work that an arg states; WORK_NONE: it states none. */
-static enum work stated_by(const epp_trace_arg *arg)
+static enum work work_from_arg(const epp_trace_arg *arg)
 {
 	static const char driver[] = "_driver";
 	const char *text = arg->value.text;
@@ -107,7 +107,7 @@ enum work work_of(const epp_timeline *timeline, const epp_event *event)
 	if (!work_is_classified(event))
 		return WORK_NONE;
 	for (size_t cursor = 0; stated == WORK_NONE && work_next_arg(timeline, event, &cursor, &arg);) {
-		stated = stated_by(&arg);
+		stated = work_from_arg(&arg);
 		if (is_device == (stated == WORK_DRIVER))
 			stated = WORK_NONE;
 	}

@@ -241,7 +241,8 @@ __attribute__((noinline)) static void merge_tile(const struct planes *planes, si
 	merge(planes, from, out, TILE);
 }
 
-__attribute__((noinline)) static void merge_any(const struct planes *planes, size_t from, uint64_t *out, size_t count)
+__attribute__((noinline)) static void merge_partial_tile(const struct planes *planes, size_t from, uint64_t *out,
+                                                         size_t count)
 {
 	merge(planes, from, out, count);
 }
@@ -263,7 +264,7 @@ static void begin_args(struct decoding *decoding, uint8_t *begin, struct args *a
 	uint64_t *numbers = decoding->decoder->args;
 
 	for (unsigned c = 0; c < 3; c++)
-		merge_any(&decoding->columns[EPF_COLUMN_KEY + c], 0, numbers + (size_t)c * count, count);
+		merge_partial_tile(&decoding->columns[EPF_COLUMN_KEY + c], 0, numbers + (size_t)c * count, count);
 	args->keys = numbers;
 	args->types = numbers + count;
 	args->differences = numbers + 2 * (size_t)count;
@@ -335,7 +336,7 @@ static bool put_records(struct decoding *decoding, const struct epf_block *block
 			if (count == TILE)
 				merge_tile(&decoding->columns[EPF_COLUMN_END + c], from, tile[c]);
 			else
-				merge_any(&decoding->columns[EPF_COLUMN_END + c], from, tile[c], count);
+				merge_partial_tile(&decoding->columns[EPF_COLUMN_END + c], from, tile[c], count);
 		}
 		for (uint32_t i = 0; i < count; i++) {
 			struct codec_record *record = &records[from + i];
@@ -374,7 +375,7 @@ enum columns_result columns_decode(struct columns_decoder *decoder, const struct
 	decoding.end = payload + block->payload_bytes;
 	if (!take_columns(&decoding, block))
 		return COLUMNS_DAMAGED;
-	merge_any(&decoding.columns[EPF_COLUMN_OPEN], 0, open, block->open_count);
+	merge_partial_tile(&decoding.columns[EPF_COLUMN_OPEN], 0, open, block->open_count);
 	uint64_t id = decoding.head.open_base;
 	for (uint32_t i = 0; i < block->open_count; i++)
 		open_ids[i] = id += unzigzag(open[i]);

@@ -61,7 +61,7 @@ static epp_status *write_at(struct epp_trace_writer *writer, uint64_t offset, co
 		offset += (uint64_t)done;
 		bytes -= (size_t)done;
 	}
-	os_size_limit_let_go(&before, error);
+	os_size_limit_release(&before, error);
 	writer->failed |= error != 0;
 	return error ? epp_status_errno(error, "%s", writer->path) : NULL;
 }
@@ -342,7 +342,7 @@ static uint32_t put_args(struct epf_arg *slot, const epp_trace_record *record, b
 	return (uint32_t)(at - slot);
 }
 
-static void account(struct epp_trace_writer *writer, const epp_trace_record *record, bool cut)
+static void count_record(struct epp_trace_writer *writer, const epp_trace_record *record, bool cut)
 {
 	struct trace_writer_track *track = &writer->tracks[record->track - 1];
 	unsigned kind = 1u << record->kind;
@@ -416,6 +416,6 @@ epp_status *epp_trace_writer_add_record(epp_trace_writer *writer, const epp_trac
 		.args = writer->slots_count,
 	};
 	writer->slots_count += slots;
-	account(writer, record, cut);
+	count_record(writer, record, cut);
 	return NULL;
 }

@@ -17,7 +17,7 @@
 #define REFERRING_KINDS \
 	(1u << EPF_COMPLETE | 1u << EPF_TRACK_SWITCH | 1u << EPF_FLOW | 1u << EPF_ORPHAN_END | 1u << EPF_ASYNC_END)
 
-static void begin_next(struct trace_writer_index *index)
+static void begin_entry(struct trace_writer_index *index)
 {
 	index->next = (struct epf_index_entry){ .first_id = UINT64_MAX };
 	index->span = SIZE_MAX;
@@ -30,7 +30,7 @@ static void begin_next(struct trace_writer_index *index)
 void trace_writer_index_init(struct trace_writer_index *index)
 {
 	*index = (struct trace_writer_index){ 0 };
-	begin_next(index);
+	begin_entry(index);
 }
 
 void trace_writer_index_deinit(struct trace_writer_index *index)
@@ -220,10 +220,10 @@ epp_status *trace_writer_index_records(struct trace_writer_index *index, const s
 void trace_writer_index_forget(struct trace_writer_index *index)
 {
 	index->spans_count -= index->next.spans_count;
-	begin_next(index);
+	begin_entry(index);
 }
 
-static epp_status *keep(struct trace_writer_index *index, const struct epf_index_reference *ranges, uint32_t count)
+static epp_status *append_ranges(struct trace_writer_index *index, const struct epf_index_reference *ranges, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (!array_reserve(&index->references, &index->references_room, index->references_count + 1,
@@ -239,14 +239,14 @@ epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t 
 	if (!array_reserve(&index->entries, &index->entries_room, index->entries_count + 1, sizeof(*index->entries)))
 		return epp_status_no_memory();
 	trace_writer_index_settle(index);
-	EPP_TRY(keep(index, index->ids_next.ranges, index->next.ids_count));
-	EPP_TRY(keep(index, index->references_next.ranges, index->next.references_count));
+	EPP_TRY(append_ranges(index, index->ids_next.ranges, index->next.ids_count));
+	EPP_TRY(append_ranges(index, index->references_next.ranges, index->next.references_count));
 	index->next.offset = offset;
 	index->next.block = *block;
 	index->next.args_bytes = block->type == EPF_BLOCK_COLUMNS
 	                             ? columns_args_bytes(block, (const uint8_t *)(block + 1))
 	                             : block->payload_bytes;
 	index->entries[index->entries_count++] = index->next;
-	begin_next(index);
+	begin_entry(index);
 	return NULL;
 }

@@ -393,8 +393,8 @@ static epp_status *write_all(struct recovery *recovery)
 	return trace_writer_commit(recovery->writer);
 }
 
-static epp_status *make_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks,
-                                 uint32_t packed_records, const struct trace_rewrite *rewrite)
+static epp_status *write_finished(struct reader *reader, const char *path, int overwrite, uint64_t from_ticks,
+                                  uint32_t packed_records, const struct trace_rewrite *rewrite)
 {
 	struct recovery recovery = { .impl = reader_impl(reader), .from_ticks = from_ticks, .rewrite = rewrite };
 	struct trace_writer_index index;
@@ -428,7 +428,7 @@ static epp_status *make_finished(struct reader *reader, const char *path, int ov
 }
 
 /* Returns true if `path` is the file that the reader has open. */
-static bool is_in_place(const struct reader *reader, const char *path)
+static bool is_same_file(const struct reader *reader, const char *path)
 {
 	struct stat theirs, ours;
 	return reader->info.path && stat(reader->info.path, &theirs) == 0 && stat(path, &ours) == 0 &&
@@ -439,8 +439,8 @@ epp_status *trace_writer_pack(struct reader *reader, const char *path, int overw
 {
 	if (reader->info.state == EPP_TRACE_RECORDING)
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", reader->info.pid);
-	bool in_place = is_in_place(reader, path);
-	epp_status *status = make_finished(reader, path, overwrite, 0, records_most, NULL);
+	bool in_place = is_same_file(reader, path);
+	epp_status *status = write_finished(reader, path, overwrite, 0, records_most, NULL);
 	/* The separate window file belonged to the trace that was replaced. */
 	if (!status && in_place && reader_impl(reader)->has_external_window)
 		unlink(reader->header.window_path);
@@ -449,7 +449,7 @@ epp_status *trace_writer_pack(struct reader *reader, const char *path, int overw
 
 epp_status *trace_writer_rewrite(struct reader *reader, const char *path, int overwrite, const struct trace_rewrite *rewrite)
 {
-	return make_finished(reader, path, overwrite, 0, 0, rewrite);
+	return write_finished(reader, path, overwrite, 0, 0, rewrite);
 }
 
 epp_status *epp_trace_recover(epp_trace *trace, const char *path, int overwrite)
@@ -468,7 +468,7 @@ static epp_status *snapshot(struct reader *reader, const char *path, uint64_t la
 	uint64_t now = epp_host_ticks(), per_second = epp_host_ticks_per_second();
 	double ticks = (double)last_ns / 1e9 * (double)per_second;
 
-	return make_finished(reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0, 0, NULL);
+	return write_finished(reader, path, overwrite, ticks < (double)now ? now - (uint64_t)ticks : 0, 0, NULL);
 }
 
 /* Returns true if the trace's ticks are those of this process's clock.  Both processes have measured the rate, with a

@@ -133,7 +133,8 @@ static epp_status *search(const char *path, const char *text)
 
 	MUST(fd >= 0 && fstat(fd, &st) == 0);
 	words_init(&a.words, "0123456789abcdef", 16);
-	MUST(words_of(&a.words, text, strlen(text), letters) && words_of(&a.words, "another text", 12, letters));
+	MUST(words_find_or_add(&a.words, text, strlen(text), letters) &&
+	     words_find_or_add(&a.words, "another text", 12, letters));
 	check_ok(anonymize_keep(&a, "provider", 8));
 	epp_status *status = anonymize_check(&a, fd, (uint64_t)st.st_size);
 	words_deinit(&a.words);

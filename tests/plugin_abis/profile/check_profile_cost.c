@@ -23,7 +23,7 @@ static uint64_t deliver(struct xbytes *space)
 {
 	OrtEpProfilerImpl profiler = { .ort_version_supported = 0 };
 	struct profile_target target = { .profiler = &profiler, .name = "notes" };
-	const struct profile_window window = { .oldest_ns = -1000000000, .until_ns = INT64_MAX, .answers = true };
+	const struct profile_time_range window = { .oldest_ns = -1000000000, .until_ns = INT64_MAX, .counts_losses = true };
 	const struct profile_data data = { .bytes = (uint8_t *)space->bytes, .count = space->count };
 	const struct rlimit limit = { LIMIT_S, LIMIT_S };
 	uint64_t events_count;

@@ -25,11 +25,11 @@ START_TEST(the_pool_has_its_buffers_and_no_more)
 {
 	size_t valid_bytes;
 	ck_assert_ptr_null(pu1_pool_take(0)); /* not set up */
-	ck_assert_ptr_nonnull(pu1_pool_give(0, (const uint8_t *)&valid_bytes, 0));
+	ck_assert_ptr_nonnull(pu1_pool_return(0, (const uint8_t *)&valid_bytes, 0));
 	take_all();
 	for (size_t i = 0; i < PU1_BUFFERS_COUNT; i++) {
 		memset(taken[i], (int)i, PU1_BUFFER_BYTES);
-		ck_assert_ptr_null(pu1_pool_give(1, taken[i], i * 8));
+		ck_assert_ptr_null(pu1_pool_return(1, taken[i], i * 8));
 	}
 	ck_assert_ptr_null(pu1_pool_take(1)); /* full is not free */
 	ck_assert_ptr_null(pu1_pool_next(0, &valid_bytes));
@@ -43,7 +43,7 @@ START_TEST(the_pool_has_its_buffers_and_no_more)
 		pu1_pool_put_back(next); /* twice is as once */
 	}
 	ck_assert_ptr_null(pu1_pool_next(1, &valid_bytes));
-	pu1_pool_cool();
+	pu1_pool_trim();
 	take_all();
 }
 END_TEST
@@ -52,23 +52,23 @@ START_TEST(what_was_not_given_is_not_taken_back)
 {
 	size_t valid_bytes;
 	take_all();
-	ck_assert_ptr_nonnull(pu1_pool_give(1, NULL, 8));
-	ck_assert_ptr_nonnull(pu1_pool_give(1, taken[0] + 8, 8));
-	ck_assert_ptr_nonnull(pu1_pool_give(1, taken[0] + PU1_BUFFERS_COUNT * PU1_BUFFER_BYTES, 8));
-	ck_assert_ptr_nonnull(pu1_pool_give(1, (const uint8_t *)taken, 8));
-	ck_assert_ptr_nonnull(pu1_pool_give(2, taken[0], 8));
+	ck_assert_ptr_nonnull(pu1_pool_return(1, NULL, 8));
+	ck_assert_ptr_nonnull(pu1_pool_return(1, taken[0] + 8, 8));
+	ck_assert_ptr_nonnull(pu1_pool_return(1, taken[0] + PU1_BUFFERS_COUNT * PU1_BUFFER_BYTES, 8));
+	ck_assert_ptr_nonnull(pu1_pool_return(1, (const uint8_t *)taken, 8));
+	ck_assert_ptr_nonnull(pu1_pool_return(2, taken[0], 8));
 	ck_assert_uint_eq(pu1_pool_full_count(1) + pu1_pool_full_count(2), 0);
 
-	ck_assert_ptr_null(pu1_pool_give(1, taken[0], 8));
-	ck_assert_ptr_nonnull(pu1_pool_give(1, taken[0], 16)); /* twice */
+	ck_assert_ptr_null(pu1_pool_return(1, taken[0], 8));
+	ck_assert_ptr_nonnull(pu1_pool_return(1, taken[0], 16)); /* twice */
 	const uint8_t *next = pu1_pool_next(1, &valid_bytes);
 	ck_assert_uint_eq(valid_bytes, 8);
-	ck_assert_ptr_nonnull(pu1_pool_give(1, taken[0], 16)); /* while it is read */
+	ck_assert_ptr_nonnull(pu1_pool_return(1, taken[0], 16)); /* while it is read */
 	pu1_pool_put_back(next);
-	ck_assert_ptr_nonnull(pu1_pool_give(1, taken[0], 16)); /* when it is free */
+	ck_assert_ptr_nonnull(pu1_pool_return(1, taken[0], 16)); /* when it is free */
 	ck_assert_ptr_null(pu1_pool_next(1, &valid_bytes));
 
-	ck_assert_ptr_nonnull(pu1_pool_give(1, taken[1], SIZE_MAX));
+	ck_assert_ptr_nonnull(pu1_pool_return(1, taken[1], SIZE_MAX));
 	ck_assert_ptr_eq(pu1_pool_next(1, &valid_bytes), taken[1]);
 	ck_assert_uint_eq(valid_bytes, PU1_BUFFER_BYTES);
 }
@@ -83,12 +83,12 @@ static void *take_and_give(void *argument)
 		if (!buffer)
 			continue;
 		buffer[0] = (uint8_t)owner;
-		ck_assert_ptr_null(pu1_pool_give(owner, buffer, 8));
+		ck_assert_ptr_null(pu1_pool_return(owner, buffer, 8));
 		const uint8_t *next = pu1_pool_next(owner, &valid_bytes);
 		ck_assert_ptr_nonnull(next);
 		ck_assert_uint_eq(next[0], owner);
 		pu1_pool_put_back(next);
-		pu1_pool_warm();
+		pu1_pool_touch();
 	}
 	return NULL;
 }

@@ -1,5 +1,5 @@
-/* The controller of the budget for overhead, with simulated threads, clocks and costs: what it spends, and that weighted sums
- * are true. */
+/* The controller of the budget for overhead, with simulated threads, clocks and costs: what it spends, and that
+ * weighted sums are true. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ static struct result simulate(const struct simulation *of)
 				cost_ps += (double)costs->clock_ps;
 			}
 			if (budget_is_over(&thread, of->share, costs, now_ns))
-				budget_next_window(&thread, of->share, costs, now_ns, (uint64_t)cpu);
+				budget_next_period(&thread, of->share, costs, now_ns, (uint64_t)cpu);
 		}
 		uint32_t weight = budget_draw(&thread, now_ns);
 		if (weight) {
@@ -197,19 +197,19 @@ START_TEST(clocks_at_their_limits)
 	budget_begin(&thread, 0, 0, 0, 0);
 	for (unsigned i = 0; i < 100; i++) {
 		thread.counts.events += 1000000;
-		budget_next_window(&thread, 0.01, &usual, 0, 0);
+		budget_next_period(&thread, 0.01, &usual, 0, 0);
 		ck_assert_uint_ge(thread.one_in, 1);
 		ck_assert_uint_le(thread.one_in, 1u << 20);
 		budget_draw(&thread, budget_is_due(&thread));
 	}
 	budget_begin(&thread, UINT64_MAX - 1, UINT64_MAX - 1, UINT64_MAX, UINT32_MAX);
-	budget_next_window(&thread, 0.5, &usual, UINT64_MAX, UINT64_MAX);
+	budget_next_period(&thread, 0.5, &usual, UINT64_MAX, UINT64_MAX);
 	ck_assert_uint_eq(thread.step, BUDGET_ALL);
 	ck_assert_uint_eq(budget_draw(&thread, 0), 1);
 	/* Costs that are not known. */
 	budget_begin(&thread, 0, 0, 1, 0);
 	thread.counts.events = 10;
-	budget_next_window(&thread, 0.01, &(struct budget_costs){ 0 }, 1000000, 1000000);
+	budget_next_period(&thread, 0.01, &(struct budget_costs){ 0 }, 1000000, 1000000);
 	ck_assert_uint_eq(thread.step, BUDGET_ALL);
 }
 END_TEST
@@ -231,11 +231,11 @@ START_TEST(the_steps)
 	budget_begin(&thread, 0, 0, 1, 0);
 	for (unsigned i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
 		for (unsigned times = 0; times < 20; times++) {
-			now_ns += BUDGET_WINDOW_NS;
+			now_ns += BUDGET_PERIOD_NS;
 			thread.counts.events += windows[i].events;
 			thread.counts.slots += thread.step == BUDGET_ARGS_OFF ? 0 : 2 * windows[i].events;
 			thread.debt_ps = 0;
-			budget_next_window(&thread, 0.01, &usual, now_ns, now_ns);
+			budget_next_period(&thread, 0.01, &usual, now_ns, now_ns);
 		}
 		ck_assert_msg(thread.step == windows[i].step, "window %u: step %d", i, thread.step);
 		ck_assert_int_eq(thread.one_in > 1, thread.step == BUDGET_RUNS);

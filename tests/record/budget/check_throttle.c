@@ -37,7 +37,7 @@ static uint64_t begin(epp_session *session, const char *name)
 static void keep_one_in(uint32_t one_in)
 {
 	struct budget_thread *budget = &recorder_cache.resident->throttle.budget;
-	budget->window_ns = UINT64_MAX / 4000;
+	budget->period_ns = UINT64_MAX / 4000;
 	budget->step = one_in > 1 ? BUDGET_RUNS : BUDGET_ALL;
 	budget->one_in = one_in;
 }
@@ -51,8 +51,8 @@ static epp_session *start_one_in(const char *path, uint32_t one_in)
 	return session;
 }
 
-/* Records a run with three events in it, an instant and a counter; returns whether it was recorded, and asserts that all of
- * it was or nothing. */
+/* Records a run with three events in it, an instant and a counter; returns whether it was recorded, and asserts that
+ * all of it was or nothing. */
 static bool run(epp_session *session)
 {
 	uint64_t ids[4] = { begin(session, "run"), begin(session, "outer"), begin(session, "inner") };
@@ -409,8 +409,8 @@ START_TEST(costs_are_medians)
 }
 END_TEST
 
-/* A load of 1,000 to 1 between two and ten times a second: what it spends, by the counts of events and what each takes, and
- * its sums. */
+/* A load of 1,000 to 1 between two and ten times a second: what it spends, by the counts of events and what each takes,
+ * and its sums. */
 START_TEST(a_load_that_swings)
 {
 	enum { FAST = 200, EVENTS = 20 };

@@ -101,8 +101,8 @@ START_TEST(numbers_decide)
 		check_ok(schedule_parse(schedules[i].text, "step", &schedule, &is_given));
 		ck_assert(is_given);
 		for (unsigned number = 0; schedules[i].steps[number]; number++)
-			ck_assert_msg(schedule_has(&schedule, number) == (schedules[i].steps[number] == 'R'), "%s: %u",
-			              schedules[i].text, number);
+			ck_assert_msg(schedule_includes(&schedule, number) == (schedules[i].steps[number] == 'R'),
+			              "%s: %u", schedules[i].text, number);
 	}
 }
 END_TEST
@@ -583,15 +583,15 @@ START_TEST(times_of_many_parts)
 	bool is_given;
 	check_ok(schedule_parse("skip=1,warmup=1,active=1", "step", &schedule, &is_given));
 	ck_assert(!schedule_was_on(&schedule, 5));
-	const uint64_t cycles = 2 * SCHEDULE_WINDOWS + 3;
+	const uint64_t cycles = 2 * SCHEDULE_RANGES + 3;
 	/* Step n begins at 10 n + 10. */
 	for (uint64_t number = 0; number < 1 + 2 * cycles + 1; number++) {
 		schedule_begin_step(&schedule, &one, schedule.step, 10 * number + 10);
 		schedule_end_step(&schedule, &one, schedule.step, 0);
 	}
-	for (uint64_t number = 1 + 2 * (cycles - SCHEDULE_WINDOWS) + 1; number < 1 + 2 * cycles + 1; number++)
-		ck_assert_msg(schedule_was_on(&schedule, 10 * number + 15) == schedule_has(&schedule, number), "%d",
-		              (int)number);
+	for (uint64_t number = 1 + 2 * (cycles - SCHEDULE_RANGES) + 1; number < 1 + 2 * cycles + 1; number++)
+		ck_assert_msg(schedule_was_on(&schedule, 10 * number + 15) == schedule_includes(&schedule, number),
+		              "%d", (int)number);
 	ck_assert(schedule_was_on(&schedule, 15));
 	check_ok(schedule_parse("active=1,repeat=1", "step", &schedule, &is_given));
 	ck_assert(schedule_was_on(&schedule, 5));

@@ -315,14 +315,14 @@ static void expect_in_order(unsigned number, const struct full_chunk *full, size
 	world.fills[number].drained = at;
 }
 
-static size_t scan(struct full_chunk *full)
+static size_t collect_full(struct full_chunk *full)
 {
 	struct full_chunk oldest;
 	size_t count;
 
 	if (!change.scans_once)
 		return chunks_collect_full(&world.pool, full);
-	count = look(&world.pool, full, &oldest);
+	count = scan(&world.pool, full, &oldest);
 	qsort(full, count, sizeof *full, by_ticks);
 	return count;
 }
@@ -331,7 +331,7 @@ static void drain(void)
 {
 	struct full_chunk full[CHUNKS];
 
-	size_t count = scan(full);
+	size_t count = collect_full(full);
 	for (unsigned i = 0; is_new && i < THREADS; i++)
 		expect_in_order(i, full, count);
 	for (size_t i = 0; i < count; i++) {

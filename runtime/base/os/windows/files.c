@@ -246,7 +246,7 @@ void os_file_write_back(int fd, uint64_t at, uint64_t bytes)
 	(void)fd, (void)at, (void)bytes;
 }
 
-int os_file_room(int fd, uint64_t *bytes)
+int os_file_free_bytes(int fd, uint64_t *bytes)
 {
 	wchar_t path[MAX_PATH + 1];
 	ULARGE_INTEGER room;
@@ -267,7 +267,7 @@ bool os_file_is_on_disk(int fd)
 	return true;
 }
 
-bool os_file_maps_badly(int fd)
+bool os_file_is_unsafe_to_map(int fd)
 {
 	(void)fd;
 	return false;

@@ -41,8 +41,8 @@ static void name_of(HANDLE thread, char name[OS_THREAD_NAME_BYTES])
 	LocalFree(wide);
 }
 
-/* Not by pthread_getname_np: winpthreads holds a lock of its own while it calls the destructors of a thread's keys, and that
- * function takes it. */
+/* Not by pthread_getname_np: winpthreads holds a lock of its own while it calls the destructors of a thread's keys, and
+ * that function takes it. */
 void os_thread_name(char name[OS_THREAD_NAME_BYTES])
 {
 	name_of(GetCurrentThread(), name);
@@ -100,16 +100,16 @@ uint32_t os_thread_processor(void)
 	return GetCurrentProcessorNumber();
 }
 
-void os_thread_avoid(uint32_t processor)
+void os_thread_avoid_processor(uint32_t processor)
 {
 	(void)processor;
 }
 
-void os_thread_avoid_none(void)
+void os_thread_avoid_no_processor(void)
 {
 }
 
-void os_thread_be_prompt(void)
+void os_thread_reduce_latency(void)
 {
 	SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_ABOVE_NORMAL);
 }
@@ -167,7 +167,7 @@ void os_size_limit_hold(struct os_signals *before)
 	(void)before;
 }
 
-void os_size_limit_let_go(const struct os_signals *before, int error)
+void os_size_limit_release(const struct os_signals *before, int error)
 {
 	(void)before, (void)error;
 }
