@@ -190,7 +190,7 @@ static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const Ort
 }
 
 /* Logs once per process that nothing is recorded. */
-static void say_that_nothing_is_recorded(const struct bridge_factory *factory, const OrtLogger *logger)
+static void log_nothing_recorded(const struct bridge_factory *factory, const OrtLogger *logger)
 {
 	static bool is_reported;
 	const struct ort_host *host = &factory->host;
@@ -211,7 +211,7 @@ static OrtStatus *factory_create_ep(OrtEpFactory *ort_factory, const OrtHardware
 	struct bridge_ep *made = calloc(1, sizeof(*made));
 	if (!made)
 		return no_memory(&factory->host);
-	say_that_nothing_is_recorded(factory, logger);
+	log_nothing_recorded(factory, logger);
 	OrtStatus *status = ort_eps_create(factory->libraries, options, logger, &made->hosted);
 	if (status) {
 		free(made);

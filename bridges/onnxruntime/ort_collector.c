@@ -41,9 +41,9 @@ struct collector {
 	const OrtLogger *logger;
 	/* cleared by EndProfiling; an event may begin at the same time, so the data that events use stays until
 	 * Release */
-	bool is_on;
+	bool is_recording;
 	epp_session *session; /* NULL: not started, or the start failed */
-	epp_hosted_profiler *member;
+	epp_hosted_profiler *registration;
 	const struct ort_eps *eps;
 	struct ort_profilers *hosted;
 	struct ort_missing missing;
@@ -183,30 +183,30 @@ static void end_outermost(struct collector *collector, struct open_events *open,
 
 /* ---- OrtEpProfilerImpl ---- */
 
-static bool is_on(const struct collector *collector)
+static bool is_recording(const struct collector *collector)
 {
-	return __atomic_load_n(&collector->is_on, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&collector->is_recording, __ATOMIC_ACQUIRE);
 }
 
-static void let_go(struct collector *collector)
+static void close_collector(struct collector *collector)
 {
 	ort_missing_close(&collector->missing);
 	ort_profilers_release(collector->hosted);
-	epp_hosted_profiler_destroy(collector->member);
+	epp_hosted_profiler_destroy(collector->registration);
 	epp_session_destroy(collector->session);
 	collector->hosted = NULL;
-	collector->member = NULL;
+	collector->registration = NULL;
 	collector->session = NULL;
 }
 
 static void collector_release(OrtEpProfilerImpl *impl)
 {
 	struct collector *collector = (struct collector *)impl;
-	__atomic_store_n(&collector->is_on, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&collector->is_recording, false, __ATOMIC_RELEASE);
 	ort_missing_read(&collector->missing, collector->host, collector->logger);
 	ort_profilers_release(collector->hosted);
 	collector->hosted = NULL;
-	ort_collector_let_go(collector);
+	ort_collector_release(collector);
 }
 
 static int64_t unix_ns(void)
@@ -240,19 +240,20 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 		                                     .ticks = epp_host_ticks(),
 		                                     .unix_ns = unix_ns() };
 	struct collector *collector = (struct collector *)impl;
-	if (is_on(collector))
+	if (is_recording(collector))
 		return NULL;
 	ort_missing_read(&collector->missing, collector->host, collector->logger);
-	let_go(collector);
+	close_collector(collector);
 	epp_status *status = session_open(collector->eps, &collector->session);
 	if (status)
 		return ort_status_of(collector->host, epp_status_prefix(status, "epprof"));
 	/* The collector has a ledger only for notes.  If the session has too many profilers, the collector has no
 	 * ledger, but its events are recorded. */
 	if (collector->session)
-		epp_status_destroy(epp_hosted_profiler_create(collector->session, impl, "onnxruntime", &collector->member));
-	if (collector->member && ort_eps_note(collector->eps)[0])
-		epp_hosted_profiler_set_note(collector->member, ort_eps_note(collector->eps));
+		epp_status_destroy(
+		    epp_hosted_profiler_create(collector->session, impl, "onnxruntime", &collector->registration));
+	if (collector->registration && ort_eps_note(collector->eps)[0])
+		epp_hosted_profiler_set_note(collector->registration, ort_eps_note(collector->eps));
 	pthread_once(&once, make_key);
 	ort_event_args_prepare();
 	collector->counter = NULL;
@@ -263,14 +264,14 @@ static OrtStatus *collector_start_profiling(OrtEpProfilerImpl *impl, int64_t off
 	ort_missing_begin(&collector->missing, reads_profile ? collector->session : NULL);
 	OrtStatus *started = ort_profilers_start(collector->eps, collector->session, &start_times, &collector->hosted);
 	collector->started_us = (start_times.offset_ns + ort_ns_since(start_times.ticks)) / 1000;
-	__atomic_store_n(&collector->is_on, collector->session != NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&collector->is_recording, collector->session != NULL, __ATOMIC_RELEASE);
 	return started;
 }
 
 static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id)
 {
 	struct collector *collector = (struct collector *)impl;
-	if (!is_on(collector))
+	if (!is_recording(collector))
 		return NULL;
 	struct open_events *open = open_events();
 	if (!open) {
@@ -316,7 +317,7 @@ static OrtStatus *end_left_out(const struct collector *collector, const OrtProfi
 static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	struct collector *collector = (struct collector *)impl;
-	struct open_events *open = is_on(collector) ? open_events() : NULL;
+	struct open_events *open = is_recording(collector) ? open_events() : NULL;
 	struct open_event popped = open ? pop(open, collector, ort_id) : (struct open_event){ 0 };
 	uint64_t id = popped.id;
 	if (!id)
@@ -334,7 +335,7 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	if (read.provider && popped.profiler && ort_missing_assign(&collector->missing, popped.profiler, read.provider))
 		epp_session_expect_none(collector->session, read.provider);
 	if (read.provider)
-		ort_missing_ran(&collector->missing, read.provider);
+		ort_missing_add_executed(&collector->missing, read.provider);
 	if (popped.tag)
 		ort_event_args_put_run_tag(&read, popped.tag);
 	if (!open->depth && read.category == EPP_NODE)
@@ -350,7 +351,7 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 
 /* Adds a note about missing events.  There is room for one; the events that ONNX Runtime's profile has left out are
  * more important. */
-static void note_what_it_left_out(const struct collector *collector)
+static void note_omitted_events(const struct collector *collector)
 {
 	char note[80];
 	uint64_t unclear_count = __atomic_load_n(&collector->unclear_count, __ATOMIC_RELAXED);
@@ -362,14 +363,14 @@ static void note_what_it_left_out(const struct collector *collector)
 	else
 		snprintf(note, sizeof(note), "%llu nodes have no request: several runs were active",
 		         (unsigned long long)unclear_count);
-	if (collector->member && (count > ORT_EVENTS_MAX || unclear_count))
-		epp_hosted_profiler_set_note(collector->member, note);
+	if (collector->registration && (count > ORT_EVENTS_MAX || unclear_count))
+		epp_hosted_profiler_set_note(collector->registration, note);
 }
 
 static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
 {
 	struct collector *collector = (struct collector *)impl;
-	if (!__atomic_exchange_n(&collector->is_on, false, __ATOMIC_ACQ_REL))
+	if (!__atomic_exchange_n(&collector->is_recording, false, __ATOMIC_ACQ_REL))
 		return NULL;
 	struct collector *other;
 	pthread_mutex_lock(&all_lock);
@@ -377,7 +378,7 @@ static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingE
 		ort_missing_settle(&other->missing);
 	pthread_mutex_unlock(&all_lock);
 	ort_profilers_end(collector->hosted, container);
-	note_what_it_left_out(collector);
+	note_omitted_events(collector);
 	ort_profilers_report(collector->hosted, &collector->missing);
 	ort_missing_end(&collector->missing);
 	return NULL;
@@ -436,7 +437,7 @@ static bool is_profiling(uint64_t number)
 	bool found = false;
 	pthread_mutex_lock(&all_lock);
 	LIST_FOREACH(collector, &all, others)
-		found |= collector->number == number && is_on(collector);
+		found |= collector->number == number && is_recording(collector);
 	pthread_mutex_unlock(&all_lock);
 	return found;
 }
@@ -505,7 +506,7 @@ struct collector *ort_collector_hold(uint64_t ort_id)
 		return NULL;
 	pthread_mutex_lock(&all_lock);
 	LIST_FOREACH(collector, &all, others)
-		if (is_on(collector) && collector->number == event->number)
+		if (is_recording(collector) && collector->number == event->number)
 			break;
 	if (collector)
 		collector->holds++;
@@ -513,7 +514,7 @@ struct collector *ort_collector_hold(uint64_t ort_id)
 	return collector;
 }
 
-void ort_collector_let_go(struct collector *collector)
+void ort_collector_release(struct collector *collector)
 {
 	pthread_mutex_lock(&all_lock);
 	bool is_last = --collector->holds == 0;
@@ -522,16 +523,16 @@ void ort_collector_let_go(struct collector *collector)
 	pthread_mutex_unlock(&all_lock);
 	if (!is_last)
 		return;
-	let_go(collector);
+	close_collector(collector);
 	free(collector);
 }
 
 epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
-                               epp_hosted_profiler **member, uint32_t *number)
+                               epp_hosted_profiler **registration, uint32_t *number)
 {
-	epp_status *status = epp_hosted_profiler_create(collector->session, profiler, ep_name, member);
+	epp_status *status = epp_hosted_profiler_create(collector->session, profiler, ep_name, registration);
 	if (!status) {
-		*number = ort_missing_gives(&collector->missing, ep_name ? ep_name : "ep");
+		*number = ort_missing_add_recorded(&collector->missing, ep_name ? ep_name : "ep");
 		epp_session_expect_none(collector->session, ep_name ? ep_name : "ep");
 	}
 	return status;

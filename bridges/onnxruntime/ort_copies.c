@@ -216,7 +216,7 @@ static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *ke
 /* Several profilers add events at the same time, each on its own thread, to the same ONNX Runtime container. */
 static pthread_mutex_t adding_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool is_given(const struct ort_devices *devices, int32_t number)
+static bool is_number_used(const struct ort_devices *devices, int32_t number)
 {
 	for (size_t i = 0; i < devices->count; i++)
 		if (devices->all[i].given == number)
@@ -232,9 +232,9 @@ int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t 
 			return devices->all[i].given;
 	/* The number is used by another plugin.  Takes the next free number from -1 downwards; ONNX Runtime's profile
 	 * has device numbers in this range. */
-	if (is_given(devices, own)) {
+	if (is_number_used(devices, own)) {
 		given = -1;
-		while (is_given(devices, given))
+		while (is_number_used(devices, given))
 			given--;
 	}
 	if (devices->count < ORT_DEVICES_MAX) {
@@ -245,8 +245,9 @@ int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t 
 	return given;
 }
 
-static OrtStatus *create_by(const OrtEpApi *api, const struct hosted_event *event, int32_t process_id,
-                            const char *const *keys, const char *const *values, size_t count, OrtProfilingEvent **made)
+static OrtStatus *create_with_api(const OrtEpApi *api, const struct hosted_event *event, int32_t process_id,
+                                  const char *const *keys, const char *const *values, size_t count,
+                                  OrtProfilingEvent **made)
 {
 	return api->CreateProfilingEvent(event->category, process_id, event->thread_id, event->name,
 	                                 event->timestamp_us, event->duration_us, keys, values, count, made);
@@ -254,8 +255,8 @@ static OrtStatus *create_by(const OrtEpApi *api, const struct hosted_event *even
 
 /* Creates the event for ONNX Runtime's profile.  The trace's correlation id is replaced by ONNX Runtime's, or left out
  * if it is unknown. */
-static OrtStatus *create_real(const struct ort_container *container, const struct hosted_event *event,
-                              OrtProfilingEvent **made)
+static OrtStatus *create_profile_event(const struct ort_container *container, const struct hosted_event *event,
+                                       OrtProfilingEvent **made)
 {
 	char id_text[24];
 	const char **keys = calloc(event->count + 2, 2 * sizeof(char *));
@@ -283,7 +284,7 @@ static OrtStatus *create_real(const struct ort_container *container, const struc
 	bool has_device = event->process_id < 0 && event->category != OrtProfilingEventCategory_API;
 	int32_t process_id = has_device ? ort_devices_number(container->devices, (uintptr_t)container, event->process_id)
 	                                : event->process_id;
-	OrtStatus *status = create_by(host.ep, event, process_id, keys, values, count, made);
+	OrtStatus *status = create_with_api(host.ep, event, process_id, keys, values, count, made);
 	free(keys);
 	return status;
 }
@@ -294,18 +295,19 @@ static OrtStatus *add_to_trace(const struct ort_container *container, const stru
 {
 	const OrtEpApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION)->GetEpApi();
 	OrtProfilingEvent *made = NULL;
-	OrtStatus *status = create_by(own, event, event->process_id, (const char *const *)event->keys,
-	                              (const char *const *)event->values, event->count, &made);
+	OrtStatus *status = create_with_api(own, event, event->process_id, (const char *const *)event->keys,
+	                                    (const char *const *)event->values, event->count, &made);
 	if (!status) {
 		const OrtProfilingEvent *const events[] = { made };
-		status = own->ProfilingEventsContainer_AddEvents(epp_hosted_profiler_container(container->member),
+		status = own->ProfilingEventsContainer_AddEvents(epp_hosted_profiler_container(container->registration),
 		                                                 events, 1);
 	}
 	own->ReleaseProfilingEvent(made);
 	return ort_status_from_epprof(&host, status);
 }
 
-static OrtStatus *add_to_both(struct ort_container *container, const OrtProfilingEvent *const *events, size_t count)
+static OrtStatus *add_to_profile_and_trace(struct ort_container *container, const OrtProfilingEvent *const *events,
+                                           size_t count)
 {
 	container->added_count += count;
 	/* All events are added at once, because ONNX Runtime copies its existing events at each call. */
@@ -314,7 +316,7 @@ static OrtStatus *add_to_both(struct ort_container *container, const OrtProfilin
 	                         : host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
 	for (size_t i = 0; i < count && !status; i++) {
 		const struct hosted_event *event = ours(events[i]);
-		status = event ? create_real(container, event, &real[i])
+		status = event ? create_profile_event(container, event, &real[i])
 		               : refuse("ProfilingEventsContainer_AddEvents: an event was not created by this library");
 		if (!status)
 			status = add_to_trace(container, event);
@@ -338,19 +340,20 @@ static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfiling
 	pthread_mutex_lock(&adding_lock);
 	OrtStatus *status = container->is_closed
 	                        ? refuse("ProfilingEventsContainer_AddEvents: the profile is already complete")
-	                        : add_to_both(container, events, count);
+	                        : add_to_profile_and_trace(container, events, count);
 	pthread_mutex_unlock(&adding_lock);
 	return status;
 }
 
-struct ort_container *ort_container_create(epp_hosted_profiler *member, const char *label, struct ort_devices *devices,
+struct ort_container *ort_container_create(epp_hosted_profiler *registration, const char *label,
+                                           struct ort_devices *devices,
                                            uint64_t (*ort_id_of)(const void *user, uint64_t id), const void *user)
 {
 	struct ort_container *made = malloc(sizeof(*made));
 	if (!made)
 		return NULL;
 	*made = (struct ort_container){
-		.member = member, .label = label, .devices = devices, .ort_id_of = ort_id_of, .user = user
+		.registration = registration, .label = label, .devices = devices, .ort_id_of = ort_id_of, .user = user
 	};
 	if (object_add(made))
 		return made;

@@ -32,12 +32,12 @@ struct ort_devices {
 /* Returns the number assigned to a plugin's device. `owner` identifies the plugin. */
 int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t own);
 
-/* A container for a hosted profiler's EndProfiling: events are added to the trace, as those of `member`, and to ONNX
- * Runtime's own container.  `ort_id_of` returns ONNX Runtime's correlation id for an event of the trace, 0 if there is
- * none. */
+/* A container for a hosted profiler's EndProfiling: events are added to the trace, as those of `registration`, and to
+ * ONNX Runtime's own container.  `ort_id_of` returns ONNX Runtime's correlation id for an event of the trace, 0 if
+ * there is none. */
 struct ort_container {
 	bool is_closed;
-	epp_hosted_profiler *member;
+	epp_hosted_profiler *registration;
 	const char *label;
 	struct ort_devices *devices; /* shared by all containers */
 	OrtProfilingEventsContainer *real;
@@ -48,7 +48,8 @@ struct ort_container {
 
 /* Creates a container that the copied tables recognise.  `real` must be set before the container is used.  NULL: no
  * memory. */
-struct ort_container *ort_container_create(epp_hosted_profiler *member, const char *label, struct ort_devices *devices,
+struct ort_container *ort_container_create(epp_hosted_profiler *registration, const char *label,
+                                           struct ort_devices *devices,
                                            uint64_t (*ort_id_of)(const void *user, uint64_t id), const void *user);
 /* Closes the container: further events are rejected, and the member and ONNX Runtime's container are not used any more.
  * If the profiler's EndProfiling has not returned, the container must not be destroyed. */

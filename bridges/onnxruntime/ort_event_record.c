@@ -143,7 +143,7 @@ static epp_arg arg_of(unsigned key, const char *text)
 }
 
 /* Fills `args` with one arg for each value, and returns their number. */
-static size_t list(unsigned first_key, const struct answers *answers, epp_arg *args)
+static size_t list_args(unsigned first_key, const struct answers *answers, epp_arg *args)
 {
 	size_t count = 0;
 	for (unsigned i = 0; i < GROUP_KEYS; i++)
@@ -179,7 +179,7 @@ static struct set *set_make(unsigned first_key, const struct answers *answers, u
 {
 	epp_arg args[GROUP_KEYS];
 	size_t bytes = 0;
-	epp_name number = epp_args_intern(args, list(first_key, answers, args));
+	epp_name number = epp_args_intern(args, list_args(first_key, answers, args));
 	for (unsigned i = 0; i < GROUP_KEYS; i++)
 		bytes += answers->texts[i] ? strlen(answers->texts[i]) + 1 : 0;
 	struct set *set = number ? calloc(1, sizeof(*set) + bytes) : NULL;
@@ -225,7 +225,7 @@ static void add_number(struct ort_event_args *read, unsigned key, int64_t value)
 	read->args[read->count++] = (epp_arg){ .key = keys[key], .type = EPP_ARG_I64, .value.i64 = value };
 }
 
-static OrtStatus *ask(const OrtEpApi *ep, const OrtProfilingEvent *event, unsigned key, struct ort_event_args *read)
+static OrtStatus *read_arg(const OrtEpApi *ep, const OrtProfilingEvent *event, unsigned key, struct ort_event_args *read)
 {
 	const char *text = NULL;
 	OrtStatus *status = ep->ProfilingEvent_GetArgValue(event, key_texts[key], &text);
@@ -235,8 +235,8 @@ static OrtStatus *ask(const OrtEpApi *ep, const OrtProfilingEvent *event, unsign
 }
 
 /* Requests the args of a group.  `last` is the set that is compared first; it is replaced by the event's set. */
-static OrtStatus *ask_group(const OrtEpApi *ep, const OrtProfilingEvent *event, unsigned first_key,
-                            const struct set **last, struct ort_event_args *read)
+static OrtStatus *read_arg_group(const OrtEpApi *ep, const OrtProfilingEvent *event, unsigned first_key,
+                                 const struct set **last, struct ort_event_args *read)
 {
 	struct answers answers = { { NULL } };
 	OrtStatus *status = NULL;
@@ -249,7 +249,7 @@ static OrtStatus *ask_group(const OrtEpApi *ep, const OrtProfilingEvent *event, 
 	if (*last)
 		read->args[read->count++] = EPP_ARGS_OF((*last)->number);
 	else
-		read->count += list(first_key, &answers, &read->args[read->count]);
+		read->count += list_args(first_key, &answers, &read->args[read->count]);
 	return status;
 }
 
@@ -282,13 +282,13 @@ OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEv
 	add_number(read, KEY_PROFILE_US, (int64_t)(ort_id - (uint64_t)start_us));
 	if (started_us >= 0)
 		add_number(read, KEY_STARTED_US, started_us);
-	status = ask(ep, event, KEY_NODE_INDEX, read);
+	status = read_arg(ep, event, KEY_NODE_INDEX, read);
 	if (!status)
-		status = ask(ep, event, KEY_STATS, read);
+		status = read_arg(ep, event, KEY_STATS, read);
 	if (!status)
-		status = ask_group(ep, event, KEY_OF_NODE, &name->set, read);
+		status = read_arg_group(ep, event, KEY_OF_NODE, &name->set, read);
 	if (!status && host->version >= MEMORY_VERSION)
-		status = ask_group(ep, event, KEY_OF_MEMORY, &memory->in_use, read);
+		status = read_arg_group(ep, event, KEY_OF_MEMORY, &memory->in_use, read);
 	return status;
 }
 

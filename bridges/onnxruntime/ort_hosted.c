@@ -548,13 +548,13 @@ void ort_eps_release(struct ort_eps *eps)
 
 /* ---- their profilers ---- */
 
-static bool is_whole(const OrtEpProfilerImpl *profiler)
+static bool has_required_functions(const OrtEpProfilerImpl *profiler)
 {
 	return profiler->ort_version_supported >= EPPROF_ORT_API_VERSION_MIN && profiler->Release &&
 	       profiler->StartProfiling && profiler->EndProfiling;
 }
 
-static OrtStatus *make_of_ep(const struct ort_eps *eps, size_t index, OrtEpProfilerImpl **profiler)
+static OrtStatus *create_ep_profiler(const struct ort_eps *eps, size_t index, OrtEpProfilerImpl **profiler)
 {
 	const struct ort_host *host = eps->libraries->host;
 	struct step step = { .library = eps->all[index].library, .ep = eps->all[index].ep };
@@ -563,7 +563,7 @@ static OrtStatus *make_of_ep(const struct ort_eps *eps, size_t index, OrtEpProfi
 	OrtStatus *status = call_step(host, eps->logger, "CreateProfiler", create_profiler, &step);
 	if (status || !step.profiler)
 		return status;
-	if (!is_whole(step.profiler))
+	if (!has_required_functions(step.profiler))
 		return fail(host, step.library,
 		            "CreateProfiler: the profiler lacks a function, or has an API version below 25");
 	status = ort_status_of(host, epp_plugin_thread_assign(step.library->thread, step.profiler));
@@ -609,5 +609,5 @@ OrtStatus *ort_eps_profiler(const struct ort_eps *eps, size_t index, struct ort_
 		return ort_status_of(eps->libraries->host, epp_plugin_profiler_create(library->plugin, &made->profiler));
 	}
 	made->label = library->name;
-	return make_of_ep(eps, index, &made->profiler);
+	return create_ep_profiler(eps, index, &made->profiler);
 }

@@ -25,7 +25,7 @@ struct reading {
 struct EpprofRecording {
 	struct collector *collector;
 	OrtEpProfilerImpl *profiler;
-	epp_hosted_profiler *member;
+	epp_hosted_profiler *registration;
 	uint32_t number; /* number of the profiler in the collector */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct reading joined;
@@ -57,7 +57,7 @@ static uint64_t to_ticks(const struct reading *now, double rate, uint64_t ns)
 
 /* ---- entries ---- */
 
-static EpprofRecording *join(OrtEpProfilerImpl *profiler, const char *ep_name, uint64_t correlation_id)
+static EpprofRecording *join_recording(OrtEpProfilerImpl *profiler, const char *ep_name, uint64_t correlation_id)
 {
 	const OrtApi *own = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
 	struct collector *collector = ort_collector_hold(correlation_id);
@@ -66,14 +66,14 @@ static EpprofRecording *join(OrtEpProfilerImpl *profiler, const char *ep_name, u
 		goto out;
 	*made = (EpprofRecording){ .collector = collector, .profiler = profiler, .joined = read_clocks() };
 	made->push = (EpprofApi_PushEvents_SinceV1_Fn)own->GetExperimentalFunction("EpprofApi_PushEvents_SinceV1");
-	epp_status *status = ort_collector_join(collector, profiler, ep_name, &made->member, &made->number);
+	epp_status *status = ort_collector_join(collector, profiler, ep_name, &made->registration, &made->number);
 	if (!status)
 		return made;
 	epp_status_destroy(status);
 	free(made);
 out:
 	if (collector)
-		ort_collector_let_go(collector);
+		ort_collector_release(collector);
 	return NULL;
 }
 
@@ -132,17 +132,19 @@ static void push(EpprofRecording *recording, const EpprofBatch *given)
 	recording->push(recording->profiler, &batch);
 }
 
-static void leave(EpprofRecording *recording)
+static void leave_recording(EpprofRecording *recording)
 {
-	epp_hosted_profiler_destroy(recording->member);
-	ort_collector_let_go(recording->collector);
+	epp_hosted_profiler_destroy(recording->registration);
+	ort_collector_release(recording->collector);
 	free(recording);
 }
 
 const EpprofCollector *EpprofGetCollector(void)
 {
-	static const EpprofCollector collector = {
-		.struct_size = sizeof(collector), .Join = join, .EventId = event_id, .Push = push, .Leave = leave
-	};
+	static const EpprofCollector collector = { .struct_size = sizeof(collector),
+		                                   .Join = join_recording,
+		                                   .EventId = event_id,
+		                                   .Push = push,
+		                                   .Leave = leave_recording };
 	return &collector;
 }

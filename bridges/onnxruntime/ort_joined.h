@@ -7,9 +7,9 @@
 #include "epprof/profiler.h"
 
 /* Returns the collector whose innermost event with this id is open on this thread.  The caller gets a reference, which
- * ort_collector_let_go releases.  NULL: there is no such collector that records into a file. */
+ * ort_collector_release releases.  NULL: there is no such collector that records into a file. */
 struct collector *ort_collector_hold(uint64_t ort_id);
-void ort_collector_let_go(struct collector *collector);
+void ort_collector_release(struct collector *collector);
 
 /* Joins the profiler to the collector's session.  *number is the profiler's number for ort_collector_event.
  * Errors: as epp_hosted_profiler_create. */

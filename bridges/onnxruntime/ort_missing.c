@@ -10,7 +10,7 @@
 
 /* ---- names ---- */
 
-static bool has(const struct ort_names *names, const char *name)
+static bool contains(const struct ort_names *names, const char *name)
 {
 	size_t count = __atomic_load_n(&names->count, __ATOMIC_ACQUIRE);
 	for (size_t i = 0; i < count; i++)
@@ -23,7 +23,7 @@ static bool has(const struct ort_names *names, const char *name)
 static bool add(struct ort_names *names, const char *name)
 {
 	size_t count = names->count;
-	if (count == ORT_MISSING_NAMES || has(names, name))
+	if (count == ORT_MISSING_NAMES || contains(names, name))
 		return false;
 	strlcpy(names->names[count], name, sizeof(names->names[count]));
 	__atomic_store_n(&names->count, count + 1, __ATOMIC_RELEASE);
@@ -31,7 +31,7 @@ static bool add(struct ort_names *names, const char *name)
 }
 
 /* Returns true at the first call for this name in the process, so that a message is logged once. */
-static bool is_new(const char *provider)
+static bool is_first_message(const char *provider)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct ort_names logged;
@@ -52,7 +52,7 @@ void ort_missing_begin(struct ort_missing *missing, epp_session *session)
 	/* ort_missing_settle may be running on another thread, for the end of another session. */
 	pthread_mutex_lock(&missing->reading);
 	pthread_mutex_lock(&missing->lock);
-	missing->ran.count = missing->gives.count = missing->known.count = 0;
+	missing->ran.count = missing->recorded.count = missing->known.count = 0;
 	memset(missing->is_assigned, 0, sizeof(missing->is_assigned));
 	missing->session = session;
 	ort_profile_init(&missing->profile);
@@ -60,17 +60,17 @@ void ort_missing_begin(struct ort_missing *missing, epp_session *session)
 	pthread_mutex_unlock(&missing->reading);
 }
 
-static bool gives(const struct ort_missing *missing, const char *provider)
+static bool is_recorded(const struct ort_missing *missing, const char *provider)
 {
-	return has(&missing->gives, provider) || has(&missing->known, provider);
+	return contains(&missing->recorded, provider) || contains(&missing->known, provider);
 }
 
-void ort_missing_ran(struct ort_missing *missing, const char *provider)
+void ort_missing_add_executed(struct ort_missing *missing, const char *provider)
 {
-	if (!*provider || !strcmp(provider, "CPUExecutionProvider") || has(&missing->ran, provider))
+	if (!*provider || !strcmp(provider, "CPUExecutionProvider") || contains(&missing->ran, provider))
 		return;
 	pthread_mutex_lock(&missing->lock);
-	if (add(&missing->ran, provider) && missing->session && !gives(missing, provider)) {
+	if (add(&missing->ran, provider) && missing->session && !is_recorded(missing, provider)) {
 		epp_status *status = epp_provider_events_create(missing->session, provider,
 		                                                &missing->accounts[missing->ran.count - 1]);
 		/* If no profiler can be added to the ledger, the missing events are counted as one event. */
@@ -81,20 +81,20 @@ void ort_missing_ran(struct ort_missing *missing, const char *provider)
 	pthread_mutex_unlock(&missing->lock);
 }
 
-uint32_t ort_missing_gives(struct ort_missing *missing, const char *label)
+uint32_t ort_missing_add_recorded(struct ort_missing *missing, const char *label)
 {
 	uint32_t number = 0;
 	pthread_mutex_lock(&missing->lock);
-	add(&missing->gives, label);
-	for (uint32_t i = 0; i < missing->gives.count && !number; i++)
-		number = strncmp(missing->gives.names[i], label, ORT_MISSING_NAME_BYTES - 1) ? 0 : i + 1;
+	add(&missing->recorded, label);
+	for (uint32_t i = 0; i < missing->recorded.count && !number; i++)
+		number = strncmp(missing->recorded.names[i], label, ORT_MISSING_NAME_BYTES - 1) ? 0 : i + 1;
 	pthread_mutex_unlock(&missing->lock);
 	return number;
 }
 
 bool ort_missing_assign(struct ort_missing *missing, uint32_t number, const char *provider)
 {
-	if (has(&missing->known, provider))
+	if (contains(&missing->known, provider))
 		return false;
 	pthread_mutex_lock(&missing->lock);
 	bool added = add(&missing->known, provider);
@@ -109,10 +109,10 @@ void ort_missing_find(struct ort_missing *missing, struct ort_names *found)
 	*found = (struct ort_names){ 0 };
 	pthread_mutex_lock(&missing->lock);
 	for (size_t i = 0; i < missing->ran.count; i++)
-		if (!gives(missing, missing->ran.names[i]))
+		if (!is_recorded(missing, missing->ran.names[i]))
 			add(found, missing->ran.names[i]);
-	for (size_t i = 0; i < missing->gives.count; i++)
-		others += !missing->is_assigned[i] && !has(&missing->ran, missing->gives.names[i]);
+	for (size_t i = 0; i < missing->recorded.count; i++)
+		others += !missing->is_assigned[i] && !contains(&missing->ran, missing->recorded.names[i]);
 	pthread_mutex_unlock(&missing->lock);
 	if (others >= found->count)
 		found->count = 0;
@@ -139,7 +139,7 @@ static void close_others(struct ort_missing *missing, const struct ort_names *fo
 {
 	pthread_mutex_lock(&missing->lock);
 	for (size_t i = 0; i < missing->ran.count; i++) {
-		if (!missing->accounts[i] || has(found, missing->ran.names[i]))
+		if (!missing->accounts[i] || contains(found, missing->ran.names[i]))
 			continue;
 		epp_provider_events_expect_none(missing->accounts[i], "");
 		epp_provider_events_destroy(missing->accounts[i]);
@@ -223,7 +223,7 @@ static epp_status *add_events(struct ort_missing *missing, const struct ort_name
 static void log_none(const struct ort_host *host, const OrtLogger *logger, const struct ort_names *found)
 {
 	for (size_t i = 0; i < found->count && logger; i++) {
-		if (!is_new(found->names[i]))
+		if (!is_first_message(found->names[i]))
 			continue;
 		ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING,
 		        ort_status_of(host, epp_status_create(

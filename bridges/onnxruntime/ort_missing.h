@@ -24,10 +24,10 @@ struct ort_missing {
 	pthread_mutex_t lock;
 	/* names of providers that ran nodes, except ONNX Runtime's own CPU provider */
 	struct ort_names ran;
-	struct ort_names gives; /* labels of profilers that have events in the trace */
+	struct ort_names recorded; /* labels of profilers that have events in the trace */
 	/* names of providers for whose nodes one of these profilers recorded events */
 	struct ort_names known;
-	bool is_assigned[ORT_MISSING_NAMES]; /* by index in `gives`: the provider of this profiler is in `known` */
+	bool is_assigned[ORT_MISSING_NAMES]; /* by index in `recorded`: the provider of this profiler is in `known` */
 	epp_session *session;                /* the session of the trace; NULL: no profile is read */
 	/* by index in `ran`; NULL: the provider's events are in the trace, or there was no room */
 	epp_provider_events *accounts[ORT_MISSING_NAMES];
@@ -44,11 +44,11 @@ void ort_missing_begin(struct ort_missing *missing, epp_session *session);
 /* Records that a node ran on this provider.  If no profiler has joined under this name, the ledger expects events of
  * the provider from now on.  If the process is killed, its trace then reports that the events are missing.  Thread:
  * [any-thread]; costs a text comparison for a known name. */
-void ort_missing_ran(struct ort_missing *missing, const char *provider);
+void ort_missing_add_executed(struct ort_missing *missing, const char *provider);
 /* Records that a profiler has events in the trace.  Returns the number of its label; 0: there is no room. */
-uint32_t ort_missing_gives(struct ort_missing *missing, const char *label);
-/* Records that the profiler with this number has events of the provider's nodes; must be called before ort_missing_ran
- * for the same node.  Returns true at the first call for the provider.
+uint32_t ort_missing_add_recorded(struct ort_missing *missing, const char *label);
+/* Records that the profiler with this number has events of the provider's nodes; must be called before
+ * ort_missing_add_executed for the same node.   Returns true at the first call for the provider.
  * Thread: [any-thread]; costs a text comparison for a known provider. */
 bool ort_missing_assign(struct ort_missing *missing, uint32_t number, const char *provider);
 

@@ -56,7 +56,7 @@ static void arg_number(struct filling *filling, const char *key, int64_t value)
 }
 
 /* Prepares a text of any bytes for ONNX Runtime. */
-static const char *prepared(struct filling *filling, const char *bytes, size_t count, bool is_value)
+static const char *prepare_text(struct filling *filling, const char *bytes, size_t count, bool is_value)
 {
 	/* The raw text is copied to the end of the buffer; the prepared text is written at the first free position. */
 	struct json_text *text = &filling->text;
@@ -72,19 +72,19 @@ static void arg_of_event(struct filling *filling, const epp_trace_arg *arg)
 	char *number = filling->numbers[filling->count];
 	const char *value = number;
 	if (arg->type == EPP_ARG_TEXT)
-		value = prepared(filling, arg->value.text, arg->text_bytes, true);
+		value = prepare_text(filling, arg->value.text, arg->text_bytes, true);
 	else if (arg->type == EPP_ARG_U64)
 		snprintf(number, NUMBER_BYTES, "%" PRIu64, arg->value.u64);
 	else if (arg->type == EPP_ARG_F64)
 		snprintf(number, NUMBER_BYTES, "%.17g", arg->value.f64);
 	else
 		snprintf(number, NUMBER_BYTES, "%" PRId64, arg->value.i64);
-	filling->keys[filling->count] = prepared(filling, arg->key, arg->key_bytes, false);
+	filling->keys[filling->count] = prepare_text(filling, arg->key, arg->key_bytes, false);
 	filling->values[filling->count++] = value;
 }
 
 /* Makes room for all prepared texts of an event, and for its longest raw text. */
-static epp_status *room_for_texts(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
+static epp_status *reserve_texts(struct filling *filling, const epp_timeline *timeline, const epp_event *event)
 {
 	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
 	size_t plugin_bytes = plugin ? strlen(plugin) + 1 : 0;
@@ -107,7 +107,7 @@ static int64_t microseconds(int64_t ns)
 	return ns / 1000 - (ns % 1000 < 0);
 }
 
-static int32_t folded(int64_t stream)
+static int32_t fold_to_32_bits(int64_t stream)
 {
 	return stream == (int32_t)stream ? (int32_t)stream : (int32_t)(stream ^ stream >> 32);
 }
@@ -129,7 +129,7 @@ static void fill_args(struct filling *filling, const epp_timeline *timeline, con
 	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
 	if (plugin) {
 		filling->keys[filling->count] = ORT_PLUGIN_KEY;
-		filling->values[filling->count++] = prepared(filling, plugin, strlen(plugin), true);
+		filling->values[filling->count++] = prepare_text(filling, plugin, strlen(plugin), true);
 	}
 	for (size_t cursor = 0; filling->count < ARGS_MAX && epp_event_args(timeline, event, &cursor, &arg);)
 		arg_of_event(filling, &arg);
@@ -148,10 +148,10 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 		filling->events = larger;
 		filling->events_room = room;
 	}
-	epp_status *status = room_for_texts(filling, timeline, event);
+	epp_status *status = reserve_texts(filling, timeline, event);
 	if (status)
 		return status;
-	const char *name = prepared(filling, event->name, event->name_bytes, false);
+	const char *name = prepare_text(filling, event->name, event->name_bytes, false);
 	fill_args(filling, timeline, event);
 	const char *plugin = epp_trace_track_plugin(filling->trace, event->track);
 	/* In a trace that sessions share, a plugin may be hosted once per session, always with the same label.  So the
@@ -161,7 +161,7 @@ static epp_status *event_make(struct filling *filling, const epp_timeline *timel
 	                             : ort_devices_number(filling->of->devices, owner, -1 - event->track->device);
 	OrtProfilingEventCategory category = is_call ? OrtProfilingEventCategory_API : OrtProfilingEventCategory_KERNEL;
 	status = failed(filling, filling->of->host->ep->CreateProfilingEvent(
-				     category, process_id, folded(event->track->stream), name, start_us,
+				     category, process_id, fold_to_32_bits(event->track->stream), name, start_us,
 				     microseconds(start_ns + event->duration_ns) - start_us, filling->keys,
 				     filling->values, filling->count, &filling->events[filling->events_count]));
 	filling->events_count += !status;

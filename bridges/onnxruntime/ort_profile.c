@@ -112,7 +112,7 @@ static bool is_profile(const struct ort_profile *profile, int fd, char *head)
 }
 
 /* Returns true if the file ends with the end of the array. */
-static bool ends(int fd)
+static bool is_complete(int fd)
 {
 	char end[9];
 	struct stat about;
@@ -131,7 +131,7 @@ bool ort_profile_find(const struct ort_profile *profile, char path[ORT_PROFILE_P
 		if (!found)
 			continue;
 		snprintf(path, ORT_PROFILE_PATH_BYTES, "/proc/self/fd/%d", profile->fds[i]);
-		*is_whole = ends(profile->fds[i]);
+		*is_whole = is_complete(profile->fds[i]);
 	}
 	free(head);
 	return found;
@@ -169,7 +169,7 @@ static bool is_in_trace(const char *record)
 }
 
 /* Checks the records that begin in a part of the profile.  A zero byte in a name ends the check. */
-static void look(char *record, bool *has_missing, bool *has_others)
+static void check_records(char *record, bool *has_missing, bool *has_others)
 {
 	for (char *next; record && !*has_missing; record = next) {
 		next = strstr(record + 1, "\n" RECORD_BEGINS);
@@ -197,7 +197,7 @@ bool ort_profile_has_kernels(const char *path)
 		/* The part before ends with the record within which this part begins. */
 		end = start + (first ? first - part : 0);
 		has_others = false;
-		look(first, &is_found, &has_others);
+		check_records(first, &is_found, &has_others);
 	}
 	if (fd >= 0)
 		close(fd);

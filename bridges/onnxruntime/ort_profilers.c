@@ -43,7 +43,7 @@ struct ort_profilers {
 	size_t count;
 	struct hosted {
 		struct ort_eps_profiler made;
-		epp_hosted_profiler *member;
+		epp_hosted_profiler *registration;
 		/* NULL: a plugin of another framework, whose events go into the trace */
 		struct ort_container *container;
 		bool is_hung;    /* a call did not return, so no further call is made */
@@ -70,7 +70,7 @@ static OrtStatus *status_from(const struct ort_profilers *profilers, const struc
 	const OrtApi *api = of->made.is_hosted ? epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION) : profilers->host->api;
 	if (!given)
 		return NULL;
-	epp_hosted_profiler_count_error(of->member);
+	epp_hosted_profiler_count_error(of->registration);
 	epp_status *status = epp_status_create(EPP_PLUGIN, "epprof: %s: %s: %s", of->made.label, step,
 	                                       api->GetErrorMessage(given));
 	api->ReleaseStatus(given);
@@ -101,7 +101,7 @@ static uint64_t ort_id_of(const void *user, uint64_t id)
 
 /* ---- start ---- */
 
-static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_eps *eps, size_t index)
+static OrtStatus *add_profiler(struct ort_profilers *profilers, const struct ort_eps *eps, size_t index)
 {
 	const struct ort_host *host = profilers->host;
 	struct hosted *of = &profilers->all[profilers->count];
@@ -109,7 +109,7 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 	if (status || !of->made.profiler)
 		return status;
 	status = ort_status_of(
-	    host, epp_hosted_profiler_create(profilers->session, of->made.profiler, of->made.label, &of->member));
+	    host, epp_hosted_profiler_create(profilers->session, of->made.profiler, of->made.label, &of->registration));
 	if (status) {
 		/* The events that the profiler would have recorded are counted as one refused event, because their
 		 * number is unknown. */
@@ -117,11 +117,11 @@ static OrtStatus *take_part(struct ort_profilers *profilers, const struct ort_ep
 		epp_plugin_profiler_destroy(of->made.profiler);
 		return status;
 	}
-	of->container = of->made.is_hosted
-	                    ? NULL
-	                    : ort_container_create(of->member, of->made.label, &profilers->devices, ort_id_of, profilers);
+	of->container = of->made.is_hosted ? NULL
+	                                   : ort_container_create(of->registration, of->made.label, &profilers->devices,
+	                                                          ort_id_of, profilers);
 	if (!of->made.is_hosted && !of->container) {
-		epp_hosted_profiler_destroy(of->member);
+		epp_hosted_profiler_destroy(of->registration);
 		epp_plugin_profiler_destroy(of->made.profiler);
 		return ort_status_of(host, epp_status_no_memory());
 	}
@@ -142,7 +142,7 @@ static epp_hosted_profiler_call *calls_make(const struct ort_profilers *profiler
 {
 	epp_hosted_profiler_call *calls = calloc(profilers->count + 1, sizeof(*calls));
 	for (size_t i = 0; calls && i < profilers->count; i++)
-		calls[i].hosted = profilers->all[i].member;
+		calls[i].hosted = profilers->all[i].registration;
 	return calls;
 }
 
@@ -180,7 +180,7 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
 	pthread_mutex_init(&made->lock, NULL);
 	OrtStatus *status = NULL;
 	for (size_t i = 0; i < ort_eps_count(eps); i++)
-		status = first_of(host, status, take_part(made, eps, i));
+		status = first_of(host, status, add_profiler(made, eps, i));
 	ort_eps_report_hung(eps, session);
 	status = first_of(host, status, start_all(made));
 	if (made->count) {
@@ -214,7 +214,7 @@ static void note(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id)
 
 /* Begins a call of StartEvent or StopEvent, which runs on the event's thread.  If the call does not return, it blocks
  * this thread, which is detected at the end of the profile.  Returns false if the profiler is not called any more. */
-static bool go_in(struct hosted *of)
+static bool enter_callback(struct hosted *of)
 {
 	if (__atomic_load_n(&of->is_hung, __ATOMIC_RELAXED))
 		return false;
@@ -222,7 +222,7 @@ static bool go_in(struct hosted *of)
 	return true;
 }
 
-static void come_out(struct hosted *of)
+static void leave_callback(struct hosted *of)
 {
 	__atomic_sub_fetch(&of->inside, 1, __ATOMIC_SEQ_CST);
 }
@@ -236,18 +236,18 @@ OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t i
 	for (size_t i = 0; i < profilers->count; i++) {
 		struct hosted *of = &profilers->all[i];
 		OrtEpProfilerImpl *profiler = of->made.profiler;
-		if (!profiler->StartEvent || !go_in(of))
+		if (!profiler->StartEvent || !enter_callback(of))
 			continue;
 		OrtStatus *given = profiler->StartEvent(profiler, id);
 		status = first_of(profilers->host, status, status_from(profilers, of, "StartEvent", given));
-		come_out(of);
+		leave_callback(of);
 	}
 	return status;
 }
 
 /* Computes the start of the profile from an event: its id is its start in us since the epoch, and its timestamp is the
  * same time since the start of the profile. */
-static void learn_beginning(struct ort_profilers *profilers, uint64_t ort_id, const OrtProfilingEvent *event)
+static void find_profile_start(struct ort_profilers *profilers, uint64_t ort_id, const OrtProfilingEvent *event)
 {
 	int64_t start_us = 0;
 	OrtStatus *status = profilers->host->ep->ProfilingEvent_GetTimestampUs(event, &start_us);
@@ -262,15 +262,15 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 {
 	OrtStatus *status = NULL;
 	if (profilers && !__atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED))
-		learn_beginning(profilers, ort_id, event);
+		find_profile_start(profilers, ort_id, event);
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
 		struct hosted *of = &profilers->all[i];
 		OrtEpProfilerImpl *profiler = of->made.profiler;
-		if (!profiler->StopEvent || !go_in(of))
+		if (!profiler->StopEvent || !enter_callback(of))
 			continue;
 		OrtStatus *given = profiler->StopEvent(profiler, id, event);
 		status = first_of(profilers->host, status, status_from(profilers, of, "StopEvent", given));
-		come_out(of);
+		leave_callback(of);
 	}
 	return status;
 }
@@ -279,7 +279,7 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 
 /* Returns how old ONNX Runtime's offset was when StartProfiling was called.  ONNX Runtime rounds down to
  * microseconds. */
-static int64_t told_late_ns(const struct ort_profilers *profilers)
+static int64_t offset_age_ns(const struct ort_profilers *profilers)
 {
 	int64_t profile_us = __atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED), late_ns;
 	if (!profile_us || __builtin_mul_overflow(profile_us, 1000, &late_ns) ||
@@ -304,7 +304,7 @@ static OrtStatus *fill_foreign(struct ort_profilers *profilers, int64_t late_ns,
 		                             .user = profilers };
 	for (size_t i = 0; i < profilers->count; i++)
 		if (profilers->all[i].made.is_hosted)
-			plugins.producers |= epp_hosted_profiler_producers(profilers->all[i].member);
+			plugins.producers |= epp_hosted_profiler_producers(profilers->all[i].registration);
 	return plugins.producers ? ort_plugin_events_fill(&plugins, real) : NULL;
 }
 
@@ -321,7 +321,7 @@ static void wait_for_events(struct ort_profilers *profilers)
 				static const char note[] = "StartEvent or StopEvent: it has not returned";
 				__atomic_store_n(&of->is_hung, true, __ATOMIC_RELAXED);
 				of->is_held = true;
-				epp_hosted_profiler_report_hang(of->member, note);
+				epp_hosted_profiler_report_hang(of->registration, note);
 				log_failure(profilers, of, epp_status_create(EPP_TIMEOUT, "%s", note));
 			} else {
 				nanosleep(&(struct timespec){ .tv_nsec = poll_ns }, NULL);
@@ -371,11 +371,11 @@ void ort_profilers_end(struct ort_profilers *profilers, OrtProfilingEventsContai
 {
 	if (!profilers)
 		return;
-	int64_t late_ns = told_late_ns(profilers);
+	int64_t late_ns = offset_age_ns(profilers);
 	int64_t duration_ns = profilers->start_times.offset_ns + late_ns + ort_ns_since(profilers->start_times.ticks);
 	sort_notes(profilers);
 	for (size_t i = 0; i < profilers->count; i++)
-		epp_hosted_profiler_add_start_delay(profilers->all[i].member, late_ns);
+		epp_hosted_profiler_add_start_delay(profilers->all[i].registration, late_ns);
 	wait_for_events(profilers);
 	end_all(profilers, real);
 	log_status(profilers, fill_foreign(profilers, late_ns, duration_ns, real));
@@ -385,14 +385,14 @@ void ort_profilers_report(const struct ort_profilers *profilers, struct ort_miss
 {
 	for (size_t i = 0; profilers && i < profilers->count; i++)
 		if (profilers->all[i].has_given)
-			ort_missing_gives(missing, profilers->all[i].made.label);
+			ort_missing_add_recorded(missing, profilers->all[i].made.label);
 }
 
 void ort_profilers_release(struct ort_profilers *profilers)
 {
 	bool any_held = false;
 	for (size_t i = 0; profilers && i < profilers->count; i++) {
-		epp_hosted_profiler_destroy(profilers->all[i].member);
+		epp_hosted_profiler_destroy(profilers->all[i].registration);
 		/* If a thread is in a call of a profiler, the code and memory of the profiler are in use. */
 		if (!profilers->all[i].is_held)
 			epp_plugin_profiler_destroy(profilers->all[i].made.profiler);

@@ -1,10 +1,10 @@
 /* Records the host's operations in an XSpace (of TensorFlow or JAX), with their args, as events of their threads, and
  * as the parents of the calls and device events that they launched.
  *
- * Lines of an XSpace are threads.  The system id of a thread can be found until the thread ends, and afterwards if it was
- * noted (xspace_threads.h).  Plugins report the same id with their calls.  The parent of a call is the innermost operation
- * of its thread that encloses it.  The parent of a device event is the operation of the call that has the same
- * correlation number or, without an operation, the call itself.
+ * Lines of an XSpace are threads.  The system id of a thread can be found until the thread ends, and afterwards if it
+ * was noted (xspace_threads.h).  Plugins report the same id with their calls.  The parent of a call is the innermost
+ * operation of its thread that encloses it.  The parent of a device event is the operation of the call that has the
+ * same correlation number or, without an operation, the call itself.
  *
  * The framework uses CLOCK_REALTIME for operations.  This clock is related to the trace's clock by two samples: at the
  * run's start, and when the operations are recorded.  The XSpace also contains the plugins' events, because the
@@ -216,7 +216,7 @@ static epp_status *read_plugins(struct host *host)
 
 /* ---- the calls of a thread ---- */
 
-static int64_t middle_of(const struct call *call)
+static int64_t midpoint(const struct call *call)
 {
 	return call->start_ns + (call->end_ns - call->start_ns) / 2;
 }
@@ -226,7 +226,7 @@ static int by_thread_and_time(const void *a, const void *b)
 	const struct call *left = a, *right = b;
 	if (left->thread != right->thread)
 		return left->thread < right->thread ? -1 : 1;
-	int64_t left_ns = middle_of(left), right_ns = middle_of(right);
+	int64_t left_ns = midpoint(left), right_ns = midpoint(right);
 	return (left_ns > right_ns) - (left_ns < right_ns);
 }
 
@@ -240,8 +240,8 @@ static int by_start(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-/* Finds the innermost operation around each call of a thread.  Behind the operations, which are in order of their start,
- * is room for the stack of those that are open. */
+/* Finds the innermost operation around each call of a thread.  Behind the operations, which are in order of their
+ * start, is room for the stack of those that are open. */
 static void join_calls(struct host *host, uint64_t thread)
 {
 	const struct operation *all = host->operations;
@@ -249,7 +249,7 @@ static void join_calls(struct host *host, uint64_t thread)
 	size_t next = 0, open = 0;
 	for (size_t i = 0; i < host->calls_count; i++) {
 		struct call *call = &host->calls[i];
-		int64_t at_ns = middle_of(call);
+		int64_t at_ns = midpoint(call);
 		if (call->thread != thread)
 			continue;
 		for (; next < host->operations_count && all[next].start_ns <= at_ns; next++) {
@@ -284,14 +284,14 @@ static void end_line(struct host *host)
 
 /* ---- reading ---- */
 
-static bool begins(struct protobuf_string text, const char *with)
+static bool starts_with(struct protobuf_string text, const char *with)
 {
 	return text.bytes >= strlen(with) && !memcmp(text.text, with, strlen(with));
 }
 
 static bool is_text(struct protobuf_string text, const char *what)
 {
-	return text.bytes == strlen(what) && begins(text, what);
+	return text.bytes == strlen(what) && starts_with(text, what);
 }
 
 static bool take_start(void *user, const struct xspace_plane *plane)
@@ -306,8 +306,9 @@ static bool take_start(void *user, const struct xspace_plane *plane)
 static bool take_plane(void *user, const struct xspace_plane *plane)
 {
 	(void)user;
-	return !begins(plane->name, "/device:") && !begins(plane->name, "#Chip") && !begins(plane->name, "/custom:") &&
-	       !is_text(plane->name, "Task Environment") && !is_text(plane->name, "/host:metadata");
+	return !starts_with(plane->name, "/device:") && !starts_with(plane->name, "#Chip") &&
+	       !starts_with(plane->name, "/custom:") && !is_text(plane->name, "Task Environment") &&
+	       !is_text(plane->name, "/host:metadata");
 }
 
 static void take_line(void *user, const struct xspace_line *line)

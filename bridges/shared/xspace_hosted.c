@@ -33,7 +33,7 @@ struct hosted_run {
 	struct {
 		const char *label;
 		OrtEpProfilerImpl *profiler;
-		epp_hosted_profiler *member;
+		epp_hosted_profiler *registration;
 	} all[PLUGINS_MAX];
 };
 
@@ -132,7 +132,7 @@ static void call_all(const struct hosted_run *run, bool is_end, struct hosted_pr
 {
 	epp_hosted_profiler_call calls[PLUGINS_MAX] = { 0 };
 	for (size_t i = 0; i < run->count; i++)
-		calls[i].hosted = run->all[i].member;
+		calls[i].hosted = run->all[i].registration;
 	if (is_end)
 		epp_hosted_profilers_end(calls, run->count);
 	else
@@ -155,20 +155,20 @@ static epp_status *open_session(struct hosted_run *run, const char *framework, s
 static epp_status *take_part(struct hosted_run *run, epp_plugin *plugin)
 {
 	OrtEpProfilerImpl *profiler;
-	epp_hosted_profiler *member;
+	epp_hosted_profiler *registration;
 	const char *label = epp_plugin_name(plugin);
 	epp_status *status = epp_plugin_profiler_create(plugin, &profiler);
 	if (epp_status_code(status) == EPP_TIMEOUT)
 		epp_session_report_hang(run->session, label, epp_status_message(status));
 	EPP_TRY(status);
-	status = epp_hosted_profiler_create(run->session, profiler, label, &member);
+	status = epp_hosted_profiler_create(run->session, profiler, label, &registration);
 	if (status) {
 		epp_plugin_profiler_destroy(profiler);
 		return epp_status_prefix(status, "%s", label);
 	}
 	run->all[run->count].label = label;
 	run->all[run->count].profiler = profiler;
-	run->all[run->count++].member = member;
+	run->all[run->count++].registration = registration;
 	return NULL;
 }
 
@@ -206,7 +206,7 @@ void hosted_run_end(struct hosted_run *run, struct hosted_problems *problems)
 	run->is_over = true;
 	call_all(run, true, problems);
 	for (size_t i = 0; i < run->count; i++) {
-		epp_hosted_profiler_destroy(run->all[i].member);
+		epp_hosted_profiler_destroy(run->all[i].registration);
 		epp_plugin_profiler_destroy(run->all[i].profiler);
 	}
 	if (run->is_shared)

@@ -16,7 +16,7 @@ struct growing {
 	bool gpu_planes;
 };
 
-static size_t grow(const void *bytes, size_t count, void *user)
+static size_t append_bytes(const void *bytes, size_t count, void *user)
 {
 	struct growing *to = user;
 	size_t needed = to->count + count;
@@ -57,11 +57,11 @@ static epp_status *write_window(epp_trace *trace, const epp_timeline_options *wi
 		.struct_size = sizeof(options), .timeline = window, .unix_times = 1, .gpu_planes = to->gpu_planes
 	};
 	to->count = 0;
-	return epp_export(trace, "xspace", &options, grow, to, NULL, NULL);
+	return epp_export(trace, "xspace", &options, append_bytes, to, NULL, NULL);
 }
 
 /* Returns how many events should fit.  The estimate is reduced by a sixteenth, because events differ in size. */
-static uint64_t fewer(uint64_t count, size_t bytes, size_t bytes_max)
+static uint64_t estimate_fitting(uint64_t count, size_t bytes, size_t bytes_max)
 {
 	double fits = (double)count * (double)bytes_max / (double)bytes;
 	return (uint64_t)(fits * 15 / 16);
@@ -81,7 +81,8 @@ static epp_status *make(epp_trace *trace, epp_timeline_options *window, struct g
 	profile->events_count = count;
 	while (count && to->count > to->bytes_max) {
 		/* The window ends at the first event that is expected not to fit. */
-		EPP_TRY(count_events(trace, window, fewer(count, to->count, to->bytes_max) + 1, &count, &window->to_ns));
+		EPP_TRY(count_events(trace, window, estimate_fitting(count, to->count, to->bytes_max) + 1, &count,
+		                     &window->to_ns));
 		EPP_TRY(count_events(trace, window, UINT64_MAX, &count, &last_ns));
 		if (count)
 			EPP_TRY(write_window(trace, window, to));

@@ -20,7 +20,7 @@ static struct {
 	uint32_t thread;
 } noted[NOTED_MAX];
 
-static uint64_t unshifted(uint64_t hash)
+static uint64_t undo_shift(uint64_t hash)
 {
 	return hash ^ hash >> 47;
 }
@@ -29,9 +29,9 @@ static uint64_t unshifted(uint64_t hash)
 uint64_t xspace_thread_handle(int64_t line_id)
 {
 	uint64_t hash = (uint64_t)line_id;
-	uint64_t mixed = unshifted(unshifted(hash) * HASH_INVERSE) * HASH_INVERSE;
+	uint64_t mixed = undo_shift(undo_shift(hash) * HASH_INVERSE) * HASH_INVERSE;
 	mixed ^= HASH_SEED ^ 8 * HASH_FACTOR;
-	return unshifted(mixed * HASH_INVERSE) * HASH_INVERSE;
+	return undo_shift(mixed * HASH_INVERSE) * HASH_INVERSE;
 }
 
 /* Returns true if the struct of a thread can be read, which may be unmapped if the thread has ended.  The C library has

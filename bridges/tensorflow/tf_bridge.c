@@ -39,7 +39,7 @@ static void status_set(TF_Status *status, TF_Code code, const char *message)
 /* ---- the caller holds the lock ---- */
 
 /* Releases a run and its profile, even if TensorFlow has not collected them. */
-static void forget(void)
+static void release_run(void)
 {
 	hosted_run_release(bridge.run);
 	free(bridge.profile.bytes);
@@ -74,7 +74,7 @@ static void collect_locked(uint8_t *buffer, size_t *size_in_bytes, TF_Status *st
 	if (count)
 		memcpy(buffer, bridge.profile.bytes, count);
 	if (!bridge.is_on) {
-		forget();
+		release_run();
 		report_problems(status);
 	}
 }
@@ -86,7 +86,7 @@ static void start(const TP_Profiler *profiler, TF_Status *status)
 	(void)profiler, (void)status;
 	pthread_mutex_lock(&bridge.lock);
 	if (!bridge.is_on) {
-		forget();
+		release_run();
 		bridge.is_on = true;
 		bridge.run = hosted_run_start("TensorFlow", &bridge.problems);
 	}
@@ -126,7 +126,7 @@ static void destroy_profiler_fns(TP_ProfilerFns *fns)
 /* ---- registration ---- */
 
 /* Returns true if no struct is smaller than in the only version of the ABI. */
-static bool has_room(const TF_ProfilerRegistrationParams *params)
+static bool has_known_sizes(const TF_ProfilerRegistrationParams *params)
 {
 	return params && params->struct_size >= TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE && params->profiler &&
 	       params->profiler->struct_size >= TP_PROFILER_STRUCT_SIZE && params->profiler_fns &&
@@ -135,7 +135,7 @@ static bool has_room(const TF_ProfilerRegistrationParams *params)
 
 void TF_InitProfiler(TF_ProfilerRegistrationParams *params, TF_Status *status)
 {
-	if (!has_room(params)) {
+	if (!has_known_sizes(params)) {
 		status_set(status, TF_FAILED_PRECONDITION,
 		           "epprof: TensorFlow's pluggable profiler 0.0.1 or later is needed");
 		return;

@@ -1,6 +1,6 @@
 /* The buffers that PU1 plugins fill: 4 MiB each, 128 MiB in total, for all plugins together.
  *
- *   FREE -take-> OUT (the plugin's) -give-> FULL (in order, one queue for each owner) -next-> READ -put_back-> FREE
+ *   FREE -take-> OUT (the plugin's) -return-> FULL (in order, one queue for each owner) -next-> READ -put_back-> FREE
  *
  * If a plugin returns a buffer that it does not have, the call has no effect: an address that is no buffer, another
  * plugin's buffer, a buffer that it returned before.  Address space is reserved at the first use, and the kernel
