@@ -100,7 +100,8 @@ bool cli_offer_device(const struct cli_command *command);
 
 bool cli_is_same_file(const char *a, const char *b);
 /* Returns the path of a library that the command line names.  "libfoo.so" is a file in the working directory here, so
- * the result contains a '/'.  Ownership: the caller frees it.  NULL: there was no memory, which cli_finish reports. */
+ * the result contains a '/'.  Ownership: the caller frees it.  NULL: there was no memory, which cli_exit_code
+ * reports. */
 char *cli_library_path(const char *name);
 
 /* ---- output_file.c: files that the command itself writes ---- */
@@ -174,17 +175,17 @@ int cli_open_all(char *const *paths, size_t count, epp_trace ***traces);
 void cli_close_all(epp_trace **traces, size_t count);
 /* Flushes standard output.  Returns false if any write to it has failed so far. */
 bool cli_flush(void);
-/* Records that output is missing because there was no memory. cli_finish reports this and returns CLI_FAILURE. */
+/* Records that output is missing because there was no memory. cli_exit_code reports this and returns CLI_FAILURE. */
 void cli_no_memory(void);
 /* Flushes standard output at the end of the command, and reports errors.  Returns `code`, or CLI_FAILURE after an
  * error. */
-int cli_finish(int code);
+int cli_exit_code(int code);
 
 /* Prints a text of any bytes in a form that is safe for a terminal: control characters, characters that change the
  * direction of text, and invalid UTF-8 are replaced. */
 void cli_print_clean(FILE *to, const char *text, size_t bytes);
 /* Returns a copy of a text in the form of cli_print_clean.  Ownership: the caller frees it.  NULL: there was no memory,
- * which cli_finish reports. */
+ * which cli_exit_code reports. */
 char *cli_clean(const char *text, size_t bytes);
 /* Returns how many columns a clean text takes. */
 int cli_columns(const char *clean);

@@ -88,7 +88,7 @@ static const char *format_of(const char *path)
 }
 
 /* Returns a usage error if an option does not apply to the format, because it would have no effect. */
-static int check_meant(const char *format, const char *option, const char *meant)
+static int check_option_applies(const char *format, const char *option, const char *meant)
 {
 	return strcmp(format, meant) == 0 ? CLI_OK : cli_misuse(&cli_convert, "%s is for -t %s", option, meant);
 }
@@ -109,7 +109,7 @@ static bool is_trace_name(const char *path)
 
 static int convert_run(struct conversion *conversion, const char *name, char *const *traces, size_t count)
 {
-	if (conversion->format && check_meant(conversion->format, "--run", "parquet") != CLI_OK)
+	if (conversion->format && check_option_applies(conversion->format, "--run", "parquet") != CLI_OK)
 		return CLI_USAGE;
 	if (!*name || *name == '.' || name[strspn(name, EPP_RUN_LETTERS)])
 		return cli_misuse(&cli_convert,
@@ -211,12 +211,13 @@ static int run(int argc, char **argv)
 		conversion.format = is_trace_name(conversion.output) ? "chrome" : format_of(conversion.output);
 	if (!conversion.format)
 		return unknown_ending(conversion.output);
-	if ((job && check_meant(conversion.format, job, "kineto") != CLI_OK) ||
-	    (planes && check_meant(conversion.format, planes, "xspace") != CLI_OK) ||
-	    (conversion.options.gpu_stages && check_meant(conversion.format, "--gpu-stages", "perfetto") != CLI_OK) ||
+	if ((job && check_option_applies(conversion.format, job, "kineto") != CLI_OK) ||
+	    (planes && check_option_applies(conversion.format, planes, "xspace") != CLI_OK) ||
+	    (conversion.options.gpu_stages &&
+	     check_option_applies(conversion.format, "--gpu-stages", "perfetto") != CLI_OK) ||
 	    (!is_otlp(conversion.format) &&
-	     ((conversion.options.kernels && check_meant(conversion.format, "--kernels", "otlp") != CLI_OK) ||
-	      (conversion.post && check_meant(conversion.format, "--post", "otlp") != CLI_OK))))
+	     ((conversion.options.kernels && check_option_applies(conversion.format, "--kernels", "otlp") != CLI_OK) ||
+	      (conversion.post && check_option_applies(conversion.format, "--post", "otlp") != CLI_OK))))
 		return CLI_USAGE;
 	if (is_limited && !conversion.post)
 		return cli_misuse(&cli_convert, "--post-limit is for --post");

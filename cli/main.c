@@ -120,5 +120,5 @@ int main(int argc, char **argv)
 			return cli_failure(epp_status_no_memory());
 		setlocale(LC_CTYPE, "");
 	}
-	return cli_finish(run(argc, argv));
+	return cli_exit_code(run(argc, argv));
 }

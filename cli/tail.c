@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "cli.h"
-#include "seen.h"
+#include "id_set.h"
 
 static const char
     help[] = "usage: epprof tail [OPTION]... TRACE\n"
@@ -67,7 +67,7 @@ struct name_sum {
 struct tail {
 	const char *path, *trace_id; /* trace_id: only events of requests with this trace id are printed; NULL: all */
 	bool follows;
-	struct seen seen;
+	struct cli_id_set printed;
 	struct line *lines; /* room for 2 * limit + 1 lines */
 	size_t lines_count, limit;
 	int64_t least_end_ns; /* an event that ended before this time is not among the last `limit` ones */
@@ -137,7 +137,7 @@ static void add_sum(struct tail *tail, const epp_event *event)
 }
 
 /* Reads the events from a time on, and takes those that are complete and new. */
-static epp_status *take_events(struct tail *tail, epp_trace *trace, int64_t from_ns)
+static epp_status *read_events(struct tail *tail, epp_trace *trace, int64_t from_ns)
 {
 	const epp_timeline_options options = { .struct_size = sizeof options,
 		                               .from_ns = from_ns,
@@ -156,7 +156,8 @@ static epp_status *take_events(struct tail *tail, epp_trace *trace, int64_t from
 	if (status)
 		return status;
 	while (epp_timeline_next(timeline, &event)) {
-		if (event->flags & EPP_FLAG_OPEN || event->kind == EPP_EVENT_FLOW || seen_before(&tail->seen, event->id))
+		if (event->flags & EPP_FLAG_OPEN || event->kind == EPP_EVENT_FLOW ||
+		    cli_id_set_test_and_add(&tail->printed, event->id))
 			continue;
 		int64_t end_ns = event->start_ns + event->duration_ns;
 		tail->last_end_ns = end_ns > tail->last_end_ns ? end_ns : tail->last_end_ns;
@@ -207,7 +208,7 @@ static int64_t end_estimate(const struct tail *tail, const epp_trace *trace)
 }
 
 /* Reads the last part of the trace that has `limit` events, or the whole trace. */
-static epp_status *take_end(struct tail *tail, epp_trace *trace)
+static epp_status *read_end(struct tail *tail, epp_trace *trace)
 {
 	int64_t end_ns = end_estimate(tail, trace), part_ns = PART_NS;
 
@@ -216,10 +217,10 @@ static epp_status *take_end(struct tail *tail, epp_trace *trace)
 		bool all = part_ns > end_ns / PART_GROWTH || epp_trace_get_info(trace)->records_count <= tail->limit;
 		tail->began_ns = all ? INT64_MIN : end_ns - part_ns;
 		tail->last_end_ns = 0;
-		epp_status *status = take_events(tail, trace, tail->began_ns);
+		epp_status *status = read_events(tail, trace, tail->began_ns);
 		if (status || all || tail->count >= tail->limit)
 			return status;
-		seen_deinit(&tail->seen);
+		cli_id_set_deinit(&tail->printed);
 		forget_poll(tail);
 	}
 }
@@ -247,7 +248,7 @@ static void print_line(const epp_trace *trace, const struct line *line)
 	free(track);
 }
 
-static int most_first(const void *a, const void *b)
+static int by_count(const void *a, const void *b)
 {
 	const struct name_sum *left = a, *right = b;
 
@@ -261,7 +262,7 @@ static void print_sum(struct tail *tail, const epp_trace *trace)
 	char number[CLI_NUMBER_BYTES], events[CLI_COUNTED_BYTES];
 	size_t names = 0, bytes;
 
-	qsort(tail->sums, tail->sums_room, sizeof *tail->sums, most_first);
+	qsort(tail->sums, tail->sums_room, sizeof *tail->sums, by_count);
 	while (names < tail->sums_room && tail->sums[names].count)
 		names++;
 	printf("%14.6f  %s:", (double)tail->last_end_ns / 1e9, cli_counted(tail->count, "event", events));
@@ -294,7 +295,7 @@ static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 {
 	if (tail->file_id[0] && strcmp(tail->file_id, info->file_id) != 0) {
 		fprintf(stderr, "epprof: %s was replaced by a new recording\n", tail->path);
-		seen_deinit(&tail->seen);
+		cli_id_set_deinit(&tail->printed);
 		tail->last_end_ns = 0;
 		tail->began_ns = INT64_MIN;
 	}
@@ -311,7 +312,7 @@ static void set_look_back(struct tail *tail, int64_t time_ns)
 }
 
 /* Polls the trace: prints new events and sets *state to the state of the trace. */
-static epp_status *look(struct tail *tail, bool first, uint32_t *state)
+static epp_status *poll_trace(struct tail *tail, bool first, uint32_t *state)
 {
 	char events[CLI_COUNTED_BYTES];
 	epp_trace *trace;
@@ -325,9 +326,9 @@ static epp_status *look(struct tail *tail, bool first, uint32_t *state)
 	bool all = info->state != EPP_TRACE_RECORDING || info->records_count <= SMALL_RECORDS;
 	int64_t before_ns = tail->last_end_ns;
 	if (first)
-		status = take_end(tail, trace);
+		status = read_end(tail, trace);
 	else
-		status = take_events(tail, trace, all ? tail->began_ns : before_ns - tail->look_back_ns);
+		status = read_events(tail, trace, all ? tail->began_ns : before_ns - tail->look_back_ns);
 	print_poll(tail, trace, first);
 	if (!first)
 		set_look_back(tail, tail->last_end_ns - before_ns);
@@ -357,7 +358,7 @@ static epp_status *follow(struct tail *tail)
 
 	for (bool first = true;; first = false) {
 		int64_t began_ns = taken_ns();
-		epp_status *status = look(tail, first, &state);
+		epp_status *status = poll_trace(tail, first, &state);
 		/* A file that changes while it is read may seem damaged once, so only repeated failures count. */
 		failures = status ? failures + 1 : 0;
 		if (status && (first || failures == FAILURES_MAX))
@@ -409,7 +410,7 @@ static int run(int argc, char **argv)
 	epp_status *status = follow(&tail);
 	free(tail.lines);
 	free(tail.sums);
-	seen_deinit(&tail.seen);
+	cli_id_set_deinit(&tail.printed);
 	return status ? cli_unreadable(status) : CLI_OK;
 }
 

@@ -61,7 +61,7 @@ static char *short_text(const char *text, size_t bytes)
 	return clean;
 }
 
-static void note_outsider(struct outsiders *outsiders, const epp_event *event)
+static void report_outsider(struct outsiders *outsiders, const epp_event *event)
 {
 	char off[CLI_NUMBER_BYTES], bound[CLI_NUMBER_BYTES];
 	int64_t before_ns = event->parent_start_ns - event->start_ns;
@@ -145,7 +145,7 @@ static epp_status *check_causes(epp_trace *trace, uint64_t *found)
 	check_clocks(epp_timeline_get_counts(timeline), found);
 	while (epp_timeline_next(timeline, &event)) {
 		if (event->flags & EPP_FLAG_OUTSIDE_PARENT)
-			note_outsider(&outsiders, event);
+			report_outsider(&outsiders, event);
 	}
 	status = epp_timeline_status(timeline);
 	epp_timeline_destroy(timeline);

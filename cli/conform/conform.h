@@ -117,8 +117,8 @@ void conform_trace_return(struct conform_call call, const char *status);
 
 /* ---- conform_fuzz.c ---- */
 
-/* Runs the case of random calls with one seed after the other, from conform.seed on, and prints those that fail.  Returns
- * the exit status. */
+/* Runs the case of random calls with one seed after the other, from conform.seed on, and prints those that fail.
+ * Returns the exit status. */
 int conform_fuzz(struct conform conform, uint64_t time_ns);
 bool conform_is_random(const struct conform_case *about);
 
@@ -236,13 +236,13 @@ struct conform_events {
 };
 void conform_read(const struct conform *conform, epp_session *session, struct conform_events *events);
 
-/* Random numbers for random calls, from the seed.  A case makes calls until the number of them is reached, or a third of
- * its limit. */
+/* Random numbers for random calls, from the seed.  A case makes calls until the number of them is reached, or a third
+ * of its limit. */
 struct conform_random {
 	uint64_t state, left_count, until_ns;
 };
 struct conform_random conform_random_begin(const struct conform *conform);
-bool conform_random_goes_on(struct conform_random *random);
+bool conform_random_continues(struct conform_random *random);
 uint64_t conform_random_next(struct conform_random *random);
 
 void conform_sleep_us(unsigned us);

@@ -40,7 +40,7 @@ struct conform_random conform_random_begin(const struct conform *conform)
 	};
 }
 
-bool conform_random_goes_on(struct conform_random *random)
+bool conform_random_continues(struct conform_random *random)
 {
 	return random->left_count-- > 0 && conform_now_ns() < random->until_ns;
 }

@@ -12,7 +12,7 @@ bool conform_is_failure(const struct conform_result *result)
 	return result->verdict == CONFORM_FAIL || result->verdict == CONFORM_CRASH || result->verdict == CONFORM_HANG;
 }
 
-static const char *word(const struct conform_result *result)
+static const char *verdict_word(const struct conform_result *result)
 {
 	return conform_verdict_names[result->verdict];
 }
@@ -42,7 +42,7 @@ static void text_result(FILE *to, const struct conform_report *report, size_t in
 {
 	const struct conform_result *result = &report->results[index];
 
-	fprintf(to, "%-7s  %s", word(result), result->about->name);
+	fprintf(to, "%-7s  %s", verdict_word(result), result->about->name);
 	/* After a failed load all cases have the same reason, which can be long. */
 	bool is_repeated = index > 0 && strcmp(result->seen, report->results[index - 1].seen) == 0;
 	if (result->verdict == CONFORM_SKIP) {
@@ -112,7 +112,7 @@ static void tap_result(FILE *to, const struct conform_report *report, size_t ind
 	}
 	putc('\n', to);
 	if (result->verdict != CONFORM_PASS && result->verdict != CONFORM_SKIP) {
-		fprintf(to, "# %s: ", word(result));
+		fprintf(to, "# %s: ", verdict_word(result));
 		print_clean(to, result->seen);
 		fprintf(to, "\n# expected: %s\n", result->about->expected);
 	}
@@ -147,7 +147,7 @@ static void junit_begin(FILE *to, const struct conform_report *report)
 
 static void junit_element(FILE *to, const char *element, const struct conform_result *result, const char *message)
 {
-	fprintf(to, "><%s type=\"%s\" message=\"", element, word(result));
+	fprintf(to, "><%s type=\"%s\" message=\"", element, verdict_word(result));
 	print_xml(to, message);
 	fputs("\">", to);
 	if (strcmp(element, "skipped") != 0) {
@@ -204,7 +204,7 @@ static void json_result(FILE *to, const struct conform_report *report, size_t in
 {
 	const struct conform_result *result = &report->results[index];
 
-	fprintf(to, "  {\"case\": \"%s\", \"verdict\": \"%s\", \"ms\": %.1f", result->about->name, word(result),
+	fprintf(to, "  {\"case\": \"%s\", \"verdict\": \"%s\", \"ms\": %.1f", result->about->name, verdict_word(result),
 	        (double)result->duration_ns / 1e6);
 	print_json(to, "contract", result->about->contract);
 	print_json(to, "expected", result->about->expected);

@@ -39,7 +39,7 @@ static const char *const actions[] = { "list", "status", "pause", "resume", "sto
 enum { LIST, STATUS, PAUSE, RESUME, STOP, SNAPSHOT };
 
 /* Returns the socket of a process.  `pid` 0 means the only recording process.  NULL: a message was printed. */
-static const struct ctl_socket *choose(const struct ctl_sockets *sockets, long long pid)
+static const struct ctl_socket *choose_socket(const struct ctl_sockets *sockets, long long pid)
 {
 	for (size_t i = 0; pid && i < sockets->count; i++)
 		if (sockets->items[i].pid == pid)
@@ -58,7 +58,7 @@ static const struct ctl_socket *choose(const struct ctl_sockets *sockets, long l
 	return NULL;
 }
 
-static int act(const struct ctl_socket *socket, int action)
+static int send_action(const struct ctl_socket *socket, int action)
 {
 	static const char *const done[] = { [PAUSE] = "paused", [RESUME] = "resumed", [STOP] = "finished" };
 	char sessions[CLI_COUNTED_BYTES];
@@ -69,7 +69,7 @@ static int act(const struct ctl_socket *socket, int action)
 		printf("process %lld: %s %s\n", socket->pid,
 		       cli_counted(ctl_number(answer.lines, "sessions"), "session", sessions), done[action]);
 	ctl_answer_deinit(&answer);
-	return cli_finish(status ? cli_failure(status) : CLI_OK);
+	return cli_exit_code(status ? cli_failure(status) : CLI_OK);
 }
 
 static int run_action(int action, long long pid, bool is_json, const struct ctl_snapshot *snapshot)
@@ -80,7 +80,7 @@ static int run_action(int action, long long pid, bool is_json, const struct ctl_
 
 	if (status)
 		return cli_failure(status);
-	const struct ctl_socket *socket = action == LIST ? NULL : choose(&sockets, pid);
+	const struct ctl_socket *socket = action == LIST ? NULL : choose_socket(&sockets, pid);
 	if (action == LIST)
 		code = ctl_list(&sockets, is_json);
 	else if (socket && action == STATUS)
@@ -88,7 +88,7 @@ static int run_action(int action, long long pid, bool is_json, const struct ctl_
 	else if (socket && action == SNAPSHOT)
 		code = ctl_snapshot(socket, snapshot);
 	else if (socket)
-		code = act(socket, action);
+		code = send_action(socket, action);
 	ctl_sockets_deinit(&sockets);
 	return code;
 }

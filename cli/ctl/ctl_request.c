@@ -69,7 +69,7 @@ static epp_status *receive(int fd, const struct ctl_socket *to, char **text)
 }
 
 /* Divides the text into lines and fields. */
-static epp_status *take_apart(struct ctl_answer *answer)
+static epp_status *split_answer(struct ctl_answer *answer)
 {
 	size_t lines_count = 1;
 
@@ -115,7 +115,7 @@ epp_status *ctl_request(const struct ctl_socket *to, const char *request, int ti
 	if (fd >= 0)
 		close(fd);
 	if (!status)
-		status = take_apart(answer);
+		status = split_answer(answer);
 	return status ? status : check(answer, to);
 }
 

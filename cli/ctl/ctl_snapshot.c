@@ -82,5 +82,5 @@ int ctl_snapshot(const struct ctl_socket *socket, const struct ctl_snapshot *sna
 		printf("process %lld: %s\n", socket->pid, snapshot->output);
 	epp_trace_close(trace);
 	cli_progress_end();
-	return cli_finish(code);
+	return cli_exit_code(code);
 }

@@ -34,7 +34,7 @@ static void read_losses(struct session *session)
 	}
 }
 
-static uint64_t kept(const struct session *session)
+static uint64_t kept_events(const struct session *session)
 {
 	uint64_t events = ctl_number(session->line, "events");
 
@@ -46,7 +46,7 @@ uint64_t ctl_kept_events(const struct ctl_line *line)
 	struct session session = { .line = line };
 
 	read_losses(&session);
-	return kept(&session);
+	return kept_events(&session);
 }
 
 /* Returns the line of the same session in an earlier answer, or NULL. */
@@ -65,7 +65,7 @@ static struct session read_session(const struct ctl_answer *answer, size_t index
 	uint64_t events = ctl_number(session.line, "events");
 
 	read_losses(&session);
-	session.events = kept(&session);
+	session.events = kept_events(&session);
 	if (before) {
 		uint64_t events_before = ctl_number(before, "events");
 		double ns = (double)ctl_number(session.line, "time_ns") - (double)ctl_number(before, "time_ns");
@@ -187,7 +187,7 @@ int ctl_list(const struct ctl_sockets *sockets, bool is_json)
 		cli_table_print(table);
 	else
 		fprintf(stderr, "epprof: no process that can be controlled is recording\n");
-	return cli_finish(code);
+	return cli_exit_code(code);
 }
 
 int ctl_status(const struct ctl_socket *socket, bool is_json)
@@ -211,5 +211,5 @@ int ctl_status(const struct ctl_socket *socket, bool is_json)
 	}
 	ctl_answer_deinit(&earlier);
 	ctl_answer_deinit(&answer);
-	return cli_finish(status ? cli_failure(status) : CLI_OK);
+	return cli_exit_code(status ? cli_failure(status) : CLI_OK);
 }

@@ -91,7 +91,7 @@ struct diff_facts *diff_facts_create(size_t count);
 /* Reads the properties of a trace.  `path` is borrowed. */
 void diff_facts_take(struct diff_facts *facts, const char *path, unsigned set, const epp_trace *trace);
 /* Adds a note for each doubt about the comparison of the traces, and prints it on standard error.  A lack of memory,
- * here and in diff_facts_take, is reported by cli_finish.  Ownership: the caller frees the notes and their array. */
+ * here and in diff_facts_take, is reported by cli_exit_code.  Ownership: the caller frees the notes and their array. */
 void diff_facts_note(const struct diff_facts *facts, struct diff_notes *notes);
 /* NULL does nothing. */
 void diff_facts_destroy(struct diff_facts *facts);

@@ -108,8 +108,8 @@ void diff_facts_take(struct diff_facts *facts, const char *path, unsigned set, c
 
 /* ---- notes ---- */
 
-static void note(struct diff_notes *notes, const char *format, ...) EPP_FORMAT(2, 3);
-static void note(struct diff_notes *notes, const char *format, ...)
+static void add_note(struct diff_notes *notes, const char *format, ...) EPP_FORMAT(2, 3);
+static void add_note(struct diff_notes *notes, const char *format, ...)
 {
 	char **grown = realloc(notes->texts, (notes->count + 1) * sizeof *grown), *text;
 	va_list args;
@@ -139,8 +139,8 @@ static void note_duplicates(const struct diff_facts *facts, struct diff_notes *n
 			const struct trace_facts *a = &facts->traces[earlier], *b = &facts->traces[i];
 			if (!is_same_trace(a, b))
 				continue;
-			note(notes, "%s is the same trace as %s%s: the noise between runs is underestimated", b->path,
-			     a->path, a->set != b->set ? ", which is in the other set" : "");
+			add_note(notes, "%s is the same trace as %s%s: the noise between runs is underestimated",
+			         b->path, a->path, a->set != b->set ? ", which is in the other set" : "");
 			break;
 		}
 	}
@@ -162,15 +162,15 @@ void diff_facts_note(const struct diff_facts *facts, struct diff_notes *notes)
 		finest = trace->resolution_ns < finest->resolution_ns ? trace : finest;
 	}
 	if (other_device)
-		note(notes, "the traces have different devices: %s: %s; %s: %s", first->path,
-		     *first->devices ? first->devices : "none", other_device->path,
-		     *other_device->devices ? other_device->devices : "none");
+		add_note(notes, "the traces have different devices: %s: %s; %s: %s", first->path,
+		         *first->devices ? first->devices : "none", other_device->path,
+		         *other_device->devices ? other_device->devices : "none");
 	if (other_host)
-		note(notes, "the traces are from different machines: %s: %s; %s: %s", first->path, first->host,
-		     other_host->path, other_host->host);
+		add_note(notes, "the traces are from different machines: %s: %s; %s: %s", first->path, first->host,
+		         other_host->path, other_host->host);
 	if (coarsest->resolution_ns >= 10 * (finest->resolution_ns + 1))
-		note(notes,
-		     "the clocks have different resolutions: %s: %" PRId64 " ns; %s: %" PRId64
-		     " ns; changes of short events may come from that",
-		     coarsest->path, coarsest->resolution_ns, finest->path, finest->resolution_ns);
+		add_note(notes,
+		         "the clocks have different resolutions: %s: %" PRId64 " ns; %s: %" PRId64
+		         " ns; changes of short events may come from that",
+		         coarsest->path, coarsest->resolution_ns, finest->path, finest->resolution_ns);
 }

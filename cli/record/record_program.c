@@ -65,7 +65,7 @@ static volatile pid_t program_pid;
 
 /* Sends a signal on to the program.  A signal with a code of the kernel comes from a terminal, which sends it to the
  * program as well. */
-static void pass_on(int number, siginfo_t *about, void *context)
+static void forward_signal(int number, siginfo_t *about, void *context)
 {
 	int error = errno;
 
@@ -78,7 +78,7 @@ static void pass_on(int number, siginfo_t *about, void *context)
 /* Installs the handlers.  Signals that this process ignores stay ignored, as they do in the program. */
 static void pass_signals_on(void)
 {
-	struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
+	struct sigaction action = { .sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
 
 	for (size_t i = 0; i < SIGNALS_COUNT; i++) {
 		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)

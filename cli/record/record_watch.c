@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/seen.h"
+#include "cli/id_set.h"
 #include "epprof/trace_writer.h"
 #include "record.h"
 
@@ -31,10 +31,10 @@ struct record_watched {
 	char *name;
 	/* id of the file that was read; another id means that the process has replaced the file */
 	char file_id[33];
-	bool has_ended;          /* the process had ended when the trace was read last */
-	struct stat file;        /* state of the file at that time */
-	int64_t until_ns;        /* the latest end of an event that was read; INT64_MIN: nothing was read */
-	struct seen long_events; /* long events that the last look found */
+	bool has_ended;                /* the process had ended when the trace was read last */
+	struct stat file;              /* state of the file at that time */
+	int64_t until_ns;              /* the latest end of an event that was read; INT64_MIN: nothing was read */
+	struct cli_id_set long_events; /* long events that the last look found */
 };
 
 /* The first long event that a look found. */
@@ -202,7 +202,7 @@ static epp_status *find_long_events(struct record_watch *watch, struct record_wa
 		                               .from_ns = is_first ? INT64_MIN : before_ns - LOOK_BACK_NS,
 		                               .to_ns = INT64_MAX,
 		                               .unweighted = 1 };
-	struct seen found = { 0 };
+	struct cli_id_set found = { 0 };
 	epp_timeline *timeline;
 	const epp_event *event;
 	int64_t until_ns = before_ns;
@@ -218,19 +218,19 @@ static epp_status *find_long_events(struct record_watch *watch, struct record_wa
 			continue;
 		has_known |= end_ns <= before_ns;
 		until_ns = end_ns > until_ns ? end_ns : until_ns;
-		if (!is_long(watch, event) || seen_before(&found, event->id) ||
-		    seen_has(&watched->long_events, event->id) || (*count)++)
+		if (!is_long(watch, event) || cli_id_set_test_and_add(&found, event->id) ||
+		    cli_id_set_has(&watched->long_events, event->id) || (*count)++)
 			continue;
 		*first = (struct long_event){ strdup(event->name), event->id, event->duration_ns };
 	}
 	status = epp_timeline_status(timeline);
 	epp_timeline_destroy(timeline);
 	if (status) {
-		seen_deinit(&found);
+		cli_id_set_deinit(&found);
 		*count = 0;
 		return status;
 	}
-	seen_deinit(&watched->long_events);
+	cli_id_set_deinit(&watched->long_events);
 	watched->long_events = found;
 	watched->until_ns = until_ns;
 	watch->any_missed |= !has_known;
@@ -250,7 +250,7 @@ static void handle_long_events(struct record_watch *watch, epp_trace *trace, con
 }
 
 /* Reads the new events of one trace. */
-static epp_status *look_at(struct record_watch *watch, struct record_watched *watched, const char *path)
+static epp_status *read_new_events(struct record_watch *watch, struct record_watched *watched, const char *path)
 {
 	struct long_event first = { 0 };
 	uint64_t count = 0;
@@ -264,7 +264,7 @@ static epp_status *look_at(struct record_watch *watch, struct record_watched *wa
 		return status;
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	if (strcmp(watched->file_id, info->file_id) != 0) {
-		seen_deinit(&watched->long_events);
+		cli_id_set_deinit(&watched->long_events);
 		watched->until_ns = INT64_MIN;
 		memcpy(watched->file_id, info->file_id, sizeof watched->file_id);
 	}
@@ -364,14 +364,14 @@ void record_watch_until_end(struct record_watch *watch, pid_t pid)
 	while (!has_ended(pid)) {
 		int64_t began_ns = taken_ns();
 		if (watch->triggers_count)
-			for_each_trace(watch, look_at);
+			for_each_trace(watch, read_new_events);
 		int64_t pause_ns = 9 * (taken_ns() - began_ns);
 		pause_ns = pause_ns < PAUSE_NS ? PAUSE_NS : pause_ns > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause_ns;
 		wait_for_signal(watch, pause_ns);
 	}
 	wait_for_signal(watch, 0);
 	if (watch->triggers_count)
-		for_each_trace(watch, look_at);
+		for_each_trace(watch, read_new_events);
 }
 
 void record_watch_finish(struct record_watch *watch)
@@ -389,7 +389,7 @@ void record_watch_finish(struct record_watch *watch)
 		fprintf(stderr, "epprof: %s without a snapshot of its own: less than %s after the last one\n",
 		        cli_counted(watch->more, "long event", events), cli_duration((double)watch->every_ns, every));
 	for (size_t i = 0; i < watch->traces_count; i++) {
-		seen_deinit(&watch->traces[i].long_events);
+		cli_id_set_deinit(&watch->traces[i].long_events);
 		free(watch->traces[i].name);
 	}
 	free(watch->traces);

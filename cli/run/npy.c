@@ -36,7 +36,7 @@ static void skip_spaces(struct header *header)
 		header->at++;
 }
 
-static bool take(struct header *header, const char *text)
+static bool skip_text(struct header *header, const char *text)
 {
 	skip_spaces(header);
 	if (strncmp(header->at, text, strlen(text)) != 0)
@@ -63,9 +63,9 @@ static epp_status *take_shape(struct header *header, struct npy *npy)
 {
 	npy->rank = 0;
 	npy->elements_count = 1;
-	if (!take(header, "("))
+	if (!skip_text(header, "("))
 		return corrupt(header->path, "the shape is not a tuple");
-	while (!take(header, ")")) {
+	while (!skip_text(header, ")")) {
 		char *end;
 		skip_spaces(header);
 		errno = 0;
@@ -79,7 +79,7 @@ static epp_status *take_shape(struct header *header, struct npy *npy)
 		if (__builtin_mul_overflow(npy->elements_count, (size_t)dim, &npy->elements_count))
 			return corrupt(header->path, "the shape is larger than any memory");
 		npy->dims[npy->rank++] = dim;
-		if (!take(header, ",") && *header->at != ')')
+		if (!skip_text(header, ",") && *header->at != ')')
 			return corrupt(header->path, "the shape is not a tuple");
 	}
 	return NULL;
@@ -89,19 +89,19 @@ static epp_status *take_pair(struct header *header, struct npy *npy)
 {
 	char key[32];
 
-	if (!take_quoted(header, key, sizeof key) || !take(header, ":"))
+	if (!take_quoted(header, key, sizeof key) || !skip_text(header, ":"))
 		return corrupt(header->path, "the header is not a dictionary");
 	if (strcmp(key, "descr") == 0 && !header->has_descr) {
 		header->has_descr = true;
-		if (take(header, "["))
+		if (skip_text(header, "["))
 			return epp_status_create(EPP_INCOMPATIBLE,
 			                         "%s: an array of records; only plain arrays are read", header->path);
 		return take_quoted(header, header->descr, sizeof header->descr) ? NULL : corrupt(header->path, "no type");
 	}
 	if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
 		header->has_order = true;
-		header->fortran_order = take(header, "True");
-		return header->fortran_order || take(header, "False") ? NULL : corrupt(header->path, "no order");
+		header->fortran_order = skip_text(header, "True");
+		return header->fortran_order || skip_text(header, "False") ? NULL : corrupt(header->path, "no order");
 	}
 	if (strcmp(key, "shape") == 0 && !header->has_shape) {
 		header->has_shape = true;
@@ -112,13 +112,13 @@ static epp_status *take_pair(struct header *header, struct npy *npy)
 
 static epp_status *take_dictionary(struct header *header, struct npy *npy)
 {
-	if (!take(header, "{"))
+	if (!skip_text(header, "{"))
 		return corrupt(header->path, "the header is not a dictionary");
-	while (!take(header, "}")) {
+	while (!skip_text(header, "}")) {
 		epp_status *status = take_pair(header, npy);
 		if (status)
 			return status;
-		if (!take(header, ",") && *header->at != '}')
+		if (!skip_text(header, ",") && *header->at != '}')
 			return corrupt(header->path, "the header is not a dictionary");
 	}
 	skip_spaces(header);
@@ -132,7 +132,7 @@ static epp_status *take_dictionary(struct header *header, struct npy *npy)
 /* ---- types ---- */
 
 /* Parses the type of a text: U5 is 5 units of UTF-32, S5 is 5 bytes. */
-static bool understand_text(const char *descr, struct npy *npy)
+static bool parse_text_type(const char *descr, struct npy *npy)
 {
 	size_t digits = strspn(descr + (*descr != 0), "0123456789");
 
@@ -144,7 +144,7 @@ static bool understand_text(const char *descr, struct npy *npy)
 	return true;
 }
 
-static epp_status *understand(const struct header *header, struct npy *npy)
+static epp_status *parse_header(const struct header *header, struct npy *npy)
 {
 	static const struct {
 		const char *descr; /* type in a file, without the byte order */
@@ -179,7 +179,7 @@ static epp_status *understand(const struct header *header, struct npy *npy)
 		npy->element_bytes = npy->unit_bytes = types[i].bytes;
 		return NULL;
 	}
-	if (understand_text(descr, npy))
+	if (parse_text_type(descr, npy))
 		return NULL;
 	if (strcmp(descr, "O") == 0)
 		return epp_status_create(EPP_INCOMPATIBLE, "%s: it holds Python objects; save array.astype(str)",
@@ -245,7 +245,7 @@ epp_status *npy_open(const char *path, struct npy *npy)
 	if (!status)
 		status = take_dictionary(&header, npy);
 	if (!status)
-		status = understand(&header, npy);
+		status = parse_header(&header, npy);
 	if (!status)
 		status = check_length(path, npy);
 	free(text);

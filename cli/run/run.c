@@ -197,7 +197,7 @@ static void clean_up(struct job *job)
 
 /* With --force, renames an existing output, so that it is kept until the new one is complete.  `old` is its new name;
  * "": there was no output. */
-static bool set_aside(const char *output, char *old, size_t bytes)
+static bool rename_existing(const char *output, char *old, size_t bytes)
 {
 	struct stat st;
 
@@ -210,7 +210,7 @@ static bool set_aside(const char *output, char *old, size_t bytes)
 	return false;
 }
 
-static void put_back(const char *output, const char *old)
+static void restore_existing(const char *output, const char *old)
 {
 	if (!*old)
 		return;
@@ -233,7 +233,7 @@ static int run_job(const struct run_options *options)
 		fprintf(stderr, "epprof: %s: %s; --force replaces it\n", options->output, strerror(EEXIST));
 		return CLI_FAILURE;
 	}
-	if (!set_aside(options->output, old, sizeof old))
+	if (!rename_existing(options->output, old, sizeof old))
 		return CLI_FAILURE;
 	cli_catch_signals();
 	epp_status *status = record(&job);
@@ -252,7 +252,7 @@ static int run_job(const struct run_options *options)
 	} else if (made) {
 		unlink(options->output);
 	}
-	put_back(options->output, old);
+	restore_existing(options->output, old);
 	if (access(options->output, F_OK) == 0)
 		cli_warn_of_writers(options->output);
 	run_eps_unregister(&job.eps, &job.ort);
@@ -275,7 +275,7 @@ static void name_output(const char *model, char *path, size_t bytes)
 }
 
 /* Adds optarg to a list.  Returns false if an error was reported. */
-static bool add(const char **list, size_t *count, const char *option)
+static bool add_to_list(const char **list, size_t *count, const char *option)
 {
 	if (*count == RUN_LIST_MAX) {
 		cli_misuse(&cli_run, "%s is there more than %d times", option, RUN_LIST_MAX);
@@ -311,11 +311,11 @@ static bool take_option(struct run_options *run, int option)
 		run->library = optarg;
 		return true;
 	case 'e':
-		return add(run->eps, &run->eps_count, "--ep");
+		return add_to_list(run->eps, &run->eps_count, "--ep");
 	case 'i':
-		return add(run->inputs, &run->inputs_count, "--input");
+		return add_to_list(run->inputs, &run->inputs_count, "--input");
 	case 's':
-		return add(run->shapes, &run->shapes_count, "--shape");
+		return add_to_list(run->shapes, &run->shapes_count, "--shape");
 	case 'n':
 		return set_count("--runs", 1, &run->runs_count);
 	case 'w':

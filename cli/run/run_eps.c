@@ -62,7 +62,7 @@ static epp_status *name_library(const struct run_eps *eps, struct run_ep *ep)
 
 /* ---- devices ---- */
 
-static bool is_among(const OrtEpDevice *device, const OrtEpDevice *const *devices, size_t count)
+static bool is_in_devices(const OrtEpDevice *device, const OrtEpDevice *const *devices, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (devices[i] == device)
@@ -72,8 +72,8 @@ static bool is_among(const OrtEpDevice *device, const OrtEpDevice *const *device
 }
 
 /* Makes an error for a provider that the library does not have.  The message lists those that it has. */
-static epp_status *no_such_provider(const struct ort *ort, const struct run_ep *ep, const OrtEpDevice *const *devices,
-                                    size_t count)
+static epp_status *make_provider_error(const struct ort *ort, const struct run_ep *ep,
+                                       const OrtEpDevice *const *devices, size_t count)
 {
 	char list[512] = "";
 	size_t used = 0;
@@ -98,12 +98,12 @@ static epp_status *append_provider(struct run_ep *ep, const struct ort *ort, Ort
 	for (size_t i = 0; i < added_count; i++) {
 		const char *name = ort->api->EpDevice_EpName(added[i]), *first = ort->api->EpDevice_EpName(added[0]);
 		if (!ep->name && strcmp(name, first) != 0)
-			return no_such_provider(ort, ep, added, added_count);
+			return make_provider_error(ort, ep, added, added_count);
 		if (!ep->name || strcmp(name, ep->name) == 0)
 			wanted[count++] = added[i];
 	}
 	if (!count)
-		return no_such_provider(ort, ep, added, added_count);
+		return make_provider_error(ort, ep, added, added_count);
 	if (!ep->name && !(ep->name = strdup(ort->api->EpDevice_EpName(wanted[0]))))
 		return epp_status_no_memory();
 	return ort_check(ort, ort->api->SessionOptionsAppendExecutionProvider_V2(session_options, ort->env, wanted,
@@ -129,7 +129,7 @@ static epp_status *register_library(struct run_ep *ep, const struct ort *ort, Or
 	if (status)
 		return status;
 	for (size_t i = 0; i < count && added_count < DEVICES_MAX; i++) {
-		if (!is_among(devices[i], before, before_count))
+		if (!is_in_devices(devices[i], before, before_count))
 			added[added_count++] = devices[i];
 	}
 	return append_provider(ep, ort, session_options, added, added_count);

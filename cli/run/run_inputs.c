@@ -132,7 +132,7 @@ static epp_status *unknown_input(const struct run_inputs *inputs, const char *op
 }
 
 /* Sets a dimension.  Returns false if it is already set to another value. */
-static bool settle(struct run_input *input, size_t i, int64_t dim)
+static bool set_dimension(struct run_input *input, size_t i, int64_t dim)
 {
 	if (input->dims[i] >= 0)
 		return input->dims[i] == dim;
@@ -210,7 +210,7 @@ static epp_status *apply_source(struct run_inputs *inputs, const char *text)
 	return NULL;
 }
 
-static epp_status *misfit(const struct run_input *input, const struct npy *npy)
+static epp_status *make_shape_error(const struct run_input *input, const struct npy *npy)
 {
 	struct run_input there = { .type = npy->type, .rank = npy->rank };
 	char has[SHAPE_BYTES], wants[SHAPE_BYTES];
@@ -234,15 +234,15 @@ static epp_status *apply_file(struct run_input *input)
 	for (size_t i = 0; fits && i < npy.rank; i++)
 		fits = input->dims[i] < 0 || input->dims[i] == npy.dims[i];
 	if (!fits)
-		return misfit(input, &npy);
+		return make_shape_error(input, &npy);
 	for (size_t i = 0; i < npy.rank; i++)
-		settle(input, i, npy.dims[i]);
+		set_dimension(input, i, npy.dims[i]);
 	return NULL;
 }
 
 /* Returns the value that another dimension with this name has, and whether this value is guessed; -1: it has none
  * yet. */
-static int64_t settled_elsewhere(const struct run_inputs *inputs, const char *name, bool *is_guessed)
+static int64_t find_named_dimension(const struct run_inputs *inputs, const char *name, bool *is_guessed)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
 		const struct run_input *input = &inputs->inputs[i];
@@ -256,7 +256,7 @@ static int64_t settled_elsewhere(const struct run_inputs *inputs, const char *na
 	return -1;
 }
 
-static void settle_rest(struct run_inputs *inputs)
+static void set_other_dimensions(struct run_inputs *inputs)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
 		struct run_input *input = &inputs->inputs[i];
@@ -268,10 +268,10 @@ static void settle_rest(struct run_inputs *inputs)
 				continue;
 			bool is_guessed = true;
 			int64_t elsewhere = input->dim_names[j]
-			                        ? settled_elsewhere(inputs, input->dim_names[j], &is_guessed)
+			                        ? find_named_dimension(inputs, input->dim_names[j], &is_guessed)
 			                        : -1;
 			input->is_guessed[j] = is_guessed;
-			settle(input, j, elsewhere >= 0 ? elsewhere : 1);
+			set_dimension(input, j, elsewhere >= 0 ? elsewhere : 1);
 			open = true;
 		}
 		if (open)
@@ -326,7 +326,7 @@ static epp_status *read_file(const struct run_input *input, const struct ort *or
 		return status;
 	/* The file may have changed since its shape was read. */
 	if (npy.elements_count != count || npy.type != input->type)
-		status = misfit(input, &npy);
+		status = make_shape_error(input, &npy);
 	else if (npy.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
 		status = read_texts(input, ort, &npy);
 	else
@@ -388,7 +388,7 @@ static epp_status *create(struct run_inputs *inputs, const struct ort *ort, cons
 			status = apply_file(&inputs->inputs[i]);
 	}
 	if (!status)
-		settle_rest(inputs);
+		set_other_dimensions(inputs);
 	for (size_t i = 0; !status && i < inputs->count; i++) {
 		status = run_inputs_make_value(&inputs->inputs[i], ort, i);
 		inputs->names[i] = inputs->inputs[i].name;

@@ -65,7 +65,7 @@ static epp_status *make_options(const struct loop *loop, const char *name, OrtRu
 
 /* Publishes the options of a run, so that the main thread can terminate it.  Returns false if the run must not
  * begin. */
-static bool show(struct worker *worker, OrtRunOptions *options)
+static bool publish_options(struct worker *worker, OrtRunOptions *options)
 {
 	struct loop *loop = worker->loop;
 
@@ -76,7 +76,7 @@ static bool show(struct worker *worker, OrtRunOptions *options)
 	return shown;
 }
 
-static void hide(struct worker *worker)
+static void unpublish_options(struct worker *worker)
 {
 	pthread_mutex_lock(&worker->loop->lock);
 	worker->running = NULL;
@@ -92,13 +92,13 @@ static epp_status *run_once(struct worker *worker, const char *name, int64_t *du
 	OrtRunOptions *options = NULL;
 
 	epp_status *status = make_options(loop, name, &options);
-	if (!status && show(worker, options)) {
+	if (!status && publish_options(worker, options)) {
 		int64_t began_ns = monotonic_ns();
 		status = ort_check(ort, ort->api->Run(loop->session, options, inputs->names, inputs->values,
 		                                      inputs->count, (const char *const *)inputs->output_names,
 		                                      inputs->outputs_count, worker->outputs));
 		*duration_ns = monotonic_ns() - began_ns;
-		hide(worker);
+		unpublish_options(worker);
 	}
 	for (size_t i = 0; i < inputs->outputs_count; i++) {
 		if (worker->outputs[i])
@@ -123,7 +123,7 @@ static bool take_number(struct loop *loop, struct phase *phase, size_t *number)
 	return taken;
 }
 
-static void take_part(struct worker *worker, struct phase *phase)
+static void execute_runs(struct worker *worker, struct phase *phase)
 {
 	struct loop *loop = worker->loop;
 	size_t number;
@@ -153,14 +153,14 @@ static void *work(void *user)
 
 	snprintf(name, sizeof name, "run %zu", worker->number);
 	pthread_setname_np(pthread_self(), name);
-	take_part(worker, &loop->warmup);
+	execute_runs(worker, &loop->warmup);
 	/* NOLINTNEXTLINE(bugprone-posix-return): one of the threads gets this constant, which is negative */
 	if (pthread_barrier_wait(&loop->warm) == PTHREAD_BARRIER_SERIAL_THREAD) {
 		pthread_mutex_lock(&loop->lock);
 		loop->began_ns = monotonic_ns();
 		pthread_mutex_unlock(&loop->lock);
 	}
-	take_part(worker, &loop->runs);
+	execute_runs(worker, &loop->runs);
 	pthread_mutex_lock(&loop->lock);
 	loop->ended_ns = monotonic_ns();
 	loop->threads_left--;
@@ -171,7 +171,7 @@ static void *work(void *user)
 
 /* ---- the main thread ---- */
 
-static void tell_progress(const struct loop *loop, bool *told)
+static void tell_progress(const struct loop *loop, bool *is_reported)
 {
 	const struct phase *phase = loop->runs.next ? &loop->runs : &loop->warmup;
 
@@ -179,10 +179,10 @@ static void tell_progress(const struct loop *loop, bool *told)
 		return;
 	fprintf(stderr, "\r\033[Kepprof: %s %zu of %zu", phase == &loop->runs ? "run" : "warm-up",
 	        phase->latencies.count, phase->end);
-	*told = true;
+	*is_reported = true;
 }
 
-static void pass_signal_on(struct loop *loop, struct worker *workers, size_t count)
+static void forward_signal(struct loop *loop, struct worker *workers, size_t count)
 {
 	loop->stop = true;
 	for (size_t i = 0; i < count; i++) {
@@ -195,7 +195,7 @@ static void pass_signal_on(struct loop *loop, struct worker *workers, size_t cou
 
 static void wait_for_all(struct loop *loop, struct worker *workers, size_t count)
 {
-	bool told = false;
+	bool is_reported = false;
 
 	pthread_mutex_lock(&loop->lock);
 	while (loop->threads_left) {
@@ -206,11 +206,11 @@ static void wait_for_all(struct loop *loop, struct worker *workers, size_t count
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&loop->thread_ended, &loop->lock, &until);
 		if (cli_signal && !loop->stop)
-			pass_signal_on(loop, workers, count);
-		tell_progress(loop, &told);
+			forward_signal(loop, workers, count);
+		tell_progress(loop, &is_reported);
 	}
 	pthread_mutex_unlock(&loop->lock);
-	if (told)
+	if (is_reported)
 		fputs("\r\033[K", stderr);
 }
 
@@ -221,7 +221,7 @@ static int by_value(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static void hand_over(struct run_latencies *to, const struct phase *from)
+static void return_latencies(struct run_latencies *to, const struct phase *from)
 {
 	*to = from->latencies;
 	if (to->count)
@@ -287,8 +287,8 @@ epp_status *run_loop(struct run_results *results, const struct ort *ort, OrtSess
 			pthread_barrier_destroy(&loop.warm);
 	}
 	free(workers);
-	hand_over(&results->warmup, &loop.warmup);
-	hand_over(&results->runs, &loop.runs);
+	return_latencies(&results->warmup, &loop.warmup);
+	return_latencies(&results->runs, &loop.runs);
 	results->wall_ns = loop.began_ns ? loop.ended_ns - loop.began_ns : 0;
 	if (!status)
 		return epp_status_prefix(loop.failure, "%s", options->model);

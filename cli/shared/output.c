@@ -133,7 +133,7 @@ void cli_no_memory(void)
 	memory_missing = true;
 }
 
-int cli_finish(int code)
+int cli_exit_code(int code)
 {
 	cli_progress_end();
 	bool flushed = cli_flush();

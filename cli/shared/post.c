@@ -105,8 +105,8 @@ static bool limit_call(int fd, int64_t deadline_ns)
 	       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof left) == 0;
 }
 
-/* Begins the time of the request when the addresses of the host are known.  Each address has an equal part of what is left,
- * so that one that does not answer leaves time for the next. */
+/* Begins the time of the request when the addresses of the host are known.  Each address has an equal part of what is
+ * left, so that one that does not answer leaves time for the next. */
 static epp_status *connected(struct post *post, int *fd)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -150,8 +150,8 @@ static bool send_all(const struct post *post, int fd, const char *bytes, size_t 
 	return true;
 }
 
-/* Reads the head of the response; a status other than 2xx is an error.  A server may answer and close before it has read
- * everything: then `send_error` is not 0, and its answer has the reason. */
+/* Reads the head of the response; a status other than 2xx is an error.  A server may answer and close before it has
+ * read everything: then `send_error` is not 0, and its answer has the reason. */
 static epp_status *response(const struct post *post, int fd, int send_error)
 {
 	char head[HEAD_BYTES + 1] = "";
@@ -192,7 +192,7 @@ static epp_status *send_message(struct post *post, size_t count)
 	return status;
 }
 
-static bool keep(struct post *post, const char *bytes, size_t count)
+static bool append(struct post *post, const char *bytes, size_t count)
 {
 	if (post->room - post->bytes < count) {
 		size_t room = (post->bytes + count) * 2;
@@ -230,7 +230,7 @@ size_t post_write(const void *bytes, size_t count, void *of)
 	struct post *post = of;
 	size_t whole;
 
-	if (!keep(post, bytes, count)) {
+	if (!append(post, bytes, count)) {
 		errno = ENOMEM;
 		return 0;
 	}

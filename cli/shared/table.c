@@ -1,6 +1,7 @@
 /* Prints aligned tables.  Cells are kept until all are known; then each column is as wide as its widest cell.  If the
  * terminal is too narrow for that, optional columns are left out one by one, then columns of texts are cut, then other
- * columns are left out.  A table that must not leave out columns is printed as records instead: a line for each value. */
+ * columns are left out.  A table that must not leave out columns is printed as records instead: a line for each
+ * value. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +169,7 @@ static void cut_column(struct cli_table *table, size_t column, int width)
 }
 
 /* Returns the columns that are left for the last column: the width without all others. */
-static int rest_of(const struct cli_table *table, size_t last, int width)
+static int columns_left(const struct cli_table *table, size_t last, int width)
 {
 	int rest = width - 2;
 
@@ -178,7 +179,7 @@ static int rest_of(const struct cli_table *table, size_t last, int width)
 }
 
 /* Returns how many columns a column should take: as many as it needs, but not more than `most` if it has texts. */
-static int wanted(const struct cli_table *table, size_t column, int most)
+static int wanted_columns(const struct cli_table *table, size_t column, int most)
 {
 	int needed = table->columns[column].width;
 
@@ -189,7 +190,7 @@ static int wanted(const struct cli_table *table, size_t column, int most)
 static void cut_others(struct cli_table *table, size_t last, int width, int most)
 {
 	for (size_t i = 0; i < last; i++) {
-		int missing = wanted(table, last, most) - rest_of(table, last, width);
+		int missing = wanted_columns(table, last, most) - columns_left(table, last, width);
 		int target = table->columns[i].width - missing;
 		if (missing > 0 && table->columns[i].left)
 			cut_column(table, i, target > most ? target : most);
@@ -199,7 +200,8 @@ static void cut_others(struct cli_table *table, size_t last, int width, int most
 /* Leaves out columns of numbers, or columns of texts, from the last one on. */
 static void leave_out_others(struct cli_table *table, size_t last, int width, bool texts)
 {
-	for (size_t i = last; i-- > 0 && rest_of(table, last, width) < wanted(table, last, NAME_COLUMNS_MIN);) {
+	for (size_t i = last;
+	     i-- > 0 && columns_left(table, last, width) < wanted_columns(table, last, NAME_COLUMNS_MIN);) {
 		if (table->columns[i].left == texts)
 			table->columns[i].left_out = true;
 	}
@@ -212,9 +214,9 @@ static void fit(struct cli_table *table, int width)
 
 	if (!width)
 		return;
-	for (size_t i = 0; i < last && rest_of(table, last, width) < wanted(table, last, NAME_COLUMNS); i++)
+	for (size_t i = 0; i < last && columns_left(table, last, width) < wanted_columns(table, last, NAME_COLUMNS); i++)
 		table->columns[i].left_out = table->columns[i].optional;
-	if (last && table->columns[last].optional && rest_of(table, last, width) < NAME_COLUMNS_MIN)
+	if (last && table->columns[last].optional && columns_left(table, last, width) < NAME_COLUMNS_MIN)
 		table->columns[last--].left_out = true;
 	cut_others(table, last, width, NAME_COLUMNS);
 	if (table->may_leave_out) {
@@ -222,18 +224,18 @@ static void fit(struct cli_table *table, int width)
 		leave_out_others(table, last, width, false);
 		leave_out_others(table, last, width, true);
 	}
-	if (table->columns[last].left && rest_of(table, last, width) >= NAME_COLUMNS_MIN)
-		cut_column(table, last, rest_of(table, last, width));
+	if (table->columns[last].left && columns_left(table, last, width) >= NAME_COLUMNS_MIN)
+		cut_column(table, last, columns_left(table, last, width));
 }
 
 /* Returns true if the table fits when texts are cut but no column is left out. */
 static bool can_fit(const struct cli_table *table, int width)
 {
 	size_t last = table->columns_count - 1;
-	int least = wanted(table, last, NAME_COLUMNS_MIN) + 2;
+	int least = wanted_columns(table, last, NAME_COLUMNS_MIN) + 2;
 
 	for (size_t i = 0; i < last; i++)
-		least += wanted(table, i, NAME_COLUMNS) + 2;
+		least += wanted_columns(table, i, NAME_COLUMNS) + 2;
 	return !width || least <= width;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/seen.h"
+#include "cli/id_set.h"
 #include "show.h"
 
 static struct show_node *node_create(const epp_event *event)
@@ -140,7 +140,7 @@ static epp_status *find_overlapping(struct show_tree *tree, int64_t at_ns, uint6
 	return status;
 }
 
-static struct show_node *take_out(struct overlapping *found, uint64_t id)
+static struct show_node *remove_node(struct overlapping *found, uint64_t id)
 {
 	for (struct show_node **at = &found->first; *at; at = &(*at)->next) {
 		struct show_node *node = *at;
@@ -167,16 +167,16 @@ static epp_status *read_above(struct show_tree *tree, uint64_t id, int64_t start
 	struct overlapping found = { 0 };
 
 	epp_status *status = find_overlapping(tree, start_ns, id, &found);
-	tree->target = tree->root = take_out(&found, id);
+	tree->target = tree->root = remove_node(&found, id);
 	if (!status && !tree->target)
 		status = epp_status_create(EPP_NOT_FOUND, "no event with id %" PRIu64, id);
 	while (!status && tree->root->event.parent && !is_above(tree, tree->root->event.parent)) {
 		const epp_event *event = &tree->root->event;
-		struct show_node *parent = take_out(&found, event->parent);
+		struct show_node *parent = remove_node(&found, event->parent);
 		if (!parent && event->parent_start_ns != INT64_MIN) {
 			overlapping_deinit(&found);
 			status = find_overlapping(tree, event->parent_start_ns, 0, &found);
-			parent = take_out(&found, event->parent);
+			parent = remove_node(&found, event->parent);
 		}
 		if (!parent)
 			break;
@@ -203,21 +203,21 @@ static void keep_node(void *node)
 }
 
 /* State of the pass for events below the event: the ids of all of them, and the nodes in the tree. */
-struct below {
-	struct seen ids;
+struct descendants {
+	struct cli_id_set ids;
 	void *nodes; /* tsearch tree of nodes, by id */
 };
 
-static epp_status *remember(struct below *below, struct show_node *node)
+static epp_status *remember(struct descendants *descendants, struct show_node *node)
 {
-	return tsearch(node, &below->nodes, by_id) ? NULL : epp_status_no_memory();
+	return tsearch(node, &descendants->nodes, by_id) ? NULL : epp_status_no_memory();
 }
 
 /* Adds an event if an event below the target encloses or caused it. */
-static epp_status *add_below(struct show_tree *tree, struct below *below, const epp_event *event)
+static epp_status *add_below(struct show_tree *tree, struct descendants *descendants, const epp_event *event)
 {
 	const struct show_node key = { .event.id = event->parent };
-	struct show_node *const *found = tfind(&key, &below->nodes, by_id);
+	struct show_node *const *found = tfind(&key, &descendants->nodes, by_id);
 	struct show_node *parent = found ? *found : NULL;
 
 	if (event->track->kind == EPP_TRACK_DEVICE) {
@@ -231,7 +231,7 @@ static epp_status *add_below(struct show_tree *tree, struct below *below, const 
 		return epp_status_no_memory();
 	node->level = parent->level + 1;
 	add_child(parent, node);
-	return remember(below, node);
+	return remember(descendants, node);
 }
 
 static epp_status *read_below(struct show_tree *tree)
@@ -239,29 +239,29 @@ static epp_status *read_below(struct show_tree *tree)
 	const epp_event *target = &tree->target->event;
 	int64_t end_ns = target->start_ns + target->duration_ns;
 	bool launched = target->flags & EPP_FLAG_REFERENCED;
-	struct below below = { 0 };
+	struct descendants descendants = { 0 };
 	epp_timeline *timeline;
 	const epp_event *event;
 
 	epp_status *status = open_timeline(tree, target->start_ns, INT64_MAX, tree->trace_id, &timeline);
 	if (status)
 		return status;
-	seen_before(&below.ids, target->id);
-	status = remember(&below, tree->target);
+	cli_id_set_test_and_add(&descendants.ids, target->id);
+	status = remember(&descendants, tree->target);
 	while (!status && epp_timeline_next(timeline, &event)) {
 		if (event->start_ns > end_ns && !launched)
 			break;
-		if (event->kind == EPP_EVENT_FLOW || !event->parent || !seen_has(&below.ids, event->parent))
+		if (event->kind == EPP_EVENT_FLOW || !event->parent || !cli_id_set_has(&descendants.ids, event->parent))
 			continue;
 		launched = launched || event->flags & EPP_FLAG_REFERENCED;
-		seen_before(&below.ids, event->id);
-		status = add_below(tree, &below, event);
+		cli_id_set_test_and_add(&descendants.ids, event->id);
+		status = add_below(tree, &descendants, event);
 	}
 	if (!status)
 		status = epp_timeline_status(timeline);
 	epp_timeline_destroy(timeline);
-	tdestroy(below.nodes, keep_node);
-	seen_deinit(&below.ids);
+	tdestroy(descendants.nodes, keep_node);
+	cli_id_set_deinit(&descendants.ids);
 	return status;
 }
 

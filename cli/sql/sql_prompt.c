@@ -71,7 +71,7 @@ static bool print_schemas(const char *wanted)
 
 enum answer { GOOD, MISTAKE, QUIT };
 
-static enum answer obey(char *line)
+static enum answer run_command(char *line)
 {
 	char *word = strsep(&line, " \t");
 	const char *name, *columns, *rest = line ? line + strspn(line, " \t") : "";
@@ -101,7 +101,7 @@ bool sql_command(const char *text)
 		cli_no_memory();
 		return false;
 	}
-	bool good = obey(line) != MISTAKE;
+	bool good = run_command(line) != MISTAKE;
 	free(line);
 	return good;
 }
@@ -111,7 +111,7 @@ static enum answer take_line(epp_sql *sql, enum sql_format format, struct text *
 {
 	if (!text->count && line[0] == '.') {
 		line[strcspn(line, "\r\n")] = '\0';
-		return obey(line);
+		return run_command(line);
 	}
 	if (!append(text, line, count)) {
 		fprintf(stderr, "epprof: out of memory\n");

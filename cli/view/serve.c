@@ -178,14 +178,14 @@ static void answer_file(const struct server *server, struct connection *connecti
 	unsigned count;
 	size_t bytes;
 	const char *origin = header_of(fields, "Origin", &bytes, &count);
-	bool let_in = server->origin && count == 1 && is_text(origin, bytes, server->origin);
+	bool is_allowed = server->origin && count == 1 && is_text(origin, bytes, server->origin);
 
 	connection->head_bytes = (size_t)snprintf(
 	    connection->head, HEAD_BYTES,
 	    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %llu\r\nCache-Control: no-store\r\n"
 	    "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nVary: Origin\r\n%s%s%s%s%s%s\r\n",
-	    file->type, (unsigned long long)file->count, let_in ? "Access-Control-Allow-Origin: " : "",
-	    let_in ? server->origin : "", let_in ? "\r\n" : "", file->policy ? "Content-Security-Policy: " : "",
+	    file->type, (unsigned long long)file->count, is_allowed ? "Access-Control-Allow-Origin: " : "",
+	    is_allowed ? server->origin : "", is_allowed ? "\r\n" : "", file->policy ? "Content-Security-Policy: " : "",
 	    file->policy ? file->policy : "", file->policy ? "\r\n" : "");
 	connection->file = file;
 	connection->file_end = with_body ? file->count : 0;
@@ -219,7 +219,7 @@ static void take_request(const struct server *server, struct connection *connect
 
 /* ---- connections ---- */
 
-static void drop(struct connection *connection)
+static void close_connection(struct connection *connection)
 {
 	close(connection->fd);
 	connection->fd = -1;
@@ -233,7 +233,7 @@ static void receive(const struct server *server, struct connection *connection)
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (count <= 0) {
-		drop(connection);
+		close_connection(connection);
 		return;
 	}
 	connection->request_bytes += (size_t)count;
@@ -267,7 +267,7 @@ static void send_more(struct connection *connection)
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (count <= 0) {
-		drop(connection);
+		close_connection(connection);
 		return;
 	}
 	if (connection->head_sent < connection->head_bytes)
@@ -282,11 +282,11 @@ static void send_more(struct connection *connection)
 		size_t taken = 0;
 		while (taken < REST_BYTES && (rest = recv(connection->fd, connection->request, REQUEST_BYTES, 0)) > 0)
 			taken += (size_t)rest;
-		drop(connection);
+		close_connection(connection);
 	}
 }
 
-static void welcome(const struct server *server, struct connection *connections)
+static void accept_connection(const struct server *server, struct connection *connections)
 {
 	struct connection *chosen = &connections[0];
 	int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -299,7 +299,7 @@ static void welcome(const struct server *server, struct connection *connections)
 			chosen = &connections[i];
 	}
 	if (chosen->fd >= 0)
-		drop(chosen);
+		close_connection(chosen);
 	memset(chosen, 0, sizeof *chosen);
 	chosen->fd = fd;
 	chosen->begun_s = chosen->active_s = now_s();
@@ -314,7 +314,7 @@ static void serve_once(const struct server *server, struct connection *connectio
 		if (connection->fd < 0)
 			continue;
 		if (!connection->head_bytes && now - connection->begun_s > REQUEST_S) {
-			drop(connection);
+			close_connection(connection);
 		} else if (polls[i].revents) {
 			connection->active_s = now;
 			if (connection->head_bytes)
@@ -322,11 +322,11 @@ static void serve_once(const struct server *server, struct connection *connectio
 			else
 				receive(server, connection);
 		} else if (now - connection->active_s > IDLE_S) {
-			drop(connection);
+			close_connection(connection);
 		}
 	}
 	if (polls[CONNECTIONS_MAX].revents)
-		welcome(server, connections);
+		accept_connection(server, connections);
 }
 
 epp_status *server_run(struct server *server, const volatile int *stop)
@@ -352,7 +352,7 @@ epp_status *server_run(struct server *server, const volatile int *stop)
 	}
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
 		if (connections[i].fd >= 0)
-			drop(&connections[i]);
+			close_connection(&connections[i]);
 	}
 	free(connections);
 	return status;

@@ -85,7 +85,7 @@ static size_t write_all(const void *bytes, size_t count, void *user)
 }
 
 /* Opens a file without a name, which is freed when it is closed; -1 and errno on failure. */
-static int nameless_file(void)
+static int open_unnamed_file(void)
 {
 	const char *directory = secure_getenv("TMPDIR");
 	char path[4096];
@@ -112,7 +112,7 @@ static int export_trace(const char *input, const char *format, const char *trace
 	int code = cli_open(input, &trace);
 	if (code != CLI_OK)
 		return code;
-	*fd = nameless_file();
+	*fd = open_unnamed_file();
 	epp_status *status = *fd < 0 ? epp_status_create(EPP_IO, "a temporary file: %s", strerror(errno))
 	                             : epp_export(trace, format, &options, write_all, fd, cli_print_receipt, NULL);
 	epp_trace_close(trace);

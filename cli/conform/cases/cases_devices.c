@@ -12,7 +12,7 @@
 
 /* ---- late events ---- */
 
-struct late {
+struct late_run {
 	epp_session *session;
 	uint64_t nodes[2]; /* of the first and the second run */
 	uint64_t missing_count;
@@ -30,41 +30,42 @@ static uint64_t await_missing(const struct conform *conform, epp_session *sessio
 }
 
 /* Two runs with a node each, in a session that does not wait for late events. */
-static void record_late(const struct conform *conform, struct late *late)
+static void record_late(const struct conform *conform, struct late_run *late_run)
 {
 	epp_plugin *plugin;
 	OrtEpProfilerImpl *profiler = conform_profiler(conform, &plugin);
 	int (*work)(int) = conform_work_needed(conform, plugin);
 	epp_name name = epp_name_intern("node");
 
-	*late = (struct late){ .session = conform_session_with_grace(conform, profiler, 1) };
+	*late_run = (struct late_run){ .session = conform_session_with_grace(conform, profiler, 1) };
 	for (int i = 0; i < 2; i++) {
-		conform_check(conform, "the start of the session", epp_session_start(late->session));
-		late->nodes[i] = epp_event_begin(late->session, EPP_NODE, name);
+		conform_check(conform, "the start of the session", epp_session_start(late_run->session));
+		late_run->nodes[i] = epp_event_begin(late_run->session, EPP_NODE, name);
 		if (work(UNITS) != 0)
 			conform_skip(conform, "%s failed", conform->work_name);
-		epp_event_end(late->session, late->nodes[i], NULL, 0);
+		epp_event_end(late_run->session, late_run->nodes[i], NULL, 0);
 		conform_sleep_us(PAUSE_US);
-		conform_end(conform, late->session);
-		late->missing_count = await_missing(conform, late->session);
-		conform_check(conform, "the end of the session", epp_session_wait(late->session, UINT64_MAX));
+		conform_end(conform, late_run->session);
+		late_run->missing_count = await_missing(conform, late_run->session);
+		conform_check(conform, "the end of the session", epp_session_wait(late_run->session, UINT64_MAX));
 	}
-	conform_read(conform, late->session, &late->events);
+	conform_read(conform, late_run->session, &late_run->events);
 }
 
 void case_late_run(const struct conform *conform)
 {
-	struct late late;
+	struct late_run late_run;
 	size_t counts[2] = { 0 };
 
-	record_late(conform, &late);
-	for (size_t i = 0; i < late.events.count; i++) {
+	record_late(conform, &late_run);
+	for (size_t i = 0; i < late_run.events.count; i++) {
 		for (int run = 0; run < 2; run++)
-			counts[run] += late.events.at[i].parent == late.nodes[run] && !late.events.at[i].is_inferred;
+			counts[run] += late_run.events.at[i].parent == late_run.nodes[run] &&
+			               !late_run.events.at[i].is_inferred;
 	}
-	if (late.missing_count)
+	if (late_run.missing_count)
 		conform_fail(conform, "%" PRIu64 " events were announced at the end of a run and did not come",
-		             late.missing_count);
+		             late_run.missing_count);
 	if (!counts[0] && !counts[1])
 		conform_skip(conform, "no event has the id of a host event");
 	/* Fewer in the second run, or repeated ones: 2.restart.silent and 2.restart.repeats. */
@@ -75,11 +76,11 @@ void case_late_run(const struct conform *conform)
 
 void case_late_times(const struct conform *conform)
 {
-	struct late late;
+	struct late_run late_run;
 
-	record_late(conform, &late);
-	for (size_t i = 0; i < late.events.count; i++) {
-		const struct conform_event *event = &late.events.at[i];
+	record_late(conform, &late_run);
+	for (size_t i = 0; i < late_run.events.count; i++) {
+		const struct conform_event *event = &late_run.events.at[i];
 		/* Outside of the run: 4.clock.window. */
 		if (!event->parent || event->is_inferred || !event->has_start || event->is_outside)
 			continue;
@@ -89,7 +90,7 @@ void case_late_times(const struct conform *conform)
 			             "an event begins %" PRId64 " ns after the host event that waited for its work",
 			             late_ns);
 	}
-	if (!late.events.count)
+	if (!late_run.events.count)
 		conform_skip(conform, "the work has no events");
 }
 

@@ -188,7 +188,7 @@ void case_random_calls(const struct conform *conform)
 	struct conform_random random = conform_random_begin(conform);
 	struct direct direct = direct_open(conform);
 
-	while (conform_random_goes_on(&random)) {
+	while (conform_random_continues(&random)) {
 		uint64_t id = conform_random_next(&random) % 8 + 1;
 		switch (conform_random_next(&random) % 4) {
 		case 0:

@@ -307,7 +307,7 @@ void case_pjrt_random(const struct conform *conform)
 	struct pjrt_host host;
 
 	pjrt_open(conform, &host);
-	while (conform_random_goes_on(&random)) {
+	while (conform_random_continues(&random)) {
 		if (!host.profiler && !pjrt_create(&host))
 			continue;
 		switch (conform_random_next(&random) % 8) {

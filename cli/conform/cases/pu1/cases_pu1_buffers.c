@@ -87,7 +87,7 @@ void case_pu1_declined(const struct conform *conform)
 
 	pu1_open_with_buffers(conform, &host, 0, 0);
 	pu1_run(&host);
-	if (pu1_buffers.strange_count)
+	if (pu1_buffers.foreign_count)
 		conform_fail(conform, "a buffer was given back, but the host gave none");
 	pu1_buffers.bytes = PU1_DEFAULT_BYTES;
 	pu1_run(&host);
@@ -168,8 +168,8 @@ void case_pu1_buffer_once(const struct conform *conform)
 	pu1_open_with_buffers(conform, &host, PU1_DEFAULT_BYTES, 0);
 	pu1_run(&host);
 	pu1_run(&host);
-	if (pu1_buffers.strange_count)
-		conform_fail(conform, "%u buffers were given back that are not the host's", pu1_buffers.strange_count);
+	if (pu1_buffers.foreign_count)
+		conform_fail(conform, "%u buffers were given back that are not the host's", pu1_buffers.foreign_count);
 	for (unsigned i = 0; i < pu1_buffers.count; i++) {
 		if (pu1_buffers.all[i].completed_count > 1)
 			conform_fail(conform, "a buffer was given back %u times", pu1_buffers.all[i].completed_count);

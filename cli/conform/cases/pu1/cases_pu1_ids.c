@@ -311,7 +311,7 @@ void case_pu1_random(const struct conform *conform)
 	struct pu1_host host;
 
 	pu1_open_with_buffers(conform, &host, 4096, 0);
-	while (conform_random_goes_on(&random)) {
+	while (conform_random_continues(&random)) {
 		uint64_t choice = conform_random_next(&random);
 		/* No buffer is given any more when all are used: records are dropped. */
 		switch (choice % 8) {

@@ -50,7 +50,7 @@ static void take(const uint8_t *bytes, size_t size, size_t valid_bytes)
 	while (i < all->count && all->all[i].bytes != bytes)
 		i++;
 	if (i == all->count) {
-		all->strange_count++;
+		all->foreign_count++;
 	} else {
 		struct pu1_buffer *buffer = &all->all[i];
 		buffer->completed_count++;

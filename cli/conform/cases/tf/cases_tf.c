@@ -258,7 +258,7 @@ void case_tf_random(const struct conform *conform)
 	struct tf_host host;
 
 	tf_register(conform, &host);
-	while (conform_random_goes_on(&random)) {
+	while (conform_random_continues(&random)) {
 		switch (conform_random_next(&random) % 4) {
 		case 0:
 			tf_start(&host);

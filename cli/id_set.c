@@ -1,6 +1,6 @@
 /* A set of ids.  Each thread takes ids in ascending order from blocks of its own.  So ids that are close in value are
  * also close in time, and the pages of the set are dense. */
-#include "seen.h"
+#include "id_set.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@ static int by_number(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static struct page *page_of(struct seen *seen, uint64_t number)
+static struct page *page_of(struct cli_id_set *set, uint64_t number)
 {
-	struct page *const *found = tfind(&number, &seen->pages, by_number);
+	struct page *const *found = tfind(&number, &set->pages, by_number);
 	struct page *page;
 
 	if (found)
@@ -32,16 +32,16 @@ static struct page *page_of(struct seen *seen, uint64_t number)
 	if (!page)
 		return NULL;
 	page->number = number;
-	if (!tsearch(page, &seen->pages, by_number)) {
+	if (!tsearch(page, &set->pages, by_number)) {
 		free(page);
 		page = NULL;
 	}
 	return page;
 }
 
-bool seen_before(struct seen *seen, uint64_t id)
+bool cli_id_set_test_and_add(struct cli_id_set *set, uint64_t id)
 {
-	struct page *page = page_of(seen, id / PAGE_IDS);
+	struct page *page = page_of(set, id / PAGE_IDS);
 	uint64_t bit = UINT64_C(1) << id % 64, *word;
 
 	if (!page) {
@@ -54,16 +54,16 @@ bool seen_before(struct seen *seen, uint64_t id)
 	return before;
 }
 
-bool seen_has(const struct seen *seen, uint64_t id)
+bool cli_id_set_has(const struct cli_id_set *set, uint64_t id)
 {
 	uint64_t number = id / PAGE_IDS;
-	struct page *const *found = tfind(&number, &seen->pages, by_number);
+	struct page *const *found = tfind(&number, &set->pages, by_number);
 
 	return found && (*found)->bits[id % PAGE_IDS / 64] >> id % 64 & 1;
 }
 
-void seen_deinit(struct seen *seen)
+void cli_id_set_deinit(struct cli_id_set *set)
 {
-	tdestroy(seen->pages, free);
-	seen->pages = NULL;
+	tdestroy(set->pages, free);
+	set->pages = NULL;
 }
