@@ -73,7 +73,7 @@ static struct {
 	} functions[2][FUNCTIONS_COUNT]; /* functions of the runtime, functions of the driver */
 } cupti = { .once = PTHREAD_ONCE_INIT, .buffers_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void drop(size_t count)
+static void count_dropped(size_t count)
 {
 	atomic_fetch_add(&cupti.dropped_count, count);
 }
@@ -104,7 +104,7 @@ static void record_add(const pu1ActivityRecord *record)
 			cupti.host_records_left = SIZE_MAX;
 	}
 	if (!host_buffer_has_room()) {
-		drop(1);
+		count_dropped(1);
 		return;
 	}
 	memcpy(cupti.host_buffer + cupti.host_used_bytes, record, sizeof(*record));
@@ -131,7 +131,7 @@ static void add_with_launch(pu1ActivityRecord *record, uint32_t correlation)
 	}
 	/* Leaves out work that has not ended, and work whose times CUPTI could not read. */
 	if (!record->start_time || record->end_time < record->start_time)
-		drop(1);
+		count_dropped(1);
 	else
 		record_add(record);
 }
@@ -323,12 +323,12 @@ static void add(const void *record)
 	case CUPTI_DRIVER:
 		add_call(record);
 		break;
-	default: /* external ids, which keep_launch has read already */
+	default: /* external ids, which store_launch has read already */
 		break;
 	}
 }
 
-static void keep_launch(const void *record)
+static void store_launch(const void *record)
 {
 	const struct cupti_external *external = record;
 	if (external->kind == CUPTI_EXTERNAL_CORRELATION && external->external_kind == CUPTI_EXTERNAL_CUSTOM2)
@@ -343,7 +343,7 @@ static void each_record(uint8_t *buffer, size_t valid_bytes, void (*take)(const 
 	while ((result = cupti.calls.ActivityGetNextRecord(buffer, valid_bytes, &record)) == CUPTI_SUCCESS && record)
 		take(record);
 	if (result != CUPTI_ERROR_MAX_LIMIT_REACHED && take == add)
-		drop(1);
+		count_dropped(1);
 }
 
 /* ---- CUPTI's buffers ---- */
@@ -370,12 +370,12 @@ static void buffer_completed(void *context, uint32_t stream, uint8_t *buffer, si
 		return;
 	pthread_mutex_lock(&cupti.lock);
 	if (valid_bytes) {
-		each_record(buffer, valid_bytes, keep_launch);
+		each_record(buffer, valid_bytes, store_launch);
 		each_record(buffer, valid_bytes, add);
 	}
 	pthread_mutex_unlock(&cupti.lock);
 	if (cupti.calls.ActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
-		drop(dropped);
+		count_dropped(dropped);
 	pthread_mutex_lock(&cupti.buffers_lock);
 	cupti.buffers_free[cupti.buffers_free_count++] = buffer;
 	pthread_mutex_unlock(&cupti.buffers_lock);

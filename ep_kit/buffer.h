@@ -26,11 +26,11 @@ static inline size_t kit_chunk_room(const struct kit_chunk *chunk)
 
 static struct kit_chunk *kit_chunk_create(struct kit *kit, size_t bytes)
 {
-	if (bytes > UINT32_MAX || !kit_bytes_take(kit, bytes))
+	if (bytes > UINT32_MAX || !kit_bytes_reserve(kit, bytes))
 		return NULL;
 	struct kit_chunk *chunk = (struct kit_chunk *)malloc(bytes);
 	if (!chunk) {
-		kit_bytes_give(kit, bytes);
+		kit_bytes_release(kit, bytes);
 		return NULL;
 	}
 	memset(chunk, 0, sizeof(*chunk));
@@ -40,7 +40,7 @@ static struct kit_chunk *kit_chunk_create(struct kit *kit, size_t bytes)
 
 static void kit_chunk_destroy(struct kit *kit, struct kit_chunk *chunk)
 {
-	kit_bytes_give(kit, chunk->bytes);
+	kit_bytes_release(kit, chunk->bytes);
 	free(chunk);
 }
 
@@ -54,7 +54,7 @@ static void kit_chunk_empty(struct kit_thread *thread)
 }
 
 /* Submits the events of the thread's chunks that the collector has not received yet.  The chunks are kept, except that
- * kit_chunk_turn reuses a chunk with is_collectors set. */
+ * kit_chunk_next reuses a chunk with is_collectors set. */
 static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 {
 	EpprofEvent part[KIT_PART_EVENTS];
@@ -106,7 +106,7 @@ static void kit_chunk_push(struct kit *kit, struct kit_thread *thread)
 }
 
 /* Makes a chunk with room for `bytes` the thread's current chunk, and returns it.  Returns NULL if out of memory. */
-static KIT_NOINLINE struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit_thread *thread, size_t bytes)
+static KIT_NOINLINE struct kit_chunk *kit_chunk_next(struct kit *kit, struct kit_thread *thread, size_t bytes)
 {
 	struct kit_chunk *full = thread->chunk;
 	EpprofRecording *recording = atomic_load_explicit(&kit->recording, memory_order_acquire);
@@ -132,7 +132,7 @@ static KIT_NOINLINE struct kit_chunk *kit_chunk_turn(struct kit *kit, struct kit
 		chunk->next = full;
 	/* If little memory is left, this is the thread's last chunk, because the other threads need a chunk, too. */
 	size_t others = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
-	size_t left = kit->options.buffer_bytes - kit_bytes_in_hand(kit);
+	size_t left = kit->options.buffer_bytes - kit_bytes_used(kit);
 	chunk->is_collectors = recording && left < (others + 1) * KIT_CHUNK_BYTES;
 	thread->chunk = chunk;
 	if (thread->chunk_bytes < KIT_CHUNK_BYTES)
@@ -146,7 +146,7 @@ static char *kit_text_take(struct kit *kit, struct kit_thread *thread, size_t by
 	bytes = (bytes + 7) & ~(size_t)7;
 	struct kit_chunk *chunk = thread->chunk;
 	if (!chunk || kit_chunk_room(chunk) < bytes)
-		chunk = kit_chunk_turn(kit, thread, bytes);
+		chunk = kit_chunk_next(kit, thread, bytes);
 	if (!chunk || chunk->is_collectors)
 		return NULL;
 	chunk->text_bytes += (uint32_t)bytes;
@@ -267,7 +267,7 @@ static void kit_buffer_add(struct kit *kit, struct kit_thread *thread, const epp
 		 * them. */
 		memset(thread->copies, 0, sizeof(thread->copies));
 		bytes = specials_bytes + kit_event_measure(thread, event, args_count, &name, keys, texts_bytes);
-		chunk = kit_chunk_turn(kit, thread, bytes + sizeof(EpprofEvent));
+		chunk = kit_chunk_next(kit, thread, bytes + sizeof(EpprofEvent));
 	}
 	if (!chunk) {
 		kit_count_lost(kit, KIT_NO_BUFFER, 1);

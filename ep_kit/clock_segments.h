@@ -252,7 +252,7 @@ static inline int clock_slope_is_near(uint64_t slope, uint64_t other, uint64_t p
 
 /* Returns the slope around a broken interval with a jump; 0 if there is no jump.  If a neighbour has the same slope as
  * the interval, there is no jump: the clock's rate is far from nominal.  Without a neighbour, this is possible, too. */
-static inline uint64_t clock_fit_around(const struct clock_fit *fit, const struct clock_segment *segments, size_t i)
+static inline uint64_t clock_fit_slope_around(const struct clock_fit *fit, const struct clock_segment *segments, size_t i)
 {
 	const struct clock_segment *own = &segments[i];
 	uint64_t around = 0;
@@ -300,7 +300,7 @@ static inline void clock_fit_build(struct clock_fit *fit, struct clock_segment *
 		struct clock_segment *own = &segments[i];
 		if (own->length == 0)
 			continue;
-		own->around = own->kind == CLOCK_FIT_BROKEN ? clock_fit_around(fit, segments, i) : 0;
+		own->around = own->kind == CLOCK_FIT_BROKEN ? clock_fit_slope_around(fit, segments, i) : 0;
 		fit->is_doubtful |= own->around != 0;
 		if (own->kind != CLOCK_FIT_BROKEN) {
 			uint64_t left = clock_fit_bend(fit, segments, i, 0);

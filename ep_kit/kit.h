@@ -228,14 +228,14 @@ static inline void kit_count_lost(struct kit *kit, enum kit_loss reason, uint64_
 }
 
 /* Returns the memory in use for events, which never exceeds buffer_bytes. */
-static inline size_t kit_bytes_in_hand(const struct kit *kit)
+static inline size_t kit_bytes_used(const struct kit *kit)
 {
 	return (size_t)(atomic_load_explicit(&kit->charged, memory_order_relaxed) % KIT_CHARGED_BLOCK);
 }
 
 /* Reserves memory for events.  Returns false if buffer_bytes would be exceeded.  A failed call changes nothing, not
  * even for a moment, so that another thread still finds the room that is left. */
-static inline bool kit_bytes_take(struct kit *kit, size_t bytes)
+static inline bool kit_bytes_reserve(struct kit *kit, size_t bytes)
 {
 	uint64_t before = atomic_load_explicit(&kit->charged, memory_order_relaxed);
 	do {
@@ -246,7 +246,7 @@ static inline bool kit_bytes_take(struct kit *kit, size_t bytes)
 	return true;
 }
 
-static inline void kit_bytes_give(struct kit *kit, size_t bytes)
+static inline void kit_bytes_release(struct kit *kit, size_t bytes)
 {
 	atomic_fetch_sub_explicit(&kit->charged, bytes, memory_order_relaxed);
 }

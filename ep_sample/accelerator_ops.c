@@ -137,7 +137,7 @@ static const struct op {
 	[ACCELERATOR_FILL] = { "fill", fill, 0, false },
 };
 
-static bool holds(const accelerator_buffer *buffer, uint64_t values_count)
+static bool has_values(const accelerator_buffer *buffer, uint64_t values_count)
 {
 	return buffer != NULL && buffer->bytes / sizeof(float) >= values_count;
 }
@@ -157,12 +157,12 @@ bool accelerator_command_valid(const accelerator_command *command, accelerator_s
 	uint64_t m = command->m;
 	uint64_t n = command->n;
 	uint64_t k = command->k;
-	if (m < 1 || n < 1 || m > ACCELERATOR_MAX_SIDE || n > ACCELERATOR_MAX_SIDE || !holds(command->out, m * n))
+	if (m < 1 || n < 1 || m > ACCELERATOR_MAX_SIDE || n > ACCELERATOR_MAX_SIDE || !has_values(command->out, m * n))
 		return false;
 	if (command->op == ACCELERATOR_GEMM)
-		return k >= 1 && k <= ACCELERATOR_MAX_SIDE && holds(command->a, m * k) && holds(command->b, k * n) &&
-		       command->out != command->a && command->out != command->b;
-	return holds(command->a, m * n) && (command->op != ACCELERATOR_BIAS || holds(command->b, n));
+		return k >= 1 && k <= ACCELERATOR_MAX_SIDE && has_values(command->a, m * k) &&
+		       has_values(command->b, k * n) && command->out != command->a && command->out != command->b;
+	return has_values(command->a, m * n) && (command->op != ACCELERATOR_BIAS || has_values(command->b, n));
 }
 
 void accelerator_command_run(const accelerator_command *command)

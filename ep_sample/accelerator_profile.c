@@ -79,7 +79,7 @@ static void device_make(void)
 }
 
 /* Creates the device at the first call, and after a failure at the next one.  Returns whether there is one. */
-static bool device_is_there(void)
+static bool device_ensure(void)
 {
 	pthread_mutex_lock(&profile.making);
 	if (!profile.device)
@@ -103,7 +103,7 @@ __attribute__((destructor)) static void device_end(void)
 
 int accelerator_profile_work(int count)
 {
-	if (!device_is_there())
+	if (!device_ensure())
 		return 1;
 	for (int i = 0; i < count; i++) {
 		accelerator_buffer *matrix = profile.matrices[i % 2];
@@ -144,7 +144,7 @@ static struct moment moment_now(void)
 
 const char *accelerator_profile_start(void)
 {
-	if (!device_is_there())
+	if (!device_ensure())
 		return "the accelerator cannot be had";
 	pthread_mutex_lock(&profile.lock);
 	const char *error = profile.running ? "the accelerator is profiled already" : NULL;

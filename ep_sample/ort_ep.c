@@ -1,16 +1,16 @@
 /* The sample execution provider: one library for ONNX Runtime and for every epprof host, around the software
  * accelerator; and the same around an OpenCL device (ort_ep_device.h).  This file contains the entry points and the
  * profiling; ort_ep_graph.c and ort_ep_compute.c run models, ort_ep_work.c gives work to the device without a model.
- * Code that an EP adds for profiling is marked [profiling]: it creates a profiler with the kit, takes a token where work
- * is launched, and emits an event where the device reports that work is done.
+ * Code that an EP adds for profiling is marked [profiling]: it creates a profiler with the kit, takes a token where
+ * work is launched, and emits an event where the device reports that work is done.
  *
  * Three options make it the sample of an unusual device (sample_ep.h): it reports its work late, counts cycles only, or
  * replays captured graphs.
  *
  * A process has one device, like hardware: it is created with the first factory and destroyed with the last.  A launch
  * is the work of one node, and the tag of its commands.  It ends when its last command, the copy out, has ended;
- * without a copy out, the code that began it ends it.  A profiler is released when no launch of it is running, and freed
- * when no launch refers to it any more. */
+ * without a copy out, the code that began it ends it.  A profiler is released when no launch of it is running, and
+ * freed when no launch refers to it any more. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -109,8 +109,8 @@ static void count_launches(struct sample_profiler *profiler)
 }
 
 /* [profiling] Takes the calling thread's tokens, in each session that has an open event on this thread.  With
- * `of_nobody` the other sessions get the work too, without a token; not from a late device, because another run may have
- * begun when it is reported. */
+ * `of_nobody` the other sessions get the work too, without a token; not from a late device, because another run may
+ * have begun when it is reported. */
 struct sample_launch *sample_launch_begin(const char *const *kernel_names, uint64_t graph, bool of_nobody)
 {
 	pthread_mutex_lock(&sample.lock);
@@ -390,7 +390,7 @@ static void profiler_release(OrtEpProfilerImpl *impl)
 	/* Late reports may come until here; afterwards the kit ignores them. */
 	sample_reports_hold();
 	profiler->release(impl);
-	sample_reports_go_on();
+	sample_reports_resume();
 }
 
 /* The kit's state is gone, and the rest is needed until the last report. */

@@ -80,7 +80,7 @@ static bool side_valid(int64_t side)
 	return side >= 1 && side <= ACCELERATOR_MAX_SIDE;
 }
 
-static int64_t last_of(const struct shape *shape)
+static int64_t last_dimension(const struct shape *shape)
 {
 	return shape->count > 0 ? shape->dimensions[shape->count - 1] : -1;
 }
@@ -114,7 +114,7 @@ static bool bias_read(struct node_reading *reading, const struct shape *x, const
 
 static bool relu_read(struct node_reading *reading, const struct shape *shapes)
 {
-	int64_t columns = last_of(&shapes[0]);
+	int64_t columns = last_dimension(&shapes[0]);
 	if (side_valid(columns))
 		kernel_add(reading, ACCELERATOR_RELU, columns, columns, NULL);
 	return reading->kernels_count > 0;
@@ -130,7 +130,7 @@ static bool add_read(struct node_reading *reading, const OrtValueInfo *const *in
 
 static bool matmul_read(struct node_reading *reading, const OrtValueInfo *const *inputs, const struct shape *shapes)
 {
-	int64_t columns = last_of(&shapes[0]);
+	int64_t columns = last_dimension(&shapes[0]);
 	if (shapes[0].count < 2 || shapes[1].count != 2 || !side_valid(columns) || shapes[1].dimensions[0] != columns ||
 	    !side_valid(shapes[1].dimensions[1]))
 		return false;
@@ -178,7 +178,7 @@ static OrtStatus *gemm_read(const OrtApi *ort, const OrtNode *node, struct node_
 
 /* Reads the names of the input x and the output y.  ONNX Runtime removes constants from the inputs of a fused node, so
  * a node whose x is constant is not supported. */
-static OrtStatus *ends_read(const OrtApi *ort, struct node_reading *reading)
+static OrtStatus *input_output_read(const OrtApi *ort, struct node_reading *reading)
 {
 	const OrtValueInfo *y;
 	size_t consumers_count;
@@ -200,7 +200,7 @@ static OrtStatus *ends_read(const OrtApi *ort, struct node_reading *reading)
 static OrtStatus *softmax_read(const OrtApi *ort, const OrtNode *node, struct node_reading *reading,
                                const struct shape *shapes)
 {
-	int64_t columns = last_of(&shapes[0]), last = (int64_t)shapes[0].count - 1, axis = last == 1 ? last : -2;
+	int64_t columns = last_dimension(&shapes[0]), last = (int64_t)shapes[0].count - 1, axis = last == 1 ? last : -2;
 	TRY(attribute_read(ort, node, "axis", ORT_OP_ATTR_INT, &axis, sizeof(axis)));
 	if (sample_device_kind.has_softmax && side_valid(columns) && (axis == -1 || axis == last))
 		kernel_add(reading, ACCELERATOR_SOFTMAX, columns, columns, NULL);
@@ -236,7 +236,7 @@ static OrtStatus *node_read(const OrtApi *ort, const OrtNode *node, struct node_
 		matmul_read(reading, inputs, shapes);
 	else if (strcmp(type, "Gemm") == 0)
 		TRY(gemm_read(ort, node, reading, inputs, shapes));
-	return reading->kernels_count ? ends_read(ort, reading) : NULL;
+	return reading->kernels_count ? input_output_read(ort, reading) : NULL;
 }
 
 /* Reads all nodes of a graph.  Ownership: the caller frees the array with free. */

@@ -1,5 +1,5 @@
-/* Keeps the commands that have ended in a queue until they are due.  The delay is the same for all, so they are reported
- * in the order in which they ended. */
+/* Keeps the commands that have ended in a queue until they are due.  The delay is the same for all, so they are
+ * reported in the order in which they ended. */
 #include "ort_ep_reports.h"
 
 #include <pthread.h>
@@ -57,7 +57,7 @@ static void *report_all(void *unused)
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		sample_reports_hold();
 		reports.report(&first->completion);
-		sample_reports_go_on();
+		sample_reports_resume();
 		free(first);
 	}
 	return unused;
@@ -103,7 +103,7 @@ void sample_reports_hold(void)
 	pthread_mutex_lock(&reports.reporting);
 }
 
-void sample_reports_go_on(void)
+void sample_reports_resume(void)
 {
 	pthread_mutex_unlock(&reports.reporting);
 }

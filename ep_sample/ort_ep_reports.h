@@ -7,7 +7,8 @@
 
 #include "accelerator.h"
 
-/* Starts the thread that reports commands `late_ns` after sample_report_later.  Returns false if it cannot be started. */
+/* Starts the thread that reports commands `late_ns` after sample_report_later.  Returns false if it cannot be
+ * started. */
 bool sample_reports_start(uint64_t late_ns, void (*report)(const accelerator_completion *completion));
 /* Reports what is left at once, and ends the thread, if there is one. */
 void sample_reports_end(void);
@@ -17,6 +18,6 @@ bool sample_report_later(const accelerator_completion *completion);
 
 /* Between these two no command is reported: for the release of a profiler. */
 void sample_reports_hold(void);
-void sample_reports_go_on(void);
+void sample_reports_resume(void);
 
 #endif

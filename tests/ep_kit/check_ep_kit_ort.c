@@ -365,7 +365,7 @@ START_TEST(a_full_buffer)
 		ep_emit(profiler, 0, "e");
 	ep_emit(profiler, 0, NULL);
 	const struct kit *kit = profiler->state;
-	ck_assert_uint_le(kit_bytes_in_hand(kit), 100000);
+	ck_assert_uint_le(kit_bytes_used(kit), 100000);
 	ep_end(profiler);
 	ck_assert_uint_eq(atomic_load(&kit->charged), 0);
 	EpprofLedger ledger = ep_balance(profiler, 2002, host.added_count - 1);
