@@ -97,7 +97,8 @@ typedef struct epp_provider_events_counts {
 
 /* Adds the EPs' events in the profiles to the session.  Events that the session already got from the EP itself
  * (EPPROF_RECORDED_KEY) or from a plugin that the collector hosts are not added again.  Each EP has a clock of its own,
- * in microseconds.  The parent of an event is the host event that it names.  The account counts events that cannot be
+ * in microseconds.  The parent of an event is the host event that it names.  In the account "providers", a device has the
+ * name of an EP if nodes of this EP caused all its events.  The account counts events that cannot be
  * read, and events that an EP reports as lost.  After success no events are expected any more. Memory: 64 bytes a host
  * event of these profiles, and the memory of epp_import_file.
  * Errors: as epp_import_file and epp_timeline_create.

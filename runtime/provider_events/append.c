@@ -43,6 +43,7 @@
 
 #define PAIR_WITHIN_US 500000
 #define NOTE_BYTES 80
+#define DEVICE_NAME_BYTES 256
 /* The index of ort_profile_us among the args that the importer puts first (runtime/import/record.h). */
 #define PROFILE_ARG 2
 
@@ -57,6 +58,7 @@ struct kernels {
 	epp_provider_events *account;
 	epp_trace *recorded; /* the recording, opened for reading */
 	struct provider_clocks clocks;
+	struct device_names devices;
 	struct causes causes;
 	int64_t profile_us;     /* Unix time at which the current profile began; 0: not known */
 	bool profile_is_sure;   /* profile_us was computed from one of the profile's own host events */
@@ -66,6 +68,7 @@ struct kernels {
 	bool has_overwritten; /* the recording is a ring that has overwritten events, which it counted */
 	bool has_lost;        /* the recording has losses of any kind */
 	bool is_only;         /* there is only one profile, that of the session, and the recording has a limit */
+	bool names_devices;   /* there is only one profile, and the account has no provider's name */
 	uint64_t pushed_count, lost_count, unplaced_count, too_old_count, unknown_count;
 	char note[NOTE_BYTES]; /* the reason why events are missing */
 };
@@ -177,6 +180,20 @@ static uint32_t find_parent(const struct kernels *kernels, const epp_event *even
 	return provider;
 }
 
+/* Names the device of an event, before its first event is pushed. */
+static void push_name(struct kernels *kernels, int32_t device)
+{
+	char group[DEVICE_NAME_BYTES];
+	const char *provider = device_names_take(&kernels->devices, &kernels->causes, device);
+	const EpprofDevice named = { .group = group, .device = device };
+	const EpprofBatch batch = { .struct_size = sizeof batch, .devices = &named, .devices_count = 1 };
+
+	if (!provider)
+		return;
+	snprintf(group, sizeof group, "%s device %d", provider, device);
+	kernels->push(&kernels->account->impl, &batch);
+}
+
 /* ---- events of hosted providers ---- */
 
 /* Returns a hash of an event without its times, because two profilers of one device record slightly different times. */
@@ -253,6 +270,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	EPP_TRY(register_profiler(kernels->account));
 	if (is_new_clock)
 		push_clock(kernels, pushed.clock);
+	push_name(kernels, pushed.device);
 	kernels->push(&kernels->account->impl, &batch);
 	kernels->pushed_count++;
 	return NULL;
@@ -298,7 +316,7 @@ static epp_status *lose_unplaced(struct kernels *kernels)
 }
 
 /* First pass over the events.  It collects the data that is needed before the first event is added: marked events, the
- * start of the profile, and the kernels for which there is room. */
+ * start of the profile, the providers of the devices, and the kernels for which there is room. */
 static epp_status *collect_event(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct cause *cause;
@@ -317,6 +335,11 @@ static epp_status *collect_event(struct kernels *kernels, const epp_timeline *ti
 		return NULL;
 	if (reported.is_hosted)
 		return multiset_add(&kernels->hosted, event_parse_number(event, &reported));
+	if (kernels->names_devices) {
+		bool is_known = find_reported(kernels, event, &reported, &cause) == 1;
+		EPP_TRY(device_names_add(&kernels->devices, &kernels->causes, event->track->device,
+		                         is_known ? cause->provider : 0));
+	}
 	return kernels->is_only ? ring_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
 }
 
@@ -372,7 +395,7 @@ static epp_status *append_all(struct kernels *kernels, const char *imported)
 	kernels->hosted.count = 0;
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	kernels->limit.event_bytes = info->file_bytes / (info->records_count + 1);
-	if (kernels->causes.has_device_events || !kernels->profile_us || kernels->is_only)
+	if (kernels->causes.has_device_events || !kernels->profile_us || kernels->is_only || kernels->names_devices)
 		status = each_event(kernels, trace, EPP_TRACK_DEVICE, collect_event);
 	multiset_sort(&kernels->hosted);
 	if (kernels->is_only)
@@ -418,6 +441,7 @@ static epp_status *append_profiles(struct kernels *kernels, const char *const *p
 
 	kernels->push = (EpprofApi_PushEvents_SinceV1_Fn)own->GetExperimentalFunction("EpprofApi_PushEvents_SinceV1");
 	kernels->is_only = count == 1 && kernels->limit.max_bytes;
+	kernels->names_devices = count == 1 && !kernels->clocks.is_one;
 	if (count > 1)
 		EPP_TRY(ring_limit_take_profiles(&kernels->limit, &kernels->causes, profiles, count));
 	snprintf(folder, sizeof folder, "%s/epprof-XXXXXX", parent && *parent ? parent : "/tmp");
@@ -536,6 +560,7 @@ epp_status *epp_provider_events_add(epp_provider_events *events, const epp_provi
 	kernels.limit.max_bytes = options.max_bytes;
 	kernels.clocks.is_one = options.is_one_provider;
 	kernels.causes.wanted_us = options.profile_unix_us;
+	kernels.causes.wants_parents = !options.is_one_provider;
 	epp_status *status = epp_trace_open_session(events->session, &kernels.recorded);
 	if (!status)
 		status = find_losses(&kernels);
@@ -564,6 +589,7 @@ epp_status *epp_provider_events_add(epp_provider_events *events, const epp_provi
 		epp_provider_events_expect_none(events, kernels.note);
 	free(kernels.limit.kernels);
 	multiset_deinit(&kernels.hosted);
+	device_names_deinit(&kernels.devices);
 	causes_deinit(&kernels.causes);
 	epp_trace_close(kernels.recorded);
 	return epp_status_prefix(status, "ONNX Runtime's profile");

@@ -34,6 +34,25 @@ static epp_status *take_id(struct causes *causes, const epp_event *event)
 	return event->id ? multiset_add(&causes->ids, event->id) : NULL;
 }
 
+static epp_status *take_device_event(struct causes *causes, const epp_event *event)
+{
+	causes->has_device_events = true;
+	if (causes->wants_parents && event->parent)
+		EPP_TRY(multiset_add(&causes->parents, event->parent));
+	return take_id(causes, event);
+}
+
+/* Sets has_events. */
+static void find_providers_with_events(struct causes *causes)
+{
+	multiset_sort(&causes->parents);
+	for (size_t i = 0; i < causes->count && causes->parents.count; i++) {
+		const struct cause *cause = &causes->causes[i];
+		if (cause->provider && multiset_take(&causes->parents, cause->id))
+			causes->has_events[cause->provider - 1] = true;
+	}
+}
+
 static epp_status *take_cause(struct causes *causes, const epp_timeline *timeline, const epp_event *event)
 {
 	struct cause cause = { .id = event->id,
@@ -99,8 +118,7 @@ static epp_status *take_from(struct causes *causes, int64_t from_ns)
 	while (!status && epp_timeline_next(timeline, &event)) {
 		if (event->kind != EPP_EVENT_SLICE)
 			continue;
-		causes->has_device_events |= event->track->kind == EPP_TRACK_DEVICE;
-		status = event->track->kind == EPP_TRACK_DEVICE ? take_id(causes, event)
+		status = event->track->kind == EPP_TRACK_DEVICE ? take_device_event(causes, event)
 		                                                : take_cause(causes, timeline, event);
 	}
 	if (!status)
@@ -120,10 +138,11 @@ epp_status *causes_take(struct causes *causes, epp_trace *recorded)
 		from_ns = causes->wanted_us * 1000 - epp_trace_get_info(recorded)->epoch_unix_ns - EARLY_NS;
 	epp_status *status = take_from(causes, from_ns > 0 ? from_ns : 0);
 	if (!status && from_ns > 0 && !causes->has_first) {
-		causes->count = causes->ids.count = 0;
+		causes->count = causes->ids.count = causes->parents.count = 0;
 		status = take_from(causes, 0);
 	}
 	multiset_sort(&causes->ids);
+	find_providers_with_events(causes);
 	if (causes->count)
 		qsort(causes->causes, causes->count, sizeof *causes->causes, by_start);
 	return status;
@@ -134,6 +153,7 @@ void causes_deinit(struct causes *causes)
 	for (uint32_t i = 0; i < causes->providers_count; i++)
 		free(causes->providers[i]);
 	multiset_deinit(&causes->ids);
+	multiset_deinit(&causes->parents);
 	free(causes->causes);
 	memset(causes, 0, sizeof *causes);
 }

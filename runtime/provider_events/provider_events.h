@@ -2,6 +2,7 @@
  *
  *   append.c           the public function: imports a profile, adds the EPs' events in it to the recording
  *   causes.c           the recording's host events, and which of them caused an event
+ *   device_names.c     names devices after the EPs whose nodes caused their events
  *   provider_clocks.c  assigns events to the clocks of EPs
  *   reported_args.c    the args of an EP's event in a profile
  *   ring_limit.c       the events for which a recording with a ring has room
@@ -61,11 +62,12 @@ struct effect {
 
 #define CAUSES_PROVIDERS_MAX 64
 
-/* The host events of a recording.  Must be zeroed before the first use, except `wanted_us`. */
+/* The host events of a recording.  Must be zeroed before the first use, except `wanted_us` and `wants_parents`. */
 struct causes {
 	epp_trace *recorded; /* borrowed; names of causes are numbers of this trace */
 	/* only events of the profile that began at this time are causes; 0: those of all profiles */
 	int64_t wanted_us;
+	bool wants_parents;   /* has_events is needed */
 	struct cause *causes; /* sorted by start_us */
 	size_t count, room;
 	int64_t only_us;    /* when the only profile began; 0: there is none, or there are several */
@@ -74,7 +76,10 @@ struct causes {
 	bool has_device_events;
 	char *providers[CAUSES_PROVIDERS_MAX];
 	uint32_t providers_count;
-	struct multiset ids; /* ids of all events that cannot be causes */
+	/* by index in providers: the recording has device events that nodes of the provider caused */
+	bool has_events[CAUSES_PROVIDERS_MAX];
+	struct multiset ids;     /* ids of all events that cannot be causes */
+	struct multiset parents; /* ids of the parents of device events */
 };
 
 /* Adds the host events of a recording. */
@@ -86,6 +91,28 @@ void causes_deinit(struct causes *causes);
  * one that can enclose the effect within the error of the provider's clock, which is likely but not certain; otherwise
  * to NULL. */
 size_t causes_find(const struct causes *causes, const struct effect *effect, const struct cause **cause);
+
+/* ---- device_names.c ---- */
+
+/* The devices of the events in a profile.  Must be zeroed before the first use. */
+struct device_names {
+	struct device_name {
+		int32_t device;
+		uint32_t provider; /* provider of the causes of the device's events; 0: not known yet */
+		bool is_mixed;     /* the causes are nodes of several providers, or of one that is no candidate */
+		bool has_unknown;  /* an event has no cause, several possible causes, or a cause without a provider */
+		bool is_named;
+	} * devices;
+	size_t count, room;
+};
+
+/* Adds an event of a device.  `provider` is the provider of its cause; 0: not known. */
+epp_status *device_names_add(struct device_names *names, const struct causes *causes, int32_t device, uint32_t provider)
+    EPP_MUST_CHECK;
+/* Returns the name of the provider to which all events of a device belong; NULL: not known, or it was returned
+ * before. */
+const char *device_names_take(struct device_names *names, const struct causes *causes, int32_t device);
+void device_names_deinit(struct device_names *names);
 
 /* ---- provider_clocks.c ---- */
 

@@ -332,6 +332,21 @@ class WithoutTheKit(unittest.TestCase):
     def test_a_process_that_releases_nothing(self):
         self.check_kernels(Recorded("provider_exit:formula,collector"), 100)
 
+    def groups(self, recorded, name):
+        return {event["group"] for event in slices(recorded.trace)[0] if re.match(name, event["name"])}
+
+    def test_its_device_has_its_name(self):
+        """Also beside a plugin, when it may be the plugin that records the provider's device."""
+        recorded = Recorded("provider:formula,collector", EPPROF_PROFILERS=interop.library("libsample_pu1_ep"))
+        self.assertEqual(self.groups(recorded, "relu"), {"SampleEP device 0"})
+
+    def test_a_device_has_no_wrong_name(self):
+        """KernelsEP runs no node, and adds an event for each node of others."""
+        for scenario in "one:kernels,collector", "provider:sample,kernels,collector":
+            with self.subTest(scenario):
+                recorded = Recorded(scenario, known=f"ends? after the events? that waited for|{EARLY}", KERNELS_EP_ID="1")
+                self.assertEqual(self.groups(recorded, "kernel of "), {"providers device 0"})
+
     def test_beside_one_with_the_kit(self):
         """KernelsEP runs no node; its kernel's name is its node's."""
         # The sample's waits do not cover the kernels of the other one.

@@ -6,6 +6,8 @@
 
 #include "epprof/epprof.h"
 #include "epprof/import.h"
+#include "epprof/plugin.h"
+#include "epprof/profiler.h"
 #include "provider_events/provider_events.h"
 #include "tests/support/check.h"
 
@@ -13,8 +15,9 @@
 
 struct node {
 	uint64_t id;
-	int64_t start_us; /* unix time */
-	int64_t begin_us; /* from start_us until its event had begun */
+	int64_t start_us;     /* unix time */
+	int64_t begin_us;     /* from start_us until its event had begun */
+	const char *provider; /* NULL: not recorded */
 };
 
 /* A session, and the profile that ONNX Runtime writes of it. */
@@ -52,6 +55,10 @@ static void run_node(struct recording *of, struct node *node)
 	usleep(2000);
 	int64_t duration_us = unix_us() - node->start_us;
 	const epp_arg args[] = {
+		{ .key = epp_name_intern("provider"),
+		  .type = EPP_ARG_TEXT,
+		  .value.text = node->provider,
+		  .text_bytes = node->provider ? strlen(node->provider) : 0 },
 		{ .key = epp_name_intern("ort_ts_us"), .type = EPP_ARG_I64, .value.i64 = node->start_us - of->profile_us },
 		{ .key = epp_name_intern("ort_dur_us"), .type = EPP_ARG_I64, .value.i64 = duration_us },
 		{ .key = epp_name_intern("ort_profile_us"), .type = EPP_ARG_I64, .value.i64 = of->profile_us },
@@ -59,8 +66,9 @@ static void run_node(struct recording *of, struct node *node)
 		  .type = EPP_ARG_I64,
 		  .value.i64 = node->start_us - of->profile_us - 20 },
 	};
-	epp_event_end_named(of->session, node->id, EPP_NODE, epp_name_intern("relu_kernel_time"), args,
-	                    node == of->nodes ? 4 : 3);
+	size_t first = node->provider ? 0 : 1, end = node == of->nodes ? 5 : 4;
+	epp_event_end_named(of->session, node->id, EPP_NODE, epp_name_intern("relu_kernel_time"), args + first,
+	                    end - first);
 	write_record(of->profile, "Node", (int)getpid(), "relu_kernel_time", node->start_us - of->profile_us,
 	             duration_us, "\"op_name\" : \"Relu\",\"provider\" : \"VendorEP\"");
 }
@@ -283,6 +291,143 @@ START_TEST(what_was_pushed_is_left_out)
 }
 END_TEST
 
+/* ---- names of devices ---- */
+
+/* A kernel under each node: the node's provider, the kernel's device, and whether it has an id. */
+struct named_case {
+	const char *providers[NODES];
+	int devices[NODES];
+	int without_id;        /* bits of the kernels that have no id */
+	bool is_pushed;        /* the first node has a device event in the session already */
+	const char *groups[2]; /* of the devices */
+};
+
+#define V "VendorEP"
+#define O "OtherEP"
+#define C "CPUExecutionProvider"
+
+static const struct named_case named_cases[] = {
+	{ { V, V, V, O, O }, { 0, 0, 0, 1, 1 }, 0, false, { "VendorEP device 0", "OtherEP device 1" } },
+	{ { V, V, V, O, O }, { 0, 0, 0, 0, 1 }, 0, false, { "providers device 0", "OtherEP device 1" } },
+	/* The profile does not name an event's provider, so an event without an id may be of either. */
+	{ { V, V, V, O, O }, { 0, 0, 0, 1, 1 }, 1, false, { "providers device 0", "OtherEP device 1" } },
+	{ { V, V, V, C, C }, { 0, 0, 0, 0, 0 }, 8 | 16, false, { "VendorEP device 0", NULL } },
+	{ { V, V, V, V, V }, { 0, 0, 0, 0, 0 }, 31, false, { "providers device 0", NULL } },
+	/* An EP that adds events for nodes that it does not run. */
+	{ { C, C, C, C, C }, { 0, 0, 0, 0, 0 }, 0, false, { "providers device 0", NULL } },
+	{ { V, V, V, C, C }, { 0, 0, 0, 0, 0 }, 0, false, { "providers device 0", NULL } },
+	/* VendorEP pushes its events itself, so those in the profile are not its. */
+	{ { V, V, V, O, O }, { 0, 0, 0, 1, 1 }, 0, true, { "providers device 0", "OtherEP device 1" } },
+	{ { NULL, NULL, NULL, NULL, NULL }, { 0, 0, 0, 0, 0 }, 0, false, { "providers device 0", NULL } },
+};
+
+static void impl_release(OrtEpProfilerImpl *impl)
+{
+	(void)impl;
+}
+
+static OrtStatus *impl_start(OrtEpProfilerImpl *impl, int64_t offset_ns)
+{
+	(void)impl, (void)offset_ns;
+	return NULL;
+}
+
+static OrtStatus *impl_end(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+{
+	(void)impl, (void)container;
+	return NULL;
+}
+
+/* Pushes a device event of a profiler with the kit. */
+static void push_event(const struct recording *of, const struct node *node)
+{
+	static OrtEpProfilerImpl impl = { .ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
+		                          .Release = impl_release,
+		                          .StartProfiling = impl_start,
+		                          .EndProfiling = impl_end };
+	const EpprofClock clock = { .id = 1, .kind = EPP_CLOCK_DEVICE, .ticks_per_second = epp_host_ticks_per_second() };
+	const EpprofClockPair pair = { .device_ticks = epp_host_ticks(), .host_ticks = epp_host_ticks(), .clock = 1 };
+	const EpprofEvent event = { .start_ticks = epp_host_ticks(),
+		                    .end_ticks = epp_host_ticks() + 1,
+		                    .name = "pushed",
+		                    .parent = node->id,
+		                    .category = EPP_KERNEL,
+		                    .clock = 1,
+		                    .device = 7 };
+	const EpprofBatch batch = { .struct_size = sizeof batch,
+		                    .clocks = &clock,
+		                    .clocks_count = 1,
+		                    .pairs = &pair,
+		                    .pairs_count = 1,
+		                    .events = &event,
+		                    .events_count = 1 };
+	epp_hosted_profiler *pusher;
+	const OrtApi *api = epp_ort_api_base()->GetApi(EPPROF_ORT_API_VERSION);
+
+	check_ok(epp_hosted_profiler_create(of->session, &impl, "kit", &pusher));
+	((EpprofApi_PushEvents_SinceV1_Fn)api->GetExperimentalFunction("EpprofApi_PushEvents_SinceV1"))(&impl, &batch);
+	epp_hosted_profiler_destroy(pusher);
+}
+
+static void write_named_kernels(const struct recording *of, const struct named_case *named)
+{
+	for (size_t i = 0; i < NODES; i++) {
+		char args[64] = "";
+		int64_t begun_us = of->nodes[i].start_us + of->nodes[i].begin_us;
+		if (!(named->without_id >> i & 1))
+			snprintf(args, sizeof args, "\"ort_correlation_id\" : \"%" PRId64 "\"", of->nodes[i].start_us);
+		write_record(of->profile, "Kernel", -1 - named->devices[i], "relu", begun_us - of->profile_us + 500,
+		             1000, args);
+	}
+}
+
+static const char *group_of(epp_trace *trace, int32_t device)
+{
+	const epp_trace_track *track;
+
+	for (size_t i = 0; (track = epp_trace_track_at(trace, i)); i++) {
+		if (track->kind == EPP_TRACK_DEVICE && track->device == device && strcmp(track->name, "clock") != 0)
+			return track->group;
+	}
+	return NULL;
+}
+
+START_TEST(a_device_is_named_after_the_only_provider_of_its_events)
+{
+	const char *const path = check_path("named-%d.epp", _i);
+	const struct named_case *named = &named_cases[_i];
+	struct recording of = record(path);
+	epp_provider_events_counts counts = { .struct_size = sizeof(counts) };
+	epp_provider_events *events;
+	epp_trace_ledger_entry account = { .struct_size = sizeof(account) };
+
+	for (size_t i = 0; i < NODES; i++)
+		of.nodes[i].provider = named->providers[i];
+	begin_profile(&of, "named.json");
+	if (named->is_pushed)
+		push_event(&of, &of.nodes[0]);
+	write_named_kernels(&of, named);
+	end_profile(&of);
+	check_ok(epp_provider_events_create(of.session, NULL, &events));
+	const epp_provider_events_options options = {
+		.struct_size = sizeof options, .profiles = &of.path, .profiles_count = 1, .profile_unix_us = of.profile_us
+	};
+	check_ok(epp_provider_events_add(events, &options, &counts));
+	ck_assert_uint_eq(counts.added, NODES);
+	ck_assert_uint_eq(counts.has_pushed, named->is_pushed);
+	epp_provider_events_destroy(events);
+	epp_trace *trace = ended(&of, path, "providers", &account);
+	ck_assert_uint_eq(account.written, NODES);
+	for (int32_t device = 0; device < 2; device++) {
+		const char *group = group_of(trace, device);
+		MUST((group == NULL) == (named->groups[device] == NULL));
+		if (group)
+			ck_assert_str_eq(group, named->groups[device]);
+	}
+	epp_trace_close(trace);
+}
+END_TEST
+
 /* Without the file, what was recorded is complete, and the account counts the events that are missing as one. */
 START_TEST(a_profile_that_cannot_be_read)
 {
@@ -331,6 +476,8 @@ static Suite *provider_events_suite(void)
 	tcase_add_test(tests, the_bound_counts_from_the_start_of_the_providers);
 	tcase_add_test(tests, each_profile_has_its_own_clock);
 	tcase_add_test(tests, what_was_pushed_is_left_out);
+	tcase_add_loop_test(tests, a_device_is_named_after_the_only_provider_of_its_events, 0,
+	                    sizeof named_cases / sizeof *named_cases);
 	tcase_add_test(tests, a_profile_that_cannot_be_read);
 	tcase_add_test(tests, a_multiset_has_a_number_as_often_as_it_was_added);
 	suite_add_tcase(suite, tests);
