@@ -305,7 +305,9 @@ class WithoutTheKit(unittest.TestCase):
 
     def test_sessions_and_threads(self):
         """Two sessions at once, on a device whose clock is 200 ppm fast; the kernels' args have the truth."""
-        recorded = Recorded("two:kernels,collector", KERNELS_EP_ID="1", KERNELS_EP_PPM="200")
+        # The collector's StartEvent comes first: the kernels are made up from the provider's StartEvent on, and a thread that loses
+        # its processor between the two would have a kernel that begins before its node does.
+        recorded = Recorded("two:collector,kernels", KERNELS_EP_ID="1", KERNELS_EP_PPM="200")
         events, ledger = slices(recorded.trace)
         nodes = {(event["args"]["ort_profile_us"] + event["args"]["ort_ts_us"], event["tid"]): event for event in events
                  if event["category"] == "Node" and event.get("stream") is None}

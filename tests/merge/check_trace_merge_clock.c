@@ -243,6 +243,88 @@ static void barriers(struct recorded *recorded, uint64_t *random, int count, int
 	}
 }
 
+/* Writes into the header of a trace which boot of a machine it is of.  The writer leaves that out. */
+static void set_boot(const char *path, uint8_t boot)
+{
+	struct epf_header header;
+	FILE *file = fopen(path, "r+b");
+
+	ck_assert_uint_eq(fread(&header, sizeof header, 1, file), 1);
+	memset(header.source.boot_id, boot, sizeof(header.source.boot_id));
+	builder_seal_header((uint8_t *)&header);
+	rewind(file);
+	ck_assert_uint_eq(fwrite(&header, sizeof header, 1, file), 1);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Two processes on each of two machines: a machine's barrier ended after the last of its processes entered it and before
+ * the first one left it.  Alone, no process of a machine has a short barrier, so only both together are precise. */
+START_TEST(machines_by_barriers_of_several_processes)
+{
+	const struct machine machines[2] = {
+		{ .boot_ns = 1000 * SECOND, .half_width_ns = 40 },
+		{ .boot_ns = 70 * SECOND, .half_width_ns = 40, .time_of_day = 3 * SECOND, .drift = 40e-6 },
+	};
+	const epp_merge_options align = { .struct_size = sizeof align, .align = "barrier", .strict = 1 };
+	const char *paths[4];
+
+	for (int i = 0; i < 4; i++) {
+		paths[i] = check_path("%d.epp", i);
+		struct recorded recorded = record(&machines[i / 2], paths[i]);
+		for (int64_t k = 0; k < 100; k++) {
+			/* The first process of a machine waits long and leaves at once, the second the other way round. */
+			int64_t release_ns = SECOND + k * 10000000, wait_ns = i % 2 ? 500 : 800000,
+				late_ns = i % 2 ? 900000 : 700;
+			happen(&recorded, "barrier", release_ns - wait_ns, wait_ns + late_ns);
+		}
+		finish(&recorded, SECOND / 2, 3 * SECOND);
+		set_boot(paths[i], (uint8_t)(1 + i / 2));
+	}
+	epp_trace *merged = merging(check_path("m.epp"), &align, paths[0], paths[2]);
+	ck_assert_int_gt(source_of(merged, 1).clock_error_ns, 800000);
+	epp_trace_close(merged);
+	merged = merging_ok(check_path("m.epp"), &align, paths, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		ck_assert_int_lt(worst_of(merged, i, &machines[0], 0), 2000);
+		ck_assert_int_lt(source_of(merged, i).clock_error_ns, 50000);
+	}
+	ck_assert_uint_eq(source_of(merged, 1).relation, EPP_RELATED_MONOTONIC);
+	ck_assert_uint_eq(source_of(merged, 2).relation, EPP_RELATED_EVENTS);
+	epp_trace_close(merged);
+}
+END_TEST
+
+/* Not barriers: in one process of a machine the event ends before it begins in the other, so it is at best known to the
+ * time between them.  Starts: the common start is the earliest one, and is as uncertain as the starts are apart. */
+START_TEST(events_of_several_processes_that_are_apart)
+{
+	const struct machine here = { .boot_ns = 1000 * SECOND, .half_width_ns = 40 },
+			     there = { .boot_ns = 70 * SECOND, .half_width_ns = 40, .time_of_day = SECOND };
+	epp_merge_options align = { .struct_size = sizeof align, .align = "step" };
+	const char *paths[3];
+
+	for (int i = 0; i < 3; i++) {
+		paths[i] = check_path("%d.epp", i);
+		struct recorded recorded = record(i < 2 ? &here : &there, paths[i]);
+		for (int64_t k = 0; k < 10 + i; k++)
+			happen(&recorded, "step", SECOND + k * 100000000 + (i == 1 ? 5000000 : 0), 1000000);
+		finish(&recorded, SECOND / 2, 4 * SECOND);
+		set_boot(paths[i], i < 2 ? 1 : 2);
+	}
+	for (align.align_starts = 0; align.align_starts < 2; align.align_starts++) {
+		epp_trace *merged = merging_ok(check_path("m.epp"), &align, paths, 3);
+		worst_of(merged, 2, &here, 0);
+		int64_t error_ns = source_of(merged, 2).clock_error_ns, apart_ns = align.align_starts ? 5000000 : 4000000;
+		ck_assert_int_ge(error_ns, apart_ns);
+		ck_assert_int_lt(error_ns, apart_ns + 1500000);
+		ck_assert(strstr(merging_receipt, "the first 10 are taken"));
+		epp_trace_close(merged);
+	}
+	align.strict = 1;
+	check_fails(EPP_INCOMPATIBLE, merging_try(check_path("m.epp"), &align, NULL, paths, 3));
+}
+END_TEST
+
 START_TEST(machines_by_barriers)
 {
 	const struct machine machines[3] = {
@@ -454,6 +536,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, what_happened_first_comes_first);
 	tcase_add_test(tc, machines_by_the_time_of_day);
 	tcase_add_test(tc, machines_by_barriers);
+	tcase_add_test(tc, machines_by_barriers_of_several_processes);
+	tcase_add_test(tc, events_of_several_processes_that_are_apart);
 	tcase_add_test(tc, one_event_tells_no_drift);
 	tcase_add_test(tc, events_that_are_missing);
 	tcase_add_test(tc, clocks_that_cannot_be_related);
