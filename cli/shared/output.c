@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <uchar.h>
 #include <unistd.h>
 #include <wchar.h>
 #include <wctype.h>
@@ -149,10 +150,10 @@ int cli_exit_code(int code)
 /* ---- texts ---- */
 
 /* Decodes the next character of a text and returns its length.  *character is 0 for invalid bytes and for a NUL. */
-static size_t next_character(const char *text, size_t bytes, wchar_t *character)
+static size_t next_character(const char *text, size_t bytes, char32_t *character)
 {
 	mbstate_t state = { 0 };
-	size_t length = mbrtowc(character, text, bytes, &state);
+	size_t length = mbrtoc32(character, text, bytes, &state);
 
 	if (length == 0 || length > bytes) {
 		*character = 0;
@@ -163,7 +164,7 @@ static size_t next_character(const char *text, size_t bytes, wchar_t *character)
 
 /* Returns true for characters that change the direction of the text around them.  In a name, they can make a line look
  * like another one. */
-static bool turns_direction(wchar_t character)
+static bool turns_direction(char32_t character)
 {
 	return character == 0x61C || character == 0x200E || character == 0x200F ||
 	       (character >= 0x202A && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
@@ -175,12 +176,12 @@ static const char *next_clean(const char **text, size_t *bytes, size_t *clean_by
 {
 	static const char replacement[] = "\xEF\xBF\xBD";
 	const char *clean = *text;
-	wchar_t character;
+	char32_t character;
 
 	*clean_bytes = next_character(*text, *bytes, &character);
 	*text += *clean_bytes;
 	*bytes -= *clean_bytes;
-	if (character && iswprint((wint_t)character) && !turns_direction(character))
+	if (character && iswprint(character) && !turns_direction(character))
 		return clean;
 	bool is_blank = character == '\t' || character == '\n';
 	*clean_bytes = is_blank ? 1 : strlen(replacement);
@@ -220,7 +221,7 @@ static size_t measure(const char *clean, int *columns)
 	int used = 0;
 
 	while (fit < bytes) {
-		wchar_t character;
+		char32_t character;
 		size_t length = next_character(clean + fit, bytes - fit, &character);
 		int width = wcwidth(character);
 		if (width > *columns - used)
@@ -247,7 +248,7 @@ size_t cli_fitting_bytes(const char *clean, int columns)
 
 void cli_json_string_to(FILE *to, const char *text, size_t bytes)
 {
-	wchar_t character;
+	char32_t character;
 
 	putc('"', to);
 	for (size_t i = 0; i < bytes;) {

@@ -454,7 +454,7 @@ static epp_status *replace_definitions(void *user)
 	return replace_clocks(a);
 }
 
-static epp_status *write(struct anonymize *a, const char *path)
+static epp_status *write_trace(struct anonymize *a, const char *path)
 {
 	struct trace_rewrite rewrite = {
 		.user = a, .block = anonymize_block, .definitions = replace_definitions, .check = anonymize_check
@@ -513,7 +513,7 @@ epp_status *epp_trace_anonymize(epp_trace *trace, const char *path, const epp_an
 		return epp_status_create(EPP_BUSY, "process %u is still recording it", trace->reader->info.pid);
 	EPP_TRY(reader_open_again(trace->reader, &a.reader));
 	words_init(&a.words, a.options.key, a.options.key_bytes);
-	epp_status *status = write(&a, path);
+	epp_status *status = write_trace(&a, path);
 	if (!status && receipt)
 		print_receipt(&a, receipt, receipt_user);
 	if (!status && counts)

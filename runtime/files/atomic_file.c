@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/os/os.h"
 #include "base/output_file.h"
 
 /* The maximum number of temporary names that are tried. */
@@ -24,9 +25,7 @@ static epp_status *exists_status(const char *path)
 /* Returns the length of the path's directory part: 2 for "a/b", 0 for "b". */
 static size_t directory_bytes(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash - path) + 1 : 0;
+	return (size_t)(os_path_name(path) - path);
 }
 
 /* Returns ".NAME.PID.tmp" in the path's directory.  If another writer of this process, or a killed process with the

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/os/os.h"
 #include "format/format.h"
 #include "import/import.h"
 
@@ -140,14 +141,11 @@ static epp_status *find_format(struct import *import)
 
 static epp_status *create_writer(struct import *import, const char *output)
 {
-	const char *slash = strrchr(import->input.path, '/');
-
 	return epp_trace_writer_create(
 	    &(epp_trace_writer_options){ .struct_size = sizeof(epp_trace_writer_options),
 	                                 .path = output,
 	                                 .label = import->options.label ? import->options.label
-	                                          : slash               ? slash + 1
-	                                                                : import->input.path,
+	                                                                : os_path_name(import->input.path),
 	                                 .ticks_per_second = 1000000000u / (uint64_t)import->ns_per_tick,
 	                                 .overwrite = import->options.overwrite },
 	    &import->writer);

@@ -1,6 +1,7 @@
 /* Implements os.h with the system calls of Linux. */
 #include "base/os/os.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -309,6 +310,11 @@ int os_file_lock(int fd)
 	return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
 }
 
+bool os_file_is_locked(int fd)
+{
+	return flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
 int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at)
 {
 	size_t done = 0;
@@ -404,6 +410,34 @@ int os_file_remove(const char *path)
 	return unlink(path) ? errno : 0;
 }
 
+/* Unlike nftw this allocates nothing, so it also works when there is no memory. */
+static void remove_in(int parent, const char *name)
+{
+	_Alignas(struct dirent64) char entries[4096];
+	ssize_t bytes;
+
+	if (unlinkat(parent, name, 0) == 0)
+		return;
+	int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0)
+		return;
+	while ((bytes = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
+		for (ssize_t at = 0; at < bytes;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+				remove_in(folder, entry->d_name);
+			at += entry->d_reclen;
+		}
+	}
+	close(folder);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void os_file_remove_all(const char *path)
+{
+	remove_in(AT_FDCWD, path);
+}
+
 int os_file_reserve(int fd, uint64_t at, uint64_t bytes)
 {
 	/* Calls fallocate itself: on a file system that does not support it, glibc's posix_fallocate would fill the
@@ -469,6 +503,12 @@ bool os_path_is_absolute(const char *path)
 	return path[0] == '/';
 }
 
+const char *os_path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
 const char *os_folder_in_memory(void)
 {
 	return "/dev/shm";
@@ -523,6 +563,16 @@ int os_memory_populate(void *at, size_t bytes)
 	if (madvise((char *)at - before, before + bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
 	return errno == EINVAL ? 0 : errno; /* an older kernel, in which the first store into a page causes the fault */
+}
+
+void *os_memory_aligned(size_t alignment, size_t bytes)
+{
+	return aligned_alloc(alignment, bytes);
+}
+
+void os_memory_free(void *at)
+{
+	free(at);
 }
 
 /* ---- the process ---- */

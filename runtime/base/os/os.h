@@ -106,6 +106,8 @@ bool os_file_is_link(const char *path);
 /* Locks a file against other writers. Returns EWOULDBLOCK if another descriptor has the lock. Closing the file releases
  * the lock. */
 int os_file_lock(int fd);
+/* Returns true if another descriptor has the lock. */
+bool os_file_is_locked(int fd);
 /* Reads a part of a file. Returns the number of bytes, fewer at the end of the file, or -1 and sets errno. */
 int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at);
 /* Writes all bytes. Returns ENOSPC also if the system writes only a part of them. */
@@ -123,6 +125,8 @@ int os_file_set_size(int fd, uint64_t bytes);
 /* Writes the contents and the size of a file to the disk. Returns -1 and sets errno on failure. */
 int os_file_sync(int fd);
 int os_file_remove(const char *path);
+/* Removes a file, or a folder with all that it contains; what cannot be removed stays. */
+void os_file_remove_all(const char *path);
 
 /* Allocates disk space for a part of a file. The file may become longer. Returns EOPNOTSUPP if the file system does not
  * support it. */
@@ -145,6 +149,8 @@ bool os_file_is_unsafe_to_map(int fd);
 
 /* Returns true if a path does not depend on the working folder. */
 bool os_path_is_absolute(const char *path);
+/* Returns the part of a path behind the folders. */
+const char *os_path_name(const char *path);
 /* Returns a folder in memory whose files survive the process; NULL if the system has none. */
 const char *os_folder_in_memory(void);
 
@@ -165,6 +171,10 @@ void os_memory_unmap(void *at, size_t bytes);
 void os_memory_release(void *at, size_t bytes);
 /* Makes pages of memory present and writable, without changing their contents. */
 int os_memory_populate(void *at, size_t bytes);
+/* Allocates memory at a multiple of `alignment`, of which `bytes` is a multiple too. Returns NULL on failure.
+ * Ownership: os_memory_free. */
+void *os_memory_aligned(size_t alignment, size_t bytes);
+void os_memory_free(void *at);
 
 /* ---- the process ---- */
 

@@ -6,17 +6,16 @@
  * The times in all files are by the same clock.  Events are sorted only within a file: engines need no more, because
  * they skip row groups by their smallest and largest start.  The folder is created under a temporary name and renamed
  * when it is complete. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/os/os.h"
 #include "base/output_file.h"
 #include "export/ledger.h"
 #include "export/parquet/parquet_file.h"
@@ -49,29 +48,6 @@ static void folder_of_host(const char *host, char text[NAME_MAX_BYTES])
 	for (const char *at = *host ? host : "unknown"; *at && used < NAME_MAX_BYTES - 1; at++)
 		text[used++] = strchr(EPP_RUN_LETTERS, *at) ? *at : '_';
 	text[used] = '\0';
-}
-
-/* Removes a file or a folder.  Unlike nftw this allocates nothing, so it also works when there is no memory. */
-static void remove_tree(int parent, const char *name)
-{
-	_Alignas(struct dirent64) char entries[4096];
-	ssize_t bytes;
-
-	if (unlinkat(parent, name, 0) == 0)
-		return;
-	int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder < 0)
-		return;
-	while ((bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
-		for (ssize_t at = 0; at < bytes;) {
-			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-				remove_tree(folder, entry->d_name);
-			at += entry->d_reclen;
-		}
-	}
-	close(folder);
-	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 static epp_status *make_folder(const char *path)
@@ -123,7 +99,7 @@ static epp_status *publish_folder(struct dataset *dataset, bool overwrite)
 {
 	EPP_TRY(set_mode(dataset));
 	if (overwrite)
-		remove_tree(AT_FDCWD, dataset->final_path);
+		os_file_remove_all(dataset->final_path);
 	if (rename(dataset->temporary_path, dataset->final_path) < 0)
 		return errno == EEXIST || errno == ENOTEMPTY
 		           ? epp_status_create(EPP_EXISTS, "%s: exists already", dataset->final_path)
@@ -413,7 +389,7 @@ epp_status *epp_export_dataset(epp_trace *trace, const char *directory, const ch
 	if (!status)
 		status = publish_folder(&dataset, overwrite);
 	if (dataset.temporary_path)
-		remove_tree(AT_FDCWD, dataset.temporary_path);
+		os_file_remove_all(dataset.temporary_path);
 	if (status && dataset.made_directory)
 		rmdir(directory);
 	free(dataset.temporary_path);

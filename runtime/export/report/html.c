@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/os/section.h"
 #include "base/status.h"
 #include "export/ledger.h"
 
@@ -113,10 +114,9 @@ static void html_part_choose(const struct html_part *part, uint64_t limit, int64
 /* Embeds a file of the source tree, as bytes between the symbols NAME and NAME_end.  The build runs in the root of the
  * tree. */
 #define EMBED(name, path) \
-	__asm__(".pushsection .rodata\n" \
-	        ".hidden " #name "\n.hidden " #name "_end\n.globl " #name "\n.globl " #name "_end\n" \
-	        ".balign 16\n" #name ":\n.incbin \"runtime/export/report/page/" path "\"\n" #name "_end:\n.byte 0\n" \
-	        ".popsection\n"); \
+	__asm__(OS_CONSTANTS_BEGIN ".globl " #name "\n.globl " #name "_end\n" \
+	                           ".balign 16\n" #name ":\n.incbin \"runtime/export/report/page/" path "\"\n" #name \
+	                           "_end:\n.byte 0\n" OS_CONSTANTS_END); \
 	extern const char name[] __attribute__((visibility("hidden"))); \
 	extern const char name##_end[] __attribute__((visibility("hidden")))
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/os/os.h"
 #include "base/status.h"
 #include "codec/codec.h"
 
@@ -13,9 +14,9 @@ epp_status *run_reserve(struct run *run, uint32_t count, bool extras)
 	run->has_extras = extras;
 	if (count > run->room) {
 		uint32_t room = count < 1024 ? 1024 : (count + 7) / 8 * 8;
-		free(run->items);
+		os_memory_free(run->items);
 		run->room = 0;
-		run->items = aligned_alloc(sizeof(*run->items), room * (sizeof(*run->items) + sizeof(*run->starts)));
+		run->items = os_memory_aligned(sizeof(*run->items), room * (sizeof(*run->items) + sizeof(*run->starts)));
 		if (!run->items)
 			return epp_status_no_memory();
 		run->starts = (int64_t *)(void *)(run->items + room);
@@ -49,7 +50,7 @@ void run_free(struct run *run)
 {
 	if (!run)
 		return;
-	free(run->items);
+	os_memory_free(run->items);
 	free(run->extras);
 	free(run->bytes);
 	free(run);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/os/os.h"
 #include "base/status.h"
 
 static void set_up(struct line *line, uint32_t index, const epp_trace_track *track)
@@ -69,8 +70,8 @@ static epp_status *join_threads(struct lines *lines)
 epp_status *lines_init(struct lines *lines, const struct reader *reader, struct device_clocks *clocks)
 {
 	*lines = (struct lines){ .reader = reader };
-	lines->lines = aligned_alloc(_Alignof(struct line),
-	                             (reader->tracks_count + LINES_UNKNOWN_MAX) * sizeof(*lines->lines));
+	lines->lines = os_memory_aligned(_Alignof(struct line),
+	                                 (reader->tracks_count + LINES_UNKNOWN_MAX) * sizeof(*lines->lines));
 	if (!lines->lines)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < reader->tracks_count; i++) {
@@ -102,7 +103,7 @@ void lines_deinit(struct lines *lines)
 		if (i >= lines->known_count)
 			free(lines->unknown[i - lines->known_count]);
 	}
-	free(lines->lines);
+	os_memory_free(lines->lines);
 	*lines = (struct lines){ 0 };
 }
 

@@ -6,11 +6,11 @@
 #include <bsd/string.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/name.h"
 #include "base/options.h"
+#include "base/os/os.h"
 #include "codec/codec.h"
 #include "codec/file_header.h"
 #include "containers/array.h"
@@ -237,7 +237,7 @@ static void fill_header(struct epp_trace_writer *writer, const epp_trace_writer_
 		.created_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
 	};
 	header_without_window(header);
-	if (getrandom(header->file_id, sizeof(header->file_id), GRND_NONBLOCK) != (ssize_t)sizeof(header->file_id)) {
+	if (!os_random(header->file_id)) {
 		uint64_t words[2] = { header->created_unix_ns, (uint64_t)(uintptr_t)writer };
 		memcpy(header->file_id, words, sizeof(words));
 	}

@@ -1,9 +1,7 @@
 /* Writes the file of a trace writer: segments are filled in memory and written in order; the header is written last. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,8 +20,8 @@ _Static_assert(sizeof(struct epf_block) + TRACE_WRITER_PAYLOAD_MAX <= EPF_SEGMEN
 /* Returns true if a process has a lock on the file, as a recording process has (storage/window/window.c). */
 static bool is_being_recorded(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	int fd = os_file_open(path, true);
+	bool locked = fd >= 0 && os_file_is_locked(fd);
 
 	if (fd >= 0)
 		close(fd);

@@ -116,6 +116,15 @@ int os_file_lock(int fd)
 	return locked ? 0 : windows_errno();
 }
 
+bool os_file_is_locked(int fd)
+{
+	OVERLAPPED where = position(LOCK_AT);
+	if (!LockFileEx(handle_of(fd), LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &where))
+		return windows_errno() == EWOULDBLOCK;
+	UnlockFileEx(handle_of(fd), 0, 1, 0, &where);
+	return false;
+}
+
 int64_t os_file_read_at(int fd, void *to, size_t bytes, uint64_t at)
 {
 	size_t done = 0;
@@ -220,6 +229,40 @@ int os_file_remove(const char *path)
 	return error;
 }
 
+static void remove_all(wchar_t *path)
+{
+	WIN32_FIND_DATAW entry;
+	const size_t length = wcslen(path);
+	DWORD attributes = GetFileAttributesW(path);
+
+	if (attributes == INVALID_FILE_ATTRIBUTES || !(attributes & FILE_ATTRIBUTE_DIRECTORY)) {
+		DeleteFileW(path);
+		return;
+	}
+	/* A link to a folder is removed, and what it leads to stays. */
+	bool has_room = !(attributes & FILE_ATTRIBUTE_REPARSE_POINT) && length + 2 < MAX_PATH;
+	HANDLE search = has_room ? FindFirstFileW(wcscat(path, L"\\*"), &entry) : INVALID_HANDLE_VALUE;
+	bool more = search != INVALID_HANDLE_VALUE;
+	for (; more; more = FindNextFileW(search, &entry)) {
+		path[length + 1] = L'\0';
+		if (wcscmp(entry.cFileName, L".") != 0 && wcscmp(entry.cFileName, L"..") != 0 &&
+		    length + 1 + wcslen(entry.cFileName) < MAX_PATH)
+			remove_all(wcscat(path, entry.cFileName));
+	}
+	if (search != INVALID_HANDLE_VALUE)
+		FindClose(search);
+	path[length] = L'\0';
+	RemoveDirectoryW(path);
+}
+
+void os_file_remove_all(const char *path)
+{
+	wchar_t room[MAX_PATH], *wide = windows_wide(path);
+	if (wide && wcslen(wide) < MAX_PATH)
+		remove_all(wcscpy(room, wide));
+	free(wide);
+}
+
 /* A file that is not sparse has disk space for all of its bytes. */
 int os_file_reserve(int fd, uint64_t at, uint64_t bytes)
 {
@@ -277,6 +320,15 @@ bool os_path_is_absolute(const char *path)
 {
 	bool has_drive = path[0] && path[1] == ':' && (path[2] == '\\' || path[2] == '/');
 	return has_drive || (path[0] == '\\' && path[1] == '\\');
+}
+
+const char *os_path_name(const char *path)
+{
+	const char *name = path;
+	for (const char *at = path; *at; at++)
+		if (*at == '/' || *at == '\\' || (*at == ':' && at == path + 1))
+			name = at + 1;
+	return name;
 }
 
 const char *os_folder_in_memory(void)
@@ -339,4 +391,14 @@ int os_memory_populate(void *at, size_t bytes)
 	for (size_t i = 0; i < bytes; i += page - ((uintptr_t)at + i) % page)
 		__atomic_fetch_or((uint8_t *)at + i, 0, __ATOMIC_RELAXED);
 	return 0;
+}
+
+void *os_memory_aligned(size_t alignment, size_t bytes)
+{
+	return _aligned_malloc(bytes, alignment);
+}
+
+void os_memory_free(void *at)
+{
+	_aligned_free(at);
 }
