@@ -2,41 +2,97 @@
 # --interop`).
 #
 #   libepprof.dll, libepprof.a   record
-#   libepprof-trace.a            reads and validates traces, except packed ones, which need zstd
+#   libepprof-trace.a            reads, exports, merges, rewrites and imports traces
+#   epprof.exe                   the command
 #
-# Left out: window_shrink.c (a finished trace keeps its window of 60 MiB), control (`epprof ctl`), plugins, the trace writer and
-# all that needs timelines: exports, merging, the command and the bridges.  docs/windows.md describes it.
+# Left out: window_shrink.c (a finished trace keeps its window of 60 MiB), control (`epprof ctl`), plugins and the bridges, and the
+# commands that need these, other processes or sockets.  docs/windows.md describes it.
 
 WIN_INCLUDE := runtime/base/os/windows/include
-# The C library has no sys/queue.h; libbsd's needs nothing else.
-WIN_QUEUE := $(BUILD)/include/sys/queue.h
+# Cargo fetches the sources of SQLite, zlib and zstd, which have no packages for MinGW everywhere.
+WIN_FETCHED := $(BUILD)/libraries/fetched
+WIN_VENDOR := $(BUILD)/libraries/vendor
+WIN_SQLITE := $(WIN_VENDOR)/libsqlite3-sys/sqlite3
+WIN_ZLIB := $(WIN_VENDOR)/libz-sys/src/zlib
+WIN_ZSTD := $(WIN_VENDOR)/zstd-sys/zstd/lib
+WIN_LIBRARIES := $(addprefix $(BUILD)/libraries/,libsqlite3.a libz.a libzstd.a)
+# Headers of this machine that need nothing else: those of libbsd that the C library lacks, and yajl's, whose functions are left out.
+WIN_COPIED := $(addprefix $(BUILD)/include/,sys/queue.h bsd/sys/tree.h yajl/yajl_common.h yajl/yajl_gen.h yajl/yajl_parse.h yajl/yajl_tree.h)
 # Headers of tests/windows/include take the place of others of the same path.
-WIN_FLAGS := -Itests/windows/include -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0A00 -D_FILE_OFFSET_BITS=64 \
-	-isystem $(BUILD)/include -isystem $(WIN_INCLUDE) -include $(WIN_INCLUDE)/libc.h
+WIN_FLAGS := -Itests/windows/include -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0A00 -D_FILE_OFFSET_BITS=64 -D_POSIX_THREAD_SAFE_FUNCTIONS=200112L \
+	$(addprefix -isystem ,$(BUILD)/include $(WIN_INCLUDE) $(WIN_SQLITE) $(WIN_ZLIB) $(WIN_ZSTD)) -include $(WIN_INCLUDE)/libc.h
 WIN_LIBS := -lsynchronization -pthread
+# As large as on Linux.
+WIN_STACK := -Wl,--stack,8388608
 
-STATELESS := $(filter-out runtime/base/os/linux.c,$(call parts,containers encoding codec base/os))
+WIN_POSIX := $(wildcard runtime/base/os/windows/posix*.c)
+WIN_MAIN := runtime/base/os/windows/main.c
+STATELESS := $(filter-out runtime/base/os/linux.c $(WIN_POSIX) $(WIN_MAIN),$(call parts,containers encoding codec base/os))
 EPPROF := $(filter-out runtime/base/os/% %/window_shrink.c runtime/record/control/%,$(call parts,base ort_abi storage record)) \
 	packaging/windows/left_out.c
-TRACE := $(filter-out runtime/trace/writer/% %/columns_encode.c,$(call parts,trace)) runtime/trace/writer/trace_writer_index.c bridges/shared/no_zstd.c
-WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c trace_scan.c trace_scan_ask.c) tests/windows/check.c
-# Tests of the recorder and the reader that use nothing of Linux.  Others make the system fail, fork, or read a trace that is being
-# recorded, which is read as one that was killed.
-WIN_TESTS := $(wildcard $(addprefix tests/,containers/check_*.c codec/check_*.c base/check_growing_structs.c \
-	record/check_recorder.c record/check_args_interned.c storage/check_kill.c trace/check_reader.c \
-	trace/check_reader_ledger.c trace/check_reader_records.c))
+TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import)) \
+	bridges/shared/no_yajl.c
+CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% record/% run/% view/% bridge.c import.c shared/device.c shared/post.c shared/progress.c),$(CLI)) \
+	packaging/windows/left_out_command.c $(WIN_MAIN)
+WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c export_text.c parquet_text.c sql_text.c sqlite_text.c \
+	strict_json.c thrift_text.c trace_scan.c trace_scan_ask.c xspace_text.c) tests/export/html_text.c tests/export/playback.c \
+	$(TRUTH) tests/windows/check.c
+# Tests of the recorder and the reader that use nothing of Linux.  Others make the system fail, fork, need each test in a process
+# of its own, or read a trace that is being recorded, which is read as one that was killed.
+WIN_TESTS := $(wildcard $(addprefix tests/,analysis/check_histogram.c base/check_growing_structs.c containers/check_*.c codec/check_*.c \
+	export/check_export.c export/check_export_merged.c export/check_html.c export/check_ndjson.c import/check_repair.c record/check_recorder.c record/check_args_interned.c storage/check_kill.c \
+	$(addprefix timeline/check_,device_clock.c host_clock.c late_parents.c nesting.c references.c references_events.c separate_ends.c \
+	spill.c timeline.c timeline_damage.c timeline_devices.c timeline_random.c weights.c) \
+	trace/check_columns.c $(addprefix trace/check_reader,.c _args.c _definitions.c _ledger.c _open_events.c _records.c _scan.c _tracks.c)))
 WIN_PROGRAMS := $(patsubst %.c,$(BUILD)/tests/%.exe,$(notdir $(WIN_TESTS) tests/windows/trace_host.c))
 
 .PHONY: windows windows-check
-windows: $(BUILD)/libepprof.dll $(BUILD)/libepprof.a $(BUILD)/libepprof-trace.a
+windows: $(BUILD)/libepprof.dll $(BUILD)/libepprof.a $(BUILD)/libepprof-trace.a $(BUILD)/epprof.exe
 
-$(WIN_QUEUE): /usr/include/bsd/sys/queue.h
+$(BUILD)/include/bsd/%: /usr/include/bsd/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/include/sys/queue.h: /usr/include/bsd/sys/queue.h
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/include/yajl/%: /usr/include/yajl/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-$(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): $(WIN_QUEUE)
+$(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(CLI) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): | $(WIN_COPIED)
+$(call objects,$(TRACE)): | $(WIN_FETCHED)
+# The program begins in $(WIN_MAIN).
+$(O)/cli/main.o: EXTRA = -Dmain=program_main -Wno-missing-prototypes
 
 $(BUILD)/tests/libsupport.a: $(call objects,$(WIN_SUPPORT))
+
+# ---- the libraries of others ----
+
+$(WIN_FETCHED): packaging/windows/libraries/Cargo.toml
+	@command -v cargo >/dev/null || { echo "make WIN=1: cargo is missing, which fetches the sources of SQLite, zlib and zstd" >&2; exit 1; }
+	@echo "  FETCH	libraries"
+	@rm -rf $(WIN_VENDOR) && mkdir -p $(@D)
+	$(Q)cp $(<D)/Cargo.toml $(<D)/none.rs $(@D) && cd $(@D) && cargo vendor --quiet vendor >/dev/null
+	@touch $@
+
+WIN_COMPILE_OTHERS = $(CC) -O2 -w -ffunction-sections -fdata-sections
+
+$(BUILD)/libraries/libsqlite3.a: $(WIN_FETCHED)
+	$(call say,CC)
+	$(Q)$(WIN_COMPILE_OTHERS) -DSQLITE_OMIT_LOAD_EXTENSION -c -o $(@:.a=.o) $(WIN_SQLITE)/sqlite3.c && rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
+
+# The names are known when the sources are there.
+$(BUILD)/libraries/libz.a: $(WIN_FETCHED)
+	$(call say,CC)
+	$(Q)rm -rf $@ $(@D)/z && mkdir -p $(@D)/z && for name in adler32 crc32 deflate inffast inflate inftrees trees zutil; do \
+		$(WIN_COMPILE_OTHERS) -c -o $(@D)/z/$$name.o $(WIN_ZLIB)/$$name.c || exit 1; done && $(AR) rcs $@ $(@D)/z/*.o
+$(BUILD)/libraries/libzstd.a: $(WIN_FETCHED)
+	$(call say,CC)
+	$(Q)rm -rf $@ $(@D)/zstd && mkdir -p $(@D)/zstd && for source in $(WIN_ZSTD)/common/*.c $(WIN_ZSTD)/compress/*.c $(WIN_ZSTD)/decompress/*.c; do \
+		$(WIN_COMPILE_OTHERS) -DZSTD_DISABLE_ASM -DXXH_NAMESPACE=ZSTD_ -c -o $(@D)/zstd/$$(basename $$source .c).o $$source || exit 1; done && \
+		$(AR) rcs $@ $(@D)/zstd/*.o
+
+# ---- what is linked ----
 
 # What the public headers declare.
 $(BUILD)/libepprof.def: $(call objects,$(EPPROF) $(STATELESS))
@@ -48,11 +104,18 @@ $(BUILD)/libepprof.dll: $(BUILD)/libepprof.def $(call objects,$(EPPROF) $(STATEL
 	$(call say,LD)
 	$(Q)$(WIN_LD) -shared -static $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--out-implib,$@.a $(WIN_LIBS)
 
-$(WIN_PROGRAMS): $(BUILD)/tests/libsupport.a $(BUILD)/libepprof-trace.a $(BUILD)/libepprof.a
+WIN_LINK = $(WIN_LD) -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(WIN_STACK) \
+	-Wl,--gc-sections $(WIN_LIBS)
+
+$(BUILD)/epprof.exe: $(call objects,$(CLI)) $(BUILD)/libepprof-trace.a $(BUILD)/libepprof.a $(WIN_LIBRARIES)
+	$(call say,LD)
+	$(Q)$(WIN_LINK) -municode
+
+$(WIN_PROGRAMS): $(BUILD)/tests/libsupport.a $(BUILD)/libepprof-trace.a $(BUILD)/libepprof.a $(WIN_LIBRARIES)
 	$(call say,LD)
 	@mkdir -p $(@D)
-	$(Q)$(WIN_LD) -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(WIN_LIBS)
+	$(Q)$(WIN_LINK)
 $(foreach test,$(WIN_TESTS) tests/windows/trace_host.c,$(eval $(BUILD)/tests/$(notdir $(basename $(test))).exe: $(call objects,$(test))))
 
 windows-check: windows $(BUILD)/tests/trace_host.exe $(if $(T),$(filter $(T:%=$(BUILD)/tests/%.exe),$(WIN_PROGRAMS)),$(WIN_PROGRAMS))
-	$(Q)BUILD='$(BUILD)' tests/windows/run $(if $(T),$(T),check_windows_trace $(notdir $(basename $(WIN_TESTS))))
+	$(Q)BUILD='$(BUILD)' tests/windows/run $(if $(T),$(T),check_windows_trace check_windows_command $(notdir $(basename $(WIN_TESTS))))

@@ -119,11 +119,6 @@ void srunner_free(SRunner *runner)
 
 /* ---- POSIX ---- */
 
-char *mkdtemp(char *path)
-{
-	return _mktemp(path) && mkdir(path) == 0 ? path : NULL;
-}
-
 int setenv(const char *name, const char *value, int overwrite)
 {
 	return getenv(name) && !overwrite ? 0 : _putenv_s(name, value);

@@ -2,16 +2,22 @@
  *
  *   trace_host record FILE      four threads with args, nested and open events, an instant
  *   trace_host read FILE        validates it, and prints its ledger
+ *   trace_host abandon FILE N   the first with N pairs of events, and the process ends without the session's end
  *   trace_host utf8 FOLDER      both, with a file in this folder whose name is not ASCII */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "epprof/epprof.h"
 #include "epprof/trace_reader.h"
 
 #define THREADS 4
 #define EVENTS 50000
+
+static int events = EVENTS;
+static int abandons;
 
 static epp_session *session;
 static epp_name outer, inner, key;
@@ -27,7 +33,7 @@ static void *work(void *unused)
 {
 	char text[] = "a text with \"quotes\" and \xc3\xa4";
 	epp_event_begin(session, EPP_NODE, outer); /* stays open */
-	for (int i = 0; i < EVENTS; i++) {
+	for (int i = 0; i < events; i++) {
 		epp_arg arg = { .key = key, .type = EPP_ARG_TEXT, .value.text = text, .text_bytes = sizeof(text) - 1 };
 		uint64_t first = epp_event_begin(session, EPP_NODE, outer);
 		uint64_t second = epp_event_begin(session, EPP_KERNEL, inner);
@@ -51,6 +57,8 @@ static int record(const char *path)
 			return 1;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
+	if (abandons)
+		_exit(0);
 	int failure = failed(epp_session_end(session));
 	epp_session_destroy(session);
 	return failure;
@@ -92,11 +100,16 @@ int main(int count, char **arguments)
 		return record(arguments[2]);
 	if (count == 3 && !strcmp(arguments[1], "read"))
 		return read_trace(arguments[2]);
+	if (count == 4 && !strcmp(arguments[1], "abandon")) {
+		abandons = 1;
+		events = (int)strtol(arguments[3], NULL, 10);
+		return record(arguments[2]);
+	}
 	if (count == 3 && !strcmp(arguments[1], "utf8")) {
 		char path[1024];
 		snprintf(path, sizeof(path), "%s/\xc3\xa4.epp", arguments[2]);
 		return record(path) || read_trace(path);
 	}
-	fputs("usage: trace_host record|read|utf8 PATH\n", stderr);
+	fputs("usage: trace_host record|read|utf8 PATH, or abandon PATH N\n", stderr);
 	return 2;
 }

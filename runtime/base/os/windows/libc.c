@@ -105,6 +105,12 @@ int mergesort(void *base, size_t count, size_t bytes, int (*compare)(const void 
 	return 0;
 }
 
+void libc_qsort(void *base, size_t count, size_t bytes, int (*compare)(const void *a, const void *b))
+{
+	if (mergesort(base, count, bytes, compare))
+		(qsort)(base, count, bytes, compare);
+}
+
 int expand_number(const char *text, uint64_t *number)
 {
 	static const char units[] = "kmgtpe";

@@ -1,5 +1,4 @@
 /* The process and the machine of os.h. */
-#define _CRT_RAND_S /* rand_s */
 #include <cpuid.h>
 #include <pthread.h>
 #include <stdlib.h>
