@@ -1,9 +1,9 @@
 # make WIN=1: epprof for Windows on x86-64, in build-windows/, with clang and the headers and libraries of MinGW (`./setup --dev
 # --interop`).
 #
-#   libepprof.dll, libepprof.a   record
-#   libepprof-trace.a            reads, exports, merges, rewrites and imports traces
-#   epprof.exe                   the command
+#   libepprof.dll, libepprof.a               record
+#   libepprof-trace.dll, libepprof-trace.a   read, export, merge, rewrite and import traces
+#   epprof.exe                               the command
 #
 # Left out: window_shrink.c (a finished trace keeps its window of 60 MiB), control (`epprof ctl`), plugins and the bridges, and the
 # commands that need these, other processes or sockets.  docs/windows.md describes it.
@@ -47,7 +47,7 @@ WIN_TESTS := $(wildcard $(addprefix tests/,analysis/check_histogram.c base/check
 WIN_PROGRAMS := $(patsubst %.c,$(BUILD)/tests/%.exe,$(notdir $(WIN_TESTS) tests/windows/trace_host.c))
 
 .PHONY: windows windows-check
-windows: $(BUILD)/libepprof.dll $(BUILD)/libepprof.a $(BUILD)/libepprof-trace.a $(BUILD)/epprof.exe
+windows: $(BUILD)/libepprof.dll $(BUILD)/libepprof.a $(BUILD)/libepprof-trace.dll $(BUILD)/libepprof-trace.a $(BUILD)/epprof.exe
 
 $(BUILD)/include/bsd/%: /usr/include/bsd/%
 	@mkdir -p $(@D)
@@ -96,6 +96,8 @@ $(BUILD)/libraries/libzstd.a: $(WIN_FETCHED)
 
 # What the public headers declare.
 $(BUILD)/libepprof.def: $(call objects,$(EPPROF) $(STATELESS))
+$(BUILD)/libepprof-trace.def: $(call objects,$(TRACE) $(STATELESS))
+$(BUILD)/%.def:
 	$(Q)grep -oh '\bepp_[a-z0-9_]*' api/epprof/*.h | sort -u >$@.names
 	$(Q){ echo EXPORTS; $(NM) -g --defined-only $^ | sed -n 's/.* \([TBDR]\) \(epp_[a-z0-9_]*\)$$/\2 \1/p' | sort | join - $@.names | \
 		sed 's/ T$$//; s/ .$$/ DATA/'; } >$@
@@ -103,6 +105,11 @@ $(BUILD)/libepprof.def: $(call objects,$(EPPROF) $(STATELESS))
 $(BUILD)/libepprof.dll: $(BUILD)/libepprof.def $(call objects,$(EPPROF) $(STATELESS))
 	$(call say,LD)
 	$(Q)$(WIN_LD) -shared -static $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--out-implib,$@.a $(WIN_LIBS)
+
+$(BUILD)/libepprof-trace.dll: $(BUILD)/libepprof-trace.def $(call objects,$(TRACE) $(STATELESS)) $(BUILD)/libepprof.dll $(WIN_LIBRARIES)
+	$(call say,LD)
+	$(Q)$(WIN_LD) -shared -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.def %.o,$^) $(BUILD)/libepprof.dll.a $(WIN_LIBRARIES) \
+		-Wl,--out-implib,$@.a -Wl,--gc-sections $(WIN_LIBS)
 
 WIN_LINK = $(WIN_LD) -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(WIN_STACK) \
 	-Wl,--gc-sections $(WIN_LIBS)
@@ -117,5 +124,12 @@ $(WIN_PROGRAMS): $(BUILD)/tests/libsupport.a $(BUILD)/libepprof-trace.a $(BUILD)
 	$(Q)$(WIN_LINK)
 $(foreach test,$(WIN_TESTS) tests/windows/trace_host.c,$(eval $(BUILD)/tests/$(notdir $(basename $(test))).exe: $(call objects,$(test))))
 
-windows-check: windows $(BUILD)/tests/trace_host.exe $(if $(T),$(filter $(T:%=$(BUILD)/tests/%.exe),$(WIN_PROGRAMS)),$(WIN_PROGRAMS))
+# The same with the DLLs, which are beside it.
+$(BUILD)/tests/trace_host_dll.exe: $(call objects,tests/windows/trace_host.c) $(BUILD)/libepprof-trace.dll $(BUILD)/libepprof.dll
+	$(call say,LD)
+	@mkdir -p $(@D)
+	$(Q)cp $(filter %.dll,$^) $(@D)
+	$(Q)$(WIN_LD) -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(addsuffix .a,$(filter %.dll,$^)) $(WIN_LIBS)
+
+windows-check: windows $(BUILD)/tests/trace_host.exe $(BUILD)/tests/trace_host_dll.exe $(if $(T),$(filter $(T:%=$(BUILD)/tests/%.exe),$(WIN_PROGRAMS)),$(WIN_PROGRAMS))
 	$(Q)BUILD='$(BUILD)' tests/windows/run $(if $(T),$(T),check_windows_trace check_windows_command $(notdir $(basename $(WIN_TESTS))))
