@@ -138,6 +138,14 @@ EPP_EXPORT epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const c
                                               void (*function)(void *argument), void (*discard)(void *argument),
                                               void *argument) EPP_MUST_CHECK;
 
+/* Limits the time for which this thread waits for each plugin, until epp_plugin_budget_end: all calls into one plugin
+ * together take at most the time limit, instead of each.  A host calls it when a profile starts, before it loads the
+ * plugins.  It returns the number of the budget, with which a later call continues it; for a new one `budget` is 0.  A
+ * budget ends when a plugin is called with another one.
+ * Thread: [any-thread]; one budget at a time for each thread. */
+EPP_EXPORT uint64_t epp_plugin_budget_begin(uint64_t budget);
+EPP_EXPORT void epp_plugin_budget_end(void);
+
 /* Returns the time limit for calls into plugins: EPPROF_PLUGIN_TIMEOUT_MS of the environment, or else 2 s.
  * Units: nanoseconds.  Thread: [any-thread]. */
 EPP_EXPORT uint64_t epp_plugin_timeout_ns(void);

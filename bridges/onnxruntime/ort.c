@@ -126,7 +126,7 @@ static OrtStatus *ep_create_profiler(OrtEp *ep, OrtEpProfilerImpl **profiler)
 {
 	const struct ort_host *host = &((struct bridge_ep *)ep)->factory->host;
 	*profiler = NULL;
-	const struct ort_eps *hosted = ((struct bridge_ep *)ep)->hosted;
+	struct ort_eps *hosted = ((struct bridge_ep *)ep)->hosted;
 	if (!ort_output_wanted() && !ort_eps_count(hosted))
 		return NULL;
 	*profiler = ort_collector_create(host, ((struct bridge_ep *)ep)->factory->logger, hosted,

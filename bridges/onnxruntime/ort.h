@@ -36,7 +36,7 @@ bool ort_host_reads_profile(void);
  * be valid as long as the collector.  Returns NULL if there is no memory. */
 struct ort_eps;
 struct ort_runs;
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps,
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, struct ort_eps *eps,
                                         struct ort_runs *runs);
 
 /* Must be called when a run starts, on its thread.  Gives the run's event to the request whose traceparent is in the

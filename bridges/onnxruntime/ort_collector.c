@@ -44,7 +44,7 @@ struct collector {
 	bool is_recording;
 	epp_session *session; /* NULL: not started, or the start failed */
 	epp_hosted_profiler *registration;
-	const struct ort_eps *eps;
+	struct ort_eps *eps;
 	struct ort_profilers *hosted;
 	struct ort_missing missing;
 	const struct ort_runs *runs;
@@ -384,7 +384,7 @@ static OrtStatus *collector_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingE
 	return NULL;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps,
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, struct ort_eps *eps,
                                         struct ort_runs *runs)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));

@@ -65,6 +65,8 @@ struct ort_eps {
 	const struct ort_libraries *libraries;
 	const OrtLogger *logger;
 	char note[NOTE_BYTES]; /* the libraries that are not hosted; "": none */
+	/* the budget of the session's creation, which its first profile continues; 0: it has been used */
+	uint64_t budget;
 	size_t count;
 	struct {
 		struct library *library;
@@ -524,8 +526,10 @@ OrtStatus *ort_eps_create(struct ort_libraries *libraries, const OrtSessionOptio
 	struct library *library;
 	/* Sessions may be created on several threads. */
 	pthread_mutex_lock(&libraries->lock);
+	made->budget = epp_plugin_budget_begin(0);
 	STAILQ_FOREACH(library, &libraries->all, link)
 		status = status ? status : add_ep(made, library, options);
+	epp_plugin_budget_end();
 	pthread_mutex_unlock(&libraries->lock);
 	if (status)
 		ort_eps_release(made);
@@ -578,6 +582,11 @@ void ort_eps_report_hung(const struct ort_eps *eps, epp_session *session)
 	STAILQ_FOREACH(library, &eps->libraries->all, link)
 		if (library->is_hung)
 			epp_session_report_hang(session, library->name ? library->name : library->file, library->hang);
+}
+
+uint64_t ort_eps_take_budget(struct ort_eps *eps)
+{
+	return __atomic_exchange_n(&eps->budget, 0, __ATOMIC_RELAXED);
 }
 
 size_t ort_eps_count(const struct ort_eps *eps)

@@ -37,6 +37,10 @@ struct ort_eps_profiler {
 /* Adds a profiler to the session's ledger for each library that hung before it had a profiler. */
 void ort_eps_report_hung(const struct ort_eps *eps, epp_session *session);
 
+/* Returns the budget of the session's creation (epp_plugin_budget_begin) for the first profile, which ONNX Runtime starts
+ * in the same call; 0 for further profiles. */
+uint64_t ort_eps_take_budget(struct ort_eps *eps);
+
 /* ort_eps_count returns the number of EPs and plugins.  ort_eps_note returns a note for the trace about libraries that are
  * not hosted, "" if there is none.  Both accept NULL. */
 size_t ort_eps_count(const struct ort_eps *eps);

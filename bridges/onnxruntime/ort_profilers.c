@@ -163,8 +163,8 @@ static OrtStatus *start_all(struct ort_profilers *profilers)
 	return status;
 }
 
-OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
-                               const struct ort_start_times *start_times, struct ort_profilers **profilers)
+OrtStatus *ort_profilers_start(struct ort_eps *eps, epp_session *session, const struct ort_start_times *start_times,
+                               struct ort_profilers **profilers)
 {
 	*profilers = NULL;
 	if (!eps)
@@ -179,15 +179,16 @@ OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
 	made->start_times = *start_times;
 	pthread_mutex_init(&made->lock, NULL);
 	OrtStatus *status = NULL;
+	epp_plugin_budget_begin(ort_eps_take_budget(eps));
 	for (size_t i = 0; i < ort_eps_count(eps); i++)
 		status = first_of(host, status, add_profiler(made, eps, i));
 	ort_eps_report_hung(eps, session);
 	status = first_of(host, status, start_all(made));
-	if (made->count) {
+	epp_plugin_budget_end();
+	if (made->count)
 		*profilers = made;
-	} else {
+	else
 		ort_profilers_release(made);
-	}
 	return status;
 }
 

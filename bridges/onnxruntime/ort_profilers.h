@@ -17,8 +17,8 @@ struct ort_start_times {
 /* Creates a profiler of each EP that has one, adds it to the session, and starts it.  The session must exist longer
  * than the profilers.  Each profiler gets the offset at the time of its own start.  Errors: the first status of a
  * profiler that failed to start.  The profiler is used nevertheless, as in ONNX Runtime. */
-OrtStatus *ort_profilers_start(const struct ort_eps *eps, epp_session *session,
-                               const struct ort_start_times *start_times, struct ort_profilers **profilers);
+OrtStatus *ort_profilers_start(struct ort_eps *eps, epp_session *session, const struct ort_start_times *start_times,
+                               struct ort_profilers **profilers);
 /* `id` is the event's id in the trace.  In ONNX Runtime's profile it is replaced by `ort_id`. */
 OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id);
 OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id,

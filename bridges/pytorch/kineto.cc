@@ -119,10 +119,33 @@ epp_status *create_session(epp_session **session)
 	return is_taken ? create_session(output_path("%pid%." + number), true, session) : status;
 }
 
+/* A budget of the calls in a scope (epp_plugin_budget_begin). */
+class Budget
+{
+      public:
+	explicit Budget(uint64_t number) : number_(epp_plugin_budget_begin(number))
+	{
+	}
+	Budget(const Budget &) = delete;
+	Budget &operator=(const Budget &) = delete;
+	~Budget()
+	{
+		epp_plugin_budget_end();
+	}
+	uint64_t number() const
+	{
+		return number_;
+	}
+
+      private:
+	uint64_t number_;
+};
+
 class Session : public libkineto::IActivityProfilerSession
 {
       public:
-	Session() : buffer_(std::make_unique<libkineto::CpuTraceBuffer>())
+	/* `budget` is that of the profile's start, of which the load of the plugins was a part. */
+	explicit Session(uint64_t budget) : budget_(budget), buffer_(std::make_unique<libkineto::CpuTraceBuffer>())
 	{
 		buffer_->span = libkineto::TraceSpan(0, 0, "epprof");
 		buffer_->gpuOpCount = 0;
@@ -155,6 +178,7 @@ class Session : public libkineto::IActivityProfilerSession
 		profiler = profiler ? profiler : global.get();
 		kineto_ops::record_shapes(profiler && profiler->config().report_input_shapes);
 		if (session_) {
+			const Budget budget(budget_);
 			note(epp_session_start(session_));
 			hosted_plugins_report_hung(session_);
 			for (const auto &[label, message] : hung_)
@@ -336,6 +360,7 @@ class Session : public libkineto::IActivityProfilerSession
 
 	epp_session *session_ = nullptr;
 	bool has_ops_ = false;
+	uint64_t budget_;
 	Trace trace_;
 	std::vector<std::string> errors_;
 	/* labels of plugins without a profiler, and notes about them */
@@ -362,9 +387,12 @@ class Profiler : public libkineto::IActivityProfiler
 	                                                               const libkineto::Config &config) override
 	{
 		(void)config;
-		if (!types.count(ActivityType::CONCURRENT_KERNEL) || plugins().loaded.empty())
+		if (!types.count(ActivityType::CONCURRENT_KERNEL))
 			return nullptr;
-		return std::make_unique<Session>();
+		const Budget budget(0);
+		if (plugins().loaded.empty())
+			return nullptr;
+		return std::make_unique<Session>(budget.number());
 	}
 
 	std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t ts_ms, int64_t duration_ms,

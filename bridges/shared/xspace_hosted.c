@@ -172,7 +172,7 @@ static epp_status *take_part(struct hosted_run *run, epp_plugin *plugin)
 	return NULL;
 }
 
-struct hosted_run *hosted_run_start(const char *framework, struct hosted_problems *problems)
+static struct hosted_run *start(const char *framework, struct hosted_problems *problems)
 {
 	if (!plugins.is_loaded)
 		load_all(problems);
@@ -196,6 +196,14 @@ struct hosted_run *hosted_run_start(const char *framework, struct hosted_problem
 		hosted_problems_add(problems, take_part(run, plugins.all[i]));
 	/* A profiler whose start failed is used nevertheless, as in ONNX Runtime. */
 	call_all(run, false, problems);
+	return run;
+}
+
+struct hosted_run *hosted_run_start(const char *framework, struct hosted_problems *problems)
+{
+	epp_plugin_budget_begin(0);
+	struct hosted_run *run = start(framework, problems);
+	epp_plugin_budget_end();
 	return run;
 }
 

@@ -20,9 +20,11 @@ struct worker {
 	unsigned holders;
 	pthread_t thread;
 	bool has_thread;
-	bool is_joined;  /* worker_end joins the thread; otherwise the thread detaches itself */
-	bool is_running; /* the thread is in a call, which is no longer in the queue */
-	bool is_hung;    /* a caller has timed out waiting for that call */
+	bool is_joined;   /* worker_end joins the thread; otherwise the thread detaches itself */
+	bool is_running;  /* the thread is in a call, which is no longer in the queue */
+	bool is_hung;     /* a caller has timed out waiting for that call */
+	uint64_t budget;  /* the last budget of its calls; 0: none */
+	int64_t spent_ns; /* time that calls have taken of this budget */
 	STAILQ_HEAD(, worker_call) queue;
 	pthread_cond_t changed;
 };
@@ -31,6 +33,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, worker) workers = LIST_HEAD_INITIALIZER(workers);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t timeout_ms, grace_ms;
+static uint64_t budgets_count;               /* number of budgets that were entered */
+static _Thread_local uint64_t thread_budget; /* budget of the thread's calls; 0: none */
 
 /* ---- setup and fork ---- */
 
@@ -88,6 +92,33 @@ uint64_t worker_grace_ns(void)
 struct timespec worker_deadline(void)
 {
 	return thread_deadline(worker_timeout_ns());
+}
+
+/* ---- budgets ---- */
+
+uint64_t worker_budget_enter(uint64_t budget)
+{
+	thread_budget = budget ? budget : __atomic_add_fetch(&budgets_count, 1, __ATOMIC_RELAXED);
+	return thread_budget;
+}
+
+void worker_budget_leave(void)
+{
+	thread_budget = 0;
+}
+
+/* Returns the time that calls have taken of the thread's budget.  The lock is held. */
+static int64_t spent_ns(const struct worker *worker)
+{
+	return thread_budget && worker->budget == thread_budget ? worker->spent_ns : 0;
+}
+
+struct timespec worker_deadline_of(struct worker *worker, uint64_t timeout_ns)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t spent = (uint64_t)spent_ns(worker);
+	pthread_mutex_unlock(&lock);
+	return thread_deadline(spent < timeout_ns ? timeout_ns - spent : 0);
 }
 
 /* ---- creation and release ---- */
@@ -179,6 +210,7 @@ static void *run_worker(void *argument)
 		pthread_mutex_unlock(&lock);
 		call->run(call);
 		pthread_mutex_lock(&lock);
+		call->took_ns = thread_now_ns() - call->submitted_ns;
 		call->state = WORKER_RETURNED;
 		bool is_abandoned = call->is_abandoned;
 		pthread_cond_broadcast(&worker->changed);
@@ -203,6 +235,7 @@ void worker_submit(struct worker *worker, struct worker_call *call)
 	pthread_mutex_lock(&lock);
 	call->worker = worker;
 	call->is_abandoned = false;
+	call->submitted_ns = thread_now_ns();
 	call->state = WORKER_QUEUED;
 	if (!worker->has_thread)
 		worker->has_thread = thread_start_joinable(NULL, run_worker, worker, &worker->thread) == 0;
@@ -235,7 +268,10 @@ enum worker_result worker_await(struct worker_call *call, const struct timespec 
 	} else if (call->state == WORKER_RUNNING) {
 		call->is_abandoned = worker->is_hung = true;
 		pthread_cond_broadcast(&worker->changed);
-		result = WORKER_HUNG;
+		result = spent_ns(worker) ? WORKER_SPENT : WORKER_HUNG;
+	} else if (thread_budget) {
+		worker->spent_ns = spent_ns(worker) + call->took_ns;
+		worker->budget = thread_budget;
 	}
 	pthread_mutex_unlock(&lock);
 	if (did_not_begin)
@@ -259,6 +295,9 @@ epp_status *worker_status(enum worker_result result, const char *step)
 {
 	if (result == WORKER_HUNG)
 		return epp_status_create(EPP_TIMEOUT, "%s: it has not returned after %llu ms", step,
+		                         (unsigned long long)timeout_ms);
+	if (result == WORKER_SPENT)
+		return epp_status_create(EPP_TIMEOUT, "%s: it has not returned after %llu ms, with earlier calls", step,
 		                         (unsigned long long)timeout_ms);
 	if (result == WORKER_BUSY)
 		return epp_status_create(EPP_TIMEOUT, "%s: not called, because an earlier call has not returned", step);

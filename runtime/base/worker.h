@@ -36,6 +36,7 @@ bool worker_end(struct worker *worker);
 enum worker_result {
 	WORKER_DONE,
 	WORKER_HUNG,     /* the call has not returned in time */
+	WORKER_SPENT,    /* as WORKER_HUNG, where earlier calls have taken a part of the time */
 	WORKER_BUSY,     /* the call did not begin, because an earlier call has not returned */
 	WORKER_NO_THREAD /* the call did not begin, because its thread could not be started */
 };
@@ -50,6 +51,7 @@ struct worker_call {
 	/* Used by the worker only. */
 	STAILQ_ENTRY(worker_call) link;
 	struct worker *worker;
+	int64_t submitted_ns, took_ns;
 	enum { WORKER_QUEUED, WORKER_RUNNING, WORKER_RETURNED, WORKER_FAILED } state;
 	bool is_abandoned;
 };
@@ -62,6 +64,17 @@ void worker_submit(struct worker *worker, struct worker_call *call);
  * was discarded, or will be. */
 enum worker_result worker_await(struct worker_call *call, const struct timespec *deadline);
 void worker_abandon(struct worker_call *call);
+
+/* Limits the time that the calling thread waits for each worker, until worker_budget_leave: all calls of one worker
+ * together may take the timeout, not each of them.  Workers do not share the time, because their calls may be made one
+ * after the other.  `budget` is 0 for a new budget, or the number of one that continues; returns its number.  A worker
+ * remembers its last budget only. */
+uint64_t worker_budget_enter(uint64_t budget);
+void worker_budget_leave(void);
+
+/* Returns the deadline of a call that is submitted now: `timeout_ns` from now, less what earlier calls of the worker have
+ * taken of the calling thread's budget. */
+struct timespec worker_deadline_of(struct worker *worker, uint64_t timeout_ns);
 
 /* worker_timeout_ns returns the timeout (EPPROF_PLUGIN_TIMEOUT_MS), at most a day, so that sums of times stay in range.
  * worker_deadline returns the deadline for calls that are submitted now. */

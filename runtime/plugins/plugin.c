@@ -144,7 +144,7 @@ static void call_discard(struct worker_call *of, bool ran)
 static epp_status *call_step(epp_plugin *plugin, epp_status *(*step)(struct plugin_call *call), const char *name,
                              OrtEpProfilerImpl **profiler, bool *hangs)
 {
-	struct timespec deadline = worker_deadline();
+	struct timespec deadline = worker_deadline_of(plugin->worker, worker_timeout_ns());
 	struct plugin_call *call = calloc(1, sizeof(*call));
 	*hangs = false;
 	if (!call)
@@ -155,7 +155,7 @@ static epp_status *call_step(epp_plugin *plugin, epp_status *(*step)(struct plug
 	call->plugin = plugin;
 	worker_submit(plugin->worker, &call->call);
 	enum worker_result result = worker_await(&call->call, &deadline);
-	*hangs = result == WORKER_HUNG;
+	*hangs = result == WORKER_HUNG || result == WORKER_SPENT;
 	if (result != WORKER_DONE)
 		return worker_status(result, name);
 	epp_status *status = call->status;

@@ -47,7 +47,7 @@ static void call_discard(struct worker_call *of, bool ran)
 epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const char *step, void (*run)(void *argument),
                                    void (*discard)(void *argument), void *argument)
 {
-	struct timespec deadline = worker_deadline();
+	struct timespec deadline = worker_deadline_of(worker_of(thread), worker_timeout_ns());
 	struct thread_call *call = calloc(1, sizeof(*call));
 	if (!call) {
 		if (discard)
@@ -60,6 +60,16 @@ epp_status *epp_plugin_thread_call(epp_plugin_thread *thread, const char *step, 
 	if (result == WORKER_DONE)
 		free(call);
 	return worker_status(result, step);
+}
+
+uint64_t epp_plugin_budget_begin(uint64_t budget)
+{
+	return worker_budget_enter(budget);
+}
+
+void epp_plugin_budget_end(void)
+{
+	worker_budget_leave();
 }
 
 uint64_t epp_plugin_timeout_ns(void)

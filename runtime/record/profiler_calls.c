@@ -268,7 +268,6 @@ void calls_start_profiling(struct session *session)
 {
 	struct profiler_step steps[CALLS_PROFILERS_MAX];
 	struct session_profiler *of[CALLS_PROFILERS_MAX];
-	struct timespec deadline = thread_deadline(session->plugin_timeout_ns);
 	for (uint32_t i = 0; i < LOAD_ACQUIRE(&session->profilers_count); i++) {
 		struct session_profiler *profiler = &session->profilers[i];
 		if (!profilers_drives(profiler))
@@ -278,7 +277,7 @@ void calls_start_profiling(struct session *session)
 		submission_begin_run(profiler);
 	}
 	size_t count = make_steps(session, steps, of);
-	profiler_steps_start(steps, count, 0, session->storage.window.live->run_start.ticks, &deadline);
+	profiler_steps_start(steps, count, 0, session->storage.window.live->run_start.ticks, session->plugin_timeout_ns);
 	for (size_t i = 0; i < count; i++) {
 		of[i]->before_ticks = steps[i].before_ticks;
 		of[i]->after_ticks = steps[i].after_ticks;

@@ -87,12 +87,15 @@ static struct step_call *submit(const struct profiler_step *step, bool is_end)
 	return call;
 }
 
-static void call_all(struct profiler_step *steps, size_t count, bool is_end, uint64_t since_ticks,
+/* If `deadline` is NULL, each call has its own: `timeout_ns` from now, less what its worker has spent. */
+static void call_all(struct profiler_step *steps, size_t count, bool is_end, uint64_t since_ticks, uint64_t timeout_ns,
                      const struct timespec *deadline)
 {
 	struct step_call *calls[EPF_PRODUCER_COUNT];
+	struct timespec deadlines[EPF_PRODUCER_COUNT];
 	for (size_t i = 0; i < count; i++) {
 		steps[i].result = WORKER_NO_THREAD;
+		deadlines[i] = deadline ? *deadline : worker_deadline_of(steps[i].worker, timeout_ns);
 		calls[i] = submit(&steps[i], is_end);
 		if (!calls[i])
 			continue;
@@ -100,7 +103,7 @@ static void call_all(struct profiler_step *steps, size_t count, bool is_end, uin
 		worker_submit(steps[i].worker, &calls[i]->call);
 	}
 	for (size_t i = 0; i < count; i++) {
-		enum worker_result result = calls[i] ? worker_await(&calls[i]->call, deadline) : WORKER_NO_THREAD;
+		enum worker_result result = calls[i] ? worker_await(&calls[i]->call, &deadlines[i]) : WORKER_NO_THREAD;
 		if (result == WORKER_DONE) {
 			steps[i] = calls[i]->step;
 			free(calls[i]);
@@ -110,14 +113,14 @@ static void call_all(struct profiler_step *steps, size_t count, bool is_end, uin
 }
 
 void profiler_steps_start(struct profiler_step *steps, size_t count, int64_t offset_ns, uint64_t since_ticks,
-                          const struct timespec *deadline)
+                          uint64_t timeout_ns)
 {
 	for (size_t i = 0; i < count; i++)
 		steps[i].offset_ns = offset_ns;
-	call_all(steps, count, false, since_ticks, deadline);
+	call_all(steps, count, false, since_ticks, timeout_ns, NULL);
 }
 
 void profiler_steps_end(struct profiler_step *steps, size_t count, const struct timespec *deadline)
 {
-	call_all(steps, count, true, 0, deadline);
+	call_all(steps, count, true, 0, 0, deadline);
 }

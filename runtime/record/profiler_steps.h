@@ -1,5 +1,4 @@
-/* Calls StartProfiling or EndProfiling of several profilers in parallel, each on its worker, with one deadline for
- * all. */
+/* Calls StartProfiling or EndProfiling of several profilers in parallel, each on its worker. */
 #ifndef EPPROF_RUNTIME_RECORD_PROFILER_STEPS_H
 #define EPPROF_RUNTIME_RECORD_PROFILER_STEPS_H
 
@@ -22,9 +21,11 @@ struct profiler_step {
 OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEvent *const *events, size_t count);
 
 /* Calls StartProfiling of all profilers.  Its argument is `offset_ns`, plus the time since `since_ticks` if that is not
- * 0.  If a call returns after the deadline, it is followed by an EndProfiling whose events are discarded. */
+ * 0.  A call has `timeout_ns` from now, less what the calling thread's budget has spent.  If it returns later, it is
+ * followed by an EndProfiling whose events are discarded. */
 void profiler_steps_start(struct profiler_step *steps, size_t count, int64_t offset_ns, uint64_t since_ticks,
-                          const struct timespec *deadline);
+                          uint64_t timeout_ns);
+/* Calls EndProfiling of all profilers.  All calls have the same deadline. */
 void profiler_steps_end(struct profiler_step *steps, size_t count, const struct timespec *deadline);
 
 #endif

@@ -235,11 +235,11 @@ static void fail_hosted(epp_hosted_profiler_call *call, const struct profiler_st
 }
 
 /* Calls all hosted profilers that were not given up. `count` is at most the number of profilers of a session. */
-static void call_hosted(epp_hosted_profiler_call *calls, size_t count, bool is_end, int64_t offset_ns,
-                        uint64_t since_ticks, const struct timespec *deadline)
+static void call_hosted(epp_hosted_profiler_call *calls, size_t count, bool is_end, int64_t offset_ns, uint64_t since_ticks)
 {
 	struct profiler_step steps[CALLS_PROFILERS_MAX];
 	epp_hosted_profiler_call *of[CALLS_PROFILERS_MAX];
+	struct timespec deadline = worker_deadline();
 	size_t steps_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		const epp_hosted_profiler *hosted = calls[i].hosted;
@@ -253,9 +253,9 @@ static void call_hosted(epp_hosted_profiler_call *calls, size_t count, bool is_e
 			                                       .container = calls[i].container };
 	}
 	if (is_end)
-		profiler_steps_end(steps, steps_count, deadline);
+		profiler_steps_end(steps, steps_count, &deadline);
 	else
-		profiler_steps_start(steps, steps_count, offset_ns, since_ticks, deadline);
+		profiler_steps_start(steps, steps_count, offset_ns, since_ticks, worker_timeout_ns());
 	for (size_t i = 0; i < steps_count; i++) {
 		epp_hosted_profiler *hosted = of[i]->hosted;
 		of[i]->status = steps[i].result == WORKER_DONE ? steps[i].status : NULL;
@@ -273,7 +273,6 @@ static void call_hosted(epp_hosted_profiler_call *calls, size_t count, bool is_e
 
 void epp_hosted_profilers_start(epp_hosted_profiler_call *calls, size_t count, int64_t offset_ns, uint64_t since_ticks)
 {
-	struct timespec deadline = worker_deadline();
 	for (size_t i = 0; i < count; i++) {
 		epp_hosted_profiler *hosted = calls[i].hosted;
 		struct session_profiler *of = profiler_registry_enter(hosted->profiler);
@@ -285,15 +284,13 @@ void epp_hosted_profilers_start(epp_hosted_profiler_call *calls, size_t count, i
 	}
 	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
 		call_hosted(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, false,
-		            offset_ns, since_ticks, &deadline);
+		            offset_ns, since_ticks);
 }
 
 void epp_hosted_profilers_end(epp_hosted_profiler_call *calls, size_t count)
 {
-	struct timespec deadline = worker_deadline();
 	for (size_t i = 0; i < count; i += CALLS_PROFILERS_MAX)
-		call_hosted(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, true, 0, 0,
-		            &deadline);
+		call_hosted(&calls[i], count - i < CALLS_PROFILERS_MAX ? count - i : CALLS_PROFILERS_MAX, true, 0, 0);
 }
 
 void epp_hosted_profiler_report_hang(epp_hosted_profiler *hosted, const char *note)

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/thread.h"
 #include "base/worker.h"
 #include "tests/support/recording.h"
 
@@ -237,9 +238,85 @@ START_TEST(the_limit_is_the_environment_s)
 }
 END_TEST
 
+/* ---- budgets ---- */
+
+#define MINUTE_NS 60000000000
+
+static int64_t ns_of(struct timespec time)
+{
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* Asserts that the worker has as much of a minute as a new one, less at least `spent_ms`. */
+static void assert_spent(struct worker *worker, int64_t spent_ms)
+{
+	int64_t before_ns = ns_of(thread_deadline(0));
+	int64_t left_ns = ns_of(worker_deadline_of(worker, MINUTE_NS)) - before_ns;
+	int64_t took_ns = ns_of(thread_deadline(0)) - before_ns;
+	ck_assert_int_le(left_ns, MINUTE_NS + took_ns - spent_ms * 1000000);
+	if (!spent_ms)
+		ck_assert_int_ge(left_ns, MINUTE_NS);
+}
+
+static void run_for_20_ms(struct worker_call *of)
+{
+	(void)of;
+	recording_sleep_ms(20);
+}
+
+static void call_for_20_ms(struct worker *worker)
+{
+	struct call *call = make('a', false);
+	call->call.run = run_for_20_ms;
+	ck_assert_int_eq(call_until(worker, call, worker_deadline()), WORKER_DONE);
+	free(call);
+}
+
+/* A worker's calls share its time; another worker has all of it. */
+START_TEST(a_budget_is_for_all_calls_of_one_worker)
+{
+	struct worker *worker = worker_for(NULL), *other = worker_for(NULL);
+	call_for_20_ms(worker);
+	uint64_t budget = worker_budget_enter(0);
+	ck_assert_uint_ne(budget, 0);
+	assert_spent(worker, 0);
+	call_for_20_ms(worker);
+	call_for_20_ms(worker);
+	assert_spent(worker, 40);
+	assert_spent(other, 0);
+	worker_budget_leave();
+	assert_spent(worker, 0);
+	call_for_20_ms(worker);
+	ck_assert_uint_eq(worker_budget_enter(budget), budget);
+	assert_spent(worker, 40);
+	ck_assert_int_ge(ns_of(worker_deadline_of(worker, 1000000)), 0);
+	ck_assert_int_le(ns_of(worker_deadline_of(worker, 1000000)), ns_of(thread_deadline(0)));
+	ck_assert_uint_ne(worker_budget_enter(0), budget);
+	assert_spent(worker, 0);
+	worker_budget_leave();
+	worker_release(worker);
+	worker_release(other);
+}
+END_TEST
+
+START_TEST(a_hang_after_earlier_calls_of_the_budget)
+{
+	struct worker *worker = worker_for(NULL);
+	worker_budget_enter(0);
+	call_for_20_ms(worker);
+	ck_assert_int_eq(call_until(worker, make('a', true), soon()), WORKER_SPENT);
+	worker_budget_leave();
+	let_go = 1;
+	wait_until(&discarded, 1);
+	ck_assert_int_eq(discarded, 1);
+	worker_release(worker);
+}
+END_TEST
+
 START_TEST(what_it_is_called)
 {
 	static const char *const texts[] = { NULL, "stop: it has not returned after 2000 ms",
+		                             "stop: it has not returned after 2000 ms, with earlier calls",
 		                             "stop: not called, because an earlier call has not returned",
 		                             "stop: cannot start a thread: out of memory, or too many threads" };
 	unsetenv("EPPROF_PLUGIN_TIMEOUT_MS");
@@ -267,6 +344,8 @@ static Suite *worker_suite(void)
 	tcase_add_test(tcase, a_forked_child_has_threads_of_its_own);
 #endif
 	tcase_add_loop_test(tcase, the_limit_is_the_environment_s, 0, sizeof(limits) / sizeof(limits[0]));
+	tcase_add_test(tcase, a_budget_is_for_all_calls_of_one_worker);
+	tcase_add_test(tcase, a_hang_after_earlier_calls_of_the_budget);
 	tcase_add_test(tcase, what_it_is_called);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -105,11 +105,52 @@ START_TEST(one_that_hangs_costs_nothing_but_itself)
 }
 END_TEST
 
+/* ---- a plugin whose steps each take less than the limit, and together more ---- */
+
+static const char *slow_steps;
+
+static void record_slow(void)
+{
+	setenv("HANG_AT", slow_steps, 1);
+	setenv("HANG_MS", "700", 1);
+	setenv("EPPROF_PLUGIN_TIMEOUT_MS", HANGING_LIMIT_MS, 1);
+	struct host host = host_open();
+	OrtEpProfilerImpl *profiler = profiler_of(&host);
+	OrtStatus *status = profiler->StartProfiling(profiler, 440000);
+	if (status || !strstr(logged_text, "has not returned after " HANGING_LIMIT_MS " ms, with earlier calls"))
+		_exit(10);
+	begin(profiler, 5000);
+	end(profiler, 5000, "outer");
+	give_work();
+	struct OrtProfilingEventsContainer container = { container_add, NULL };
+	if (profiler->EndProfiling(profiler, &container) || added_count < COUNT)
+		_exit(11);
+	profiler->Release(profiler);
+	host_close(&host);
+}
+
+/* The creation of a session includes the start of its profile. */
+START_TEST(steps_of_a_slow_plugin_share_the_limit)
+{
+	static const char *const steps[] = { "ort:CreateEpFactories,ort:GetSupportedDevices",
+		                             "ort:GetSupportedDevices,ort:CreateEp", "ort:CreateEp,ort:CreateProfiler",
+		                             "ort:CreateEp,ort:StartProfiling" };
+	slow_steps = steps[_i];
+	struct trace_scan *scan = recorded(record_slow, CHECK_BUILD "/tests/plugins/plain_ep.so:" GOOD);
+	uint64_t lost = 0;
+	for (size_t i = 0; i < EPF_PRODUCER_COUNT; i++)
+		lost += scan->producers[i].lost[EPP_LOSS_HUNG];
+	ck_assert_uint_eq(lost, 1);
+	trace_scan_free(scan);
+}
+END_TEST
+
 static Suite *ort_hanging_suite(void)
 {
 	Suite *suite = suite_create("ort_hanging");
 	TCase *tcase = tcase_create("ort_hanging");
 	tcase_add_loop_test(tcase, one_that_hangs_costs_nothing_but_itself, 0, HANGING_ENTRIES);
+	tcase_add_loop_test(tcase, steps_of_a_slow_plugin_share_the_limit, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -468,6 +468,28 @@ START_TEST(one_that_hangs_costs_nothing_but_itself)
 }
 END_TEST
 
+/* Each step takes less than the limit, and all together more. */
+START_TEST(steps_of_a_slow_plugin_share_the_limit)
+{
+	static const struct hanging_entry entry = { "tf_fault", "tf:TF_InitProfiler,tf:start", HANGING_START, "" };
+	char guilty[512], list[1200];
+	hanging_set(&entry);
+	setenv("HANG_MS", "700", 1);
+	hanging_path(&entry, guilty, sizeof(guilty));
+	snprintf(list, sizeof(list), "%s:%s", guilty, SAMPLE("pu1"));
+	setenv("EPPROF_OUTPUT", check_path("slow.epp"), 1);
+	host_load(list);
+	RETURNS(host_start());
+	work(SAMPLE("pu1"), 300);
+	RETURNS(host_stop());
+	RETURNS(host_collect());
+	ck_assert_uint_eq(seen.relus_count, 300);
+	ck_assert_msg(strstr(told, "has not returned after " HANGING_LIMIT_MS " ms, with earlier calls") != NULL, "%s",
+	              told);
+	ck_assert_uint_eq(hung_count(check_path("slow.epp")), 1);
+}
+END_TEST
+
 static void shared_tests_add(TCase *tests)
 {
 	tcase_add_loop_test(tests, each_run_has_its_events_and_no_others, 0, sizeof(samples) / sizeof(samples[0]));
@@ -480,6 +502,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, a_run_without_work_is_empty);
 	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
 	tcase_add_loop_test(tests, one_that_hangs_costs_nothing_but_itself, 0, HANGING_ENTRIES);
+	tcase_add_test(tests, steps_of_a_slow_plugin_share_the_limit);
 	tcase_add_test(tests, texts_of_any_bytes_are_mended);
 	tcase_add_test(tests, more_than_can_be_told_is_cut);
 	tcase_add_test(tests, what_does_not_fit_is_left_out_and_counted);

@@ -46,7 +46,7 @@ def limit_ms(which):
 
 
 class Hanging(unittest.TestCase):
-    def run_host(self, name, which, at, fault=""):
+    def run_host(self, name, which, at, fault="", **more):
         framework = FRAMEWORKS[name]
         try:
             python = framework.python_for(framework.versions()[-1])
@@ -59,7 +59,8 @@ class Hanging(unittest.TestCase):
         given = {**os.environ, "HANGING_OUT": str(out), "HANG_AT": at, "PJRT_FAULT": fault,
                  "EPPROF_PLUGIN_TIMEOUT_MS": str(limit_ms(which)),
                  "EPPROF_PROFILERS": ":".join(plugins), "EPPROF_OUTPUT": str(out / "run.epp"), "EPPROF_TEST_SEVERITY": "2",
-                 "KINETO_PLUGIN_PATH": "", "WORK_DIRECTORY": str(interop.BUILD), "WORK_COUNT": str(COUNT), interop.INSIDE: "1"}
+                 "KINETO_PLUGIN_PATH": "", "WORK_DIRECTORY": str(interop.BUILD), "WORK_COUNT": str(COUNT), interop.INSIDE: "1",
+                 **more}
         if name == "jax":
             given["PYTHONPATH"] = str(interop.BUILD / "python")
         program = interop.ROOT / "tests" / "interop" / "hanging_host.py"
@@ -98,6 +99,17 @@ class Hanging(unittest.TestCase):
             for which in SETS:
                 with self.subTest(framework=name, hangs_at=which):
                     self.check(name, which)
+
+    def test_a_slow_plugin(self):
+        """Each of its steps takes less than the limit, and together they take more: they share the limit."""
+        for name in FRAMEWORKS:
+            with self.subTest(framework=name):
+                at = "ort:CreateEpFactories,ort:StartProfiling" if name == "onnxruntime" else "tf:TF_InitProfiler,tf:start"
+                out, runs, log = self.run_host(name, "slow", at, HANG_MS=str(LIMIT_MS * 7 // 10), EPPROF_PLUGIN_TIMEOUT_MS=str(LIMIT_MS))
+                self.check_runs(name, "slow", runs)
+                reason = f"it has not returned after {LIMIT_MS} ms, with earlier calls"
+                self.assertIn(f"StartProfiling: {reason}", log)
+                self.assertIn(reason, self.finished(name, out) if name != "pytorch" else log)
 
     def test_every_entry(self):
         """The bridges other than PyTorch's are C: tests/bridges/ has the same for them, so they run only when asked for."""

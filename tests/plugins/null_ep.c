@@ -63,7 +63,7 @@ void ort_collector_run_ends(struct ort_runs *runs)
 	(void)runs;
 }
 
-OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, const struct ort_eps *eps,
+OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, struct ort_eps *eps,
                                         struct ort_runs *runs)
 {
 	(void)logger, (void)eps, (void)runs;
