@@ -115,7 +115,7 @@ void bench_guest(struct bench *bench)
 		bench_skip(bench, "a memory limit cannot be set here");
 	if (!status && limited) {
 		if (cached < 0)
-			bench_skip(bench, "the page cache: mincore does not tell");
+			bench_skip(bench, "the page cache: mincore gives no information");
 		else
 			report_mib(bench, "of the file in the page cache, at most", cached, 256, count);
 		if (peak_known)

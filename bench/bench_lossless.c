@@ -40,7 +40,7 @@ static epp_status *run(const struct worker *like, double *ns)
 		workers[made].start = &start;
 		error = pthread_create(&workers[made].thread, NULL, work, &workers[made]);
 	}
-	/* Not joined: the threads that were started wait for the others for ever. */
+	/* The started threads are not joined, because they wait for the others forever. */
 	if (error)
 		return epp_status_create(EPP_OUT_OF_MEMORY, "pthread_create");
 	pthread_barrier_wait(&start);

@@ -12,15 +12,15 @@
 #include "ep_sample/accelerator_clock.h"
 #include "epprof/ep.h"
 
-/* Where true time begins. */
+/* The true time at the start. */
 #define CLOCK_WORLD_START_NS 5000000000000u
 
 struct clock_world {
 	uint64_t now_ns;
 	uint64_t random_state;
 	accelerator_clock device;
-	void (*batch)(void *user, const EpprofBatch *batch); /* of an epprof host */
-	/* Of ONNX Runtime: an event whose first arg is `first_value`. */
+	void (*batch)(void *user, const EpprofBatch *batch); /* the push function of an epprof host */
+	/* Called for each event that the kit adds in ONNX Runtime.  `first_value` is its first arg. */
 	void (*event)(void *user, const char *first_value, int64_t start_us, int64_t duration_us);
 	void *user;
 };

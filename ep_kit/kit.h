@@ -147,7 +147,7 @@ struct kit {
 	KIT_ATOMIC(uint64_t) delivered;
 	KIT_ATOMIC(uint64_t) lost[KIT_LOSS_COUNT];
 	KIT_ATOMIC(int64_t) pending; /* pieces of work that were launched and not yet emitted */
-	/* Of `pending`, counted as lost in EndProfiling, whose events have not come since. */
+	/* Pieces of work in `pending` that EndProfiling counted as lost and whose events have not come since. */
 	KIT_ATOMIC(uint64_t) unfinished;
 	KIT_ATOMIC(uint64_t) late;   /* events submitted after EndProfiling, which no ledger for the host counts */
 	uint64_t late_before;        /* start of this run's ledger */

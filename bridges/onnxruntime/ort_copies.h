@@ -51,8 +51,8 @@ struct ort_container {
 struct ort_container *ort_container_create(epp_hosted_profiler *registration, const char *label,
                                            struct ort_devices *devices,
                                            uint64_t (*ort_id_of)(const void *user, uint64_t id), const void *user);
-/* Closes the container: further events are rejected, and the member and ONNX Runtime's container are not used any more.
- * If the profiler's EndProfiling has not returned, the container must not be destroyed. */
+/* Closes the container: further events are rejected, and the registration and ONNX Runtime's container are not used any
+ * more. If the profiler's EndProfiling has not returned, the container must not be destroyed. */
 void ort_container_close(struct ort_container *container);
 void ort_container_destroy(struct ort_container *container);
 

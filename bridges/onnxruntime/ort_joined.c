@@ -1,9 +1,9 @@
 /* The collector's interface for profilers that ONNX Runtime runs: EpprofCollector of epprof/ep_push.h.
  *
- * An EpprofRecording is a member of the collector's session and has a reference to the collector, so that the session
- * exists until the last profiler has left.  Profilers use nanoseconds of CLOCK_MONOTONIC, sessions use ticks.  The two
- * clocks are read together when a profiler joins and again for each conversion, which is exact at both readings and
- * linear in between. */
+ * An EpprofRecording is registered with the collector's session as a hosted profiler and has a reference to the
+ * collector, so that the session exists until the last profiler has left.  Profilers use nanoseconds of
+ * CLOCK_MONOTONIC, sessions use ticks.  The two clocks are read together when a profiler joins and again for each
+ * conversion, which is exact at both readings and linear in between. */
 #include "ort_joined.h"
 
 #include <stdlib.h>

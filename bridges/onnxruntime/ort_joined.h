@@ -14,7 +14,7 @@ void ort_collector_release(struct collector *collector);
 /* Joins the profiler to the collector's session.  *number is the profiler's number for ort_collector_event.
  * Errors: as epp_hosted_profiler_create. */
 epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *profiler, const char *ep_name,
-                               epp_hosted_profiler **member, uint32_t *number);
+                               epp_hosted_profiler **registration, uint32_t *number);
 
 /* Returns the id in the trace of the collector's innermost event with this id of ONNX Runtime that is open on this
  * thread; 0: none.  Records that the profiler with this number has events of this node, so that the node's provider is

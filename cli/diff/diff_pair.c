@@ -1,7 +1,7 @@
 /* Compares two traces.
  *
  * It compares medians of ops and of kernels, by name and category.  The uncertainty of a median follows from its own
- * events: with 95 % certainty it lies between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
+ * events: with 95 % certainty it is between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
  * (binomial), within the width of a bucket.  If the two intervals overlap, no change is reported.  Variation between
  * runs that is not visible within one run is not included; diff_sets.c measures it with several traces. */
 #include <inttypes.h>

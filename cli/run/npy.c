@@ -46,7 +46,7 @@ static bool skip_text(struct header *header, const char *text)
 }
 
 /* Parses 'text' or "text". */
-static bool take_quoted(struct header *header, char *text, size_t bytes)
+static bool parse_quoted(struct header *header, char *text, size_t bytes)
 {
 	skip_spaces(header);
 	char quote = *header->at;
@@ -59,7 +59,7 @@ static bool take_quoted(struct header *header, char *text, size_t bytes)
 }
 
 /* Parses (), (8,) or (8, 64). */
-static epp_status *take_shape(struct header *header, struct npy *npy)
+static epp_status *parse_shape(struct header *header, struct npy *npy)
 {
 	npy->rank = 0;
 	npy->elements_count = 1;
@@ -85,18 +85,18 @@ static epp_status *take_shape(struct header *header, struct npy *npy)
 	return NULL;
 }
 
-static epp_status *take_pair(struct header *header, struct npy *npy)
+static epp_status *parse_pair(struct header *header, struct npy *npy)
 {
 	char key[32];
 
-	if (!take_quoted(header, key, sizeof key) || !skip_text(header, ":"))
+	if (!parse_quoted(header, key, sizeof key) || !skip_text(header, ":"))
 		return corrupt(header->path, "the header is not a dictionary");
 	if (strcmp(key, "descr") == 0 && !header->has_descr) {
 		header->has_descr = true;
 		if (skip_text(header, "["))
 			return epp_status_create(EPP_INCOMPATIBLE,
 			                         "%s: an array of records; only plain arrays are read", header->path);
-		return take_quoted(header, header->descr, sizeof header->descr) ? NULL : corrupt(header->path, "no type");
+		return parse_quoted(header, header->descr, sizeof header->descr) ? NULL : corrupt(header->path, "no type");
 	}
 	if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
 		header->has_order = true;
@@ -105,17 +105,17 @@ static epp_status *take_pair(struct header *header, struct npy *npy)
 	}
 	if (strcmp(key, "shape") == 0 && !header->has_shape) {
 		header->has_shape = true;
-		return take_shape(header, npy);
+		return parse_shape(header, npy);
 	}
 	return corrupt(header->path, "a key in the header is unknown or there twice");
 }
 
-static epp_status *take_dictionary(struct header *header, struct npy *npy)
+static epp_status *parse_dictionary(struct header *header, struct npy *npy)
 {
 	if (!skip_text(header, "{"))
 		return corrupt(header->path, "the header is not a dictionary");
 	while (!skip_text(header, "}")) {
-		epp_status *status = take_pair(header, npy);
+		epp_status *status = parse_pair(header, npy);
 		if (status)
 			return status;
 		if (!skip_text(header, ",") && *header->at != '}')
@@ -123,7 +123,7 @@ static epp_status *take_dictionary(struct header *header, struct npy *npy)
 	}
 	skip_spaces(header);
 	if (*header->at)
-		return corrupt(header->path, "something stands behind the header's dictionary");
+		return corrupt(header->path, "the header has text after its dictionary");
 	if (!header->has_descr || !header->has_order || !header->has_shape)
 		return corrupt(header->path, "the header lacks 'descr', 'fortran_order' or 'shape'");
 	return NULL;
@@ -212,7 +212,7 @@ static epp_status *read_header(const char *path, FILE *file, char **text)
 	if (fread(*text, 1, bytes, file) != bytes)
 		return corrupt(path, "it is cut off");
 	(*text)[bytes] = '\0';
-	return strlen(*text) == bytes ? NULL : corrupt(path, "a zero byte stands in its header");
+	return strlen(*text) == bytes ? NULL : corrupt(path, "the header contains a zero byte");
 }
 
 static epp_status *check_length(const char *path, const struct npy *npy)
@@ -243,7 +243,7 @@ epp_status *npy_open(const char *path, struct npy *npy)
 	epp_status *status = read_header(path, npy->file, &text);
 	header.at = text;
 	if (!status)
-		status = take_dictionary(&header, npy);
+		status = parse_dictionary(&header, npy);
 	if (!status)
 		status = parse_header(&header, npy);
 	if (!status)

@@ -85,7 +85,7 @@ static epp_status *make_provider_error(const struct ort *ort, const struct run_e
 		                         ort->api->EpDevice_EpName(devices[i]));
 	if (ep->name)
 		return epp_status_create(EPP_NOT_FOUND, "it has no provider '%s'; it has %s", ep->name, list);
-	return epp_status_create(EPP_INVALID_ARGUMENT, "it has %s; say which: --ep LIBRARY:NAME", list);
+	return epp_status_create(EPP_INVALID_ARGUMENT, "it has %s; select one with --ep LIBRARY:NAME", list);
 }
 
 /* Adds the requested provider of a library to the session. */

@@ -199,7 +199,7 @@ static epp_status *apply_source(struct run_inputs *inputs, const char *text)
 		return unknown_input(inputs, "--input", text, (size_t)(equals - text));
 	if (!input && inputs->count != 1)
 		return epp_status_create(EPP_INVALID_ARGUMENT,
-		                         "--input %s: the model has %zu inputs; say --input NAME=FILE.npy for each",
+		                         "--input %s: the model has %zu inputs; use --input NAME=FILE.npy for each",
 		                         text, inputs->count);
 	if (!input)
 		input = &inputs->inputs[0];

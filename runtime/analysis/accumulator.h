@@ -66,7 +66,7 @@ struct accumulator_cause {
  * its set. */
 #define ACCUMULATOR_WAYS 8u
 
-/* What a device event adds to the lines of its cause. */
+/* The values that a device event adds to the lines of its cause. */
 struct accumulator_caused {
 	int64_t duration_ns;
 	int64_t launch_ns; /* from the launch to the start; INT64_MIN: unknown */

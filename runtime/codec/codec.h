@@ -120,8 +120,8 @@ static inline uint64_t codec_end(uint64_t start_ticks, uint64_t duration_ticks)
 	return end < start_ticks ? UINT64_MAX : end;
 }
 
-/* The bound of the bytes that codec_decode appends, as a multiple of the payload so far. Where it would be exceeded, an
- * encoder stores args with keys. */
+/* The maximum number of bytes that codec_decode appends, as a multiple of the payload so far. An encoder stores args
+ * with keys if they would exceed this limit. */
 #define CODEC_APPENDED_MAX 4u
 
 /* A payload to be decoded. If args were encoded without keys, codec_decode appends them with keys behind the payload,

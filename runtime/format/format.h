@@ -269,8 +269,8 @@ enum epf_flags {
 	EPF_FLAG_NAME_AT_END = 4, /* an orphan end that has a name */
 };
 
-/* How an event was placed on the host's clock. Stored if the recorder knows it; otherwise 0, and the timeline
- * decides. */
+/* How an event was placed on the host's clock. 0 if it was unknown when the event was recorded; the timeline
+ * then determines it. */
 enum epf_placement {
 	EPF_PLACED_MEASURED = 0, /* the time was read from the host's own clock */
 	EPF_PLACED_FITTED = 1,

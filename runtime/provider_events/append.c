@@ -343,8 +343,8 @@ static epp_status *collect_event(struct kernels *kernels, const epp_timeline *ti
 	return kernels->is_only ? ring_limit_add(&kernels->limit, kernels->profile_us + event->start_ns / 1000) : NULL;
 }
 
-/* Counts events that seem to be a provider's but cannot be told from host events: they have category Session or Node
- * and a process id.  The collector records all host events of ONNX Runtime except model loading. */
+/* Counts events that seem to be a provider's but cannot be distinguished from host events: they have category Session
+ * or Node and a process id.  The collector records all host events of ONNX Runtime except model loading. */
 static epp_status *count_unknown(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	static const char unshown[] = "model_loading";

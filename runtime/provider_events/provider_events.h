@@ -50,7 +50,7 @@ struct cause {
 	uint64_t start_ticks;
 };
 
-/* An EP's event, and what its args say about the cause.  -1 or NULL: not recorded. */
+/* An EP's event, and the data about its cause in its args.  -1 or NULL: not recorded. */
 struct effect {
 	int64_t cause_start_us;    /* Unix time at which the cause began */
 	int64_t cause_duration_us; /* -1: not recorded */

@@ -61,7 +61,8 @@ struct event_args {
 
 #define BLOCK_NONE UINT32_MAX
 
-/* What events have from their parents.  A member is NULL if the trace has none, or the options do not ask for it. */
+/* Data that events inherit from their parents.  A member is NULL if the trace has none, or the options do not ask for
+ * it. */
 struct inherited {
 	struct requests *requests;
 	struct weights *weights;

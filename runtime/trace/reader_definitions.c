@@ -533,7 +533,8 @@ static epp_status *define_producers(struct reader_impl *impl, uint32_t first, co
 {
 	struct reader *reader = &impl->reader;
 
-	/* They are written in ascending order.  A gap would have rows that the file has no bytes for. */
+	/* Producers are written in ascending order without gaps, so a damaged number cannot cause a large
+	 * allocation. */
 	if (first > impl->producers_end || count > READER_PRODUCERS_MAX - first) {
 		reader_find(impl, EPP_ERROR, offset, "producers %u to %zu", first, first + count);
 		return NULL;

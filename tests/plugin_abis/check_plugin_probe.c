@@ -63,7 +63,7 @@ START_TEST(facts_come_in_order)
 	                       "pu1 5 pu1GetClockError - 00 0/0\n"
 	                       "pu1 5 pu1GetResultString - 00 0/0\n");
 	check_ok(probe(CHECK_BUILD "/libsample_pjrt_ep.so"));
-	ck_assert_ptr_nonnull(strstr(told, "pjrt 3 PJRT not told 00 0/0\n"
+	ck_assert_ptr_nonnull(strstr(told, "pjrt 3 PJRT unknown 00 0/0\n"
 	                                   "pjrt 4 PLUGIN_Profiler_Api - 00 80/104\n"
 	                                   "pjrt 5 error_destroy - 11 0/0\n"));
 	ck_assert_ptr_nonnull(strstr(told, "pjrt 5 collect_data - 11 0/0\npjrt 5 consume - 00 0/0\n"));

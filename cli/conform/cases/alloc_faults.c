@@ -156,7 +156,7 @@ bool alloc_faults_install(void *library)
 
 	if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
 		return false;
-	/* What the library needs was loaded behind it, unless it was there before. */
+	/* The list has the library's dependencies after the library, except those that were loaded before. */
 	for (; map; map = map->l_next)
 		redirect_all(map);
 	return true;

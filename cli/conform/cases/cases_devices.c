@@ -81,7 +81,7 @@ void case_late_times(const struct conform *conform)
 	record_late(conform, &late_run);
 	for (size_t i = 0; i < late_run.events.count; i++) {
 		const struct conform_event *event = &late_run.events.at[i];
-		/* Outside of the run: 4.clock.window. */
+		/* The case 4.clock.window reports events outside the run. */
 		if (!event->parent || event->is_inferred || !event->has_start || event->is_outside)
 			continue;
 		int64_t late_ns = event->start_ns - event->parent_end_ns;

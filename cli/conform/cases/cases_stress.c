@@ -15,8 +15,8 @@
 
 /* ---- leaks ---- */
 
-/* Records runs with work, if there is any; `count` measures what should not grow.  Returns by how much it grew in all
- * runs but the first few. */
+/* Records many runs, with work if the case has any.  `count` returns the number that must not grow.  Returns its growth
+ * after the first few runs. */
 static int64_t growth_over_runs(const struct conform *conform, int64_t (*count)(void), unsigned *runs_count)
 {
 	epp_plugin *plugin;
@@ -40,7 +40,7 @@ static int64_t allocated_bytes(void)
 #if __GLIBC_PREREQ(2, 33)
 	struct mallinfo2 info = mallinfo2();
 #else
-	struct mallinfo info = mallinfo(); /* up to 2 GiB, which a case does not need */
+	struct mallinfo info = mallinfo(); /* its members overflow at 2 GiB; a case uses less */
 #endif
 
 	return (int64_t)info.uordblks + (int64_t)info.hblkhd;

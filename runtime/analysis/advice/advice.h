@@ -28,7 +28,7 @@ struct advice_device {
  * is used. */
 enum gap_cause {
 	GAP_NONE,       /* there was no gap, because the device was busy */
-	GAP_OTHER,      /* no cause is known, or the host did nothing either */
+	GAP_OTHER,      /* no known cause; includes gaps in which the host was idle too */
 	GAP_TINY,       /* a short gap between two short kernels */
 	GAP_FALLBACK,   /* the host was in a node on the processor, of the same run or for at least half of the gap */
 	GAP_ALLOCATION, /* the host allocated memory for at least half of the gap */

@@ -2,7 +2,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/advice/names.h"
 
-/* The rule needs as many kernels, because the median of fewer says little. */
+/* The minimum number of kernels.  The median of fewer is too uncertain. */
 #define KERNELS_LEAST 20u
 /* Kernels are equal if 9 of 10 take less than EQUAL_MOST times the median.  An outlier takes more than OUTLIER_LEAST
  * times the median. */

@@ -31,9 +31,9 @@ enum { SPAN_INTERNAL = 1, SPAN_SERVER = 2 }; /* SpanKind */
 #define TRACE_ID_BYTES 32u /* in hex, as the next one */
 #define SPAN_ID_BYTES 16u
 
-/* Of an arg: the attribute is true. */
+/* Type of an arg that becomes the attribute `true`. */
 #define ATTRIBUTE_TRUE 255u
-/* Of an event, and those that put_span adds. */
+/* The attributes of an event, and those that put_span adds. */
 #define ATTRIBUTES_MAX (UINT8_MAX + 16u)
 
 /* The definitions of OTLP, by message. */

@@ -3,9 +3,9 @@
  *
  * Times are relative, because readers use picoseconds, in which absolute times overflow.  TensorFlow is an exception:
  * while it collects, it subtracts the start of its session, so its times must be absolute.  A host event and the device
- * events that it caused share the uint64 stat `correlation_id`, which viewers show as flows; ids include the source.
- * If a plugin does not know the host event, its own ids join its calls, which are on the host's plane, to its device
- * events.  Such ids include the plugin.  Events are stored by line until the end.
+ * events that it caused share the uint64 stat `correlation_id`, which viewers show as flows; ids include the source. If
+ * a plugin's events have no host event, the plugin's own ids join its calls, which are on the host's plane, to its
+ * device events.  Such ids include the plugin.  Events are stored by line until the end.
  *
  * If the events exceed the size of one file, they continue in another one, which viewers show as another host.  Each
  * file has a time range, planes with the same names and numbers, and times relative to the same beginning.  All files

@@ -307,7 +307,7 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 	if (pjrt->version[0] || pjrt->version[1])
 		plugin_probe_version(probe, "PJRT", "%d.%d", pjrt->version[0], pjrt->version[1]);
 	else
-		plugin_probe_version(probe, "PJRT", "not told");
+		plugin_probe_version(probe, "PJRT", "unknown");
 	plugin_probe_size(probe, "PLUGIN_Profiler_Api", pjrt->reported_bytes, sizeof(pjrt->api));
 	for (size_t i = 0; i < ENTRIES_COUNT; i++)
 		plugin_probe_entry(probe, entries[i].name, has_entry(&pjrt->api, i), entries[i].is_required);

@@ -141,7 +141,7 @@ static void run_end(struct pu1_library *library)
 
 /* ---- the profiler ---- */
 
-_Static_assert(PU1_PROFILERS_MAX == 64, "start_profiling and epprof/plugin.h say so");
+_Static_assert(PU1_PROFILERS_MAX == 64, "start_profiling and epprof/plugin.h state this limit");
 
 static bool shared_setup(struct pu1_library *library)
 {

@@ -38,7 +38,7 @@ struct schedule {
 struct schedule_step {
 	uint64_t id;     /* 0: the thread is in no step; EPP_LEFT_OUT_ID: it is in a step that is left out */
 	bool is_active;  /* the step is recorded */
-	bool is_unnamed; /* the event has no name yet, and may turn out to be no step */
+	bool is_unnamed; /* the event has no name yet, so it may not be a step */
 };
 
 /* Parses a text such as "skip=10,warmup=5,active=20,repeat=3", in any order.  Missing numbers are 0; `active` is

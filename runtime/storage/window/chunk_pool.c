@@ -15,7 +15,7 @@
 /* The helper is late if more than 1/LATE_PART of all chunks are full. If nothing delays the helper, it finds fewer full
  * chunks, at any recording speed. */
 #define LATE_PART 8u
-/* If fewer than 1/FEW_PART of all chunks are free, there are too many threads, each of which holds one chunk. */
+/* If fewer than 1/FEW_PART of all chunks are free, the threads need more chunks: each thread holds one. */
 #define FEW_PART 4u
 
 /* The arrays with the largest elements are first in the memory, so that all arrays are aligned. */

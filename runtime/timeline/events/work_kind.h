@@ -2,7 +2,7 @@
  * into the runtime or the driver.
  *
  * A profiler states the class in the arg `kind` ("kernel", "memcpy", "memset", "driver"; epprof/abi/pu1.h), with the
- * direction of a copy if it knows it ("memcpy_htod", "memcpy_dtoh", "memcpy_dtod"; epprof/ep.h), a PyTorch trace in the
+ * direction of a copy if it is known ("memcpy_htod", "memcpy_dtoh", "memcpy_dtod"; epprof/ep.h), a PyTorch trace in the
  * arg `cat` ("kernel", "gpu_memcpy", "gpu_memset", "cuda_driver").  Without either arg, the name decides:
  *
  *   copy in    the name contains "h2d", "htod", "host to device", "copy in" or "upload"

@@ -102,7 +102,7 @@ START_TEST(files_that_lie)
 		{ "{'descr': '<f4", "no type" },
 		{ "[]", "not a dictionary" },
 		{ "", "not a dictionary" },
-		{ FLOATS "x", "something stands behind" },
+		{ FLOATS "x", "the header has text after" },
 	};
 	char ones[512] = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
 
@@ -216,7 +216,7 @@ START_TEST(inputs_are_named)
 {
 	write_model(MODEL, "input a 1 N,2\ninput b 1 N,2\n");
 	write_npy(1, FLOATS);
-	EXPECT(1, "the model has 2 inputs; say --input NAME=FILE.npy for each", MODEL, "--input", "in.npy");
+	EXPECT(1, "the model has 2 inputs; use --input NAME=FILE.npy for each", MODEL, "--input", "in.npy");
 	EXPECT(1, "--input: the model has no input 'c'; it has 'a', 'b'", MODEL, "--input", "c=in.npy");
 	EXPECT(1, "input 'a' has a file already", MODEL, "--input", "a=in.npy", "--input", "a=in.npy");
 	EXPECT(1, "nothere.npy: No such file", MODEL, "--input", "a=nothere.npy");

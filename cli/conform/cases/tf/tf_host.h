@@ -1,5 +1,5 @@
-/* A host of TensorFlow's pluggable profilers that calls a library's functions itself, without libepprof, and checks what
- * they write. */
+/* A host of TensorFlow's pluggable profilers that calls a library's functions itself, without libepprof, and checks
+ * what they write. */
 #ifndef EPPROF_CLI_CONFORM_CASES_TF_TF_HOST_H
 #define EPPROF_CLI_CONFORM_CASES_TF_TF_HOST_H
 
@@ -23,7 +23,7 @@ struct tf_host {
 	} statuses;
 	char message[128]; /* of the last error */
 
-	/* What the plugin fills, each with bytes behind it that it must leave as they are. */
+	/* The structs that the plugin fills.  The plugin must not change the guard bytes behind each. */
 	TF_ProfilerRegistrationParams params;
 	uint8_t params_guard[TF_GUARD_BYTES];
 	TP_Profiler profiler;
