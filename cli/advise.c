@@ -190,11 +190,11 @@ static int advise(const char *path, const char *trace_id, bool json)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "explain", required_argument, NULL, 'e' },
-		                               { "json", no_argument, NULL, 'j' },
-		                               { "trace-id", required_argument, NULL, 'Q' },
-		                               { 0 } };
-	struct cli_options options = { &cli_advise, argc, argv, "", longs, CLI_OK };
+	static const struct option long_options[] = { { "explain", required_argument, NULL, 'e' },
+		                                      { "json", no_argument, NULL, 'j' },
+		                                      { "trace-id", required_argument, NULL, 'Q' },
+		                                      { 0 } };
+	struct cli_options options = { &cli_advise, argc, argv, "", long_options, CLI_OK };
 	const char *rule = NULL, *trace_id = NULL;
 	bool json = false;
 	int option;

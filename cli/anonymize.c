@@ -136,12 +136,12 @@ static int anonymize(const char *input, const char *output, const epp_anonymize_
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "output", required_argument, NULL, 'o' }, { "key", required_argument, NULL, 'k' },
 		{ "keep-ops", no_argument, NULL, 'O' },     { "round-shapes", no_argument, NULL, 'R' },
 		{ "force", no_argument, NULL, '!' },        { 0 }
 	};
-	struct cli_options options = { &cli_anonymize, argc, argv, "o:", longs, CLI_OK };
+	struct cli_options options = { &cli_anonymize, argc, argv, "o:", long_options, CLI_OK };
 	epp_anonymize_options anonymize_options = { .struct_size = sizeof anonymize_options, .cancel = &cli_signal };
 	const char *output = NULL, *key_path = NULL;
 	void *key;

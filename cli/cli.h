@@ -58,8 +58,8 @@ struct cli_options {
 	/* getopt's short options, without a leading ':'.  If they begin with '+', options end at the first argument; if
 	 * they begin with '-', each argument is returned as an option with the value 1. */
 	const char *shorts;
-	const struct option *longs; /* --help and --quiet are always accepted and need not be listed */
-	int exit;                   /* exit status if cli_options_next returned CLI_STOP */
+	const struct option *long_options; /* --help and --quiet are always accepted and need not be listed */
+	int exit;                          /* exit status if cli_options_next returned CLI_STOP */
 };
 
 enum { CLI_END = -1, CLI_STOP = -2 };

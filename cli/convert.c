@@ -125,7 +125,7 @@ static int convert_run(struct conversion *conversion, const char *name, char *co
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		CONVERSION_LONGS,
 		{ "type", required_argument, NULL, 't' },
 		{ "run", required_argument, NULL, 'U' },
@@ -140,7 +140,7 @@ static int run(int argc, char **argv)
 		{ "part-bytes", required_argument, NULL, 'B' },
 		{ 0 },
 	};
-	struct cli_options options = { &cli_convert, argc, argv, "o:t:", longs, CLI_OK };
+	struct cli_options options = { &cli_convert, argc, argv, "o:t:", long_options, CLI_OK };
 	struct conversion conversion;
 	long long rank = 0, world_size = 0, part_bytes = 0;
 	const char *run = NULL, *job = NULL, *planes = NULL;

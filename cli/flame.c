@@ -15,8 +15,8 @@ static const char
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { CONVERSION_LONGS, { 0 } };
-	struct cli_options options = { &cli_flame, argc, argv, "o:", longs, CLI_OK };
+	static const struct option long_options[] = { CONVERSION_LONGS, { 0 } };
+	struct cli_options options = { &cli_flame, argc, argv, "o:", long_options, CLI_OK };
 	struct conversion conversion;
 	int option;
 

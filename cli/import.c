@@ -94,12 +94,12 @@ static int import(const char *input, const char *output, const epp_import_option
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "output", required_argument, NULL, 'o' },
-		                               { "type", required_argument, NULL, 't' },
-		                               { "label", required_argument, NULL, 'l' },
-		                               { "force", no_argument, NULL, '!' },
-		                               { 0 } };
-	struct cli_options options = { &cli_import, argc, argv, "o:t:", longs, CLI_OK };
+	static const struct option long_options[] = { { "output", required_argument, NULL, 'o' },
+		                                      { "type", required_argument, NULL, 't' },
+		                                      { "label", required_argument, NULL, 'l' },
+		                                      { "force", no_argument, NULL, '!' },
+		                                      { 0 } };
+	struct cli_options options = { &cli_import, argc, argv, "o:t:", long_options, CLI_OK };
 	epp_import_options import_options = { .struct_size = sizeof import_options, .cancel = &cli_signal };
 	const char *output = NULL;
 	int option;

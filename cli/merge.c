@@ -90,12 +90,12 @@ static int open_and_merge(char *const *paths, size_t count, const char *output, 
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "output", required_argument, NULL, 'o' }, { "align", required_argument, NULL, 'a' },
 		{ "align-starts", no_argument, NULL, 'A' }, { "strict", no_argument, NULL, 'S' },
 		{ "force", no_argument, NULL, '!' },        { 0 }
 	};
-	struct cli_options options = { &cli_merge, argc, argv, "o:", longs, CLI_OK };
+	struct cli_options options = { &cli_merge, argc, argv, "o:", long_options, CLI_OK };
 	epp_merge_options merge_options = { .struct_size = sizeof merge_options, .cancel = &cli_signal };
 	const char *output = NULL;
 	int option;

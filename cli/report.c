@@ -22,12 +22,12 @@ static const char
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { CONVERSION_LONGS,
-		                               { "events", required_argument, NULL, 'E' },
-		                               { "show-from", required_argument, NULL, 'A' },
-		                               { "show-to", required_argument, NULL, 'B' },
-		                               { 0 } };
-	struct cli_options options = { &cli_report, argc, argv, "o:", longs, CLI_OK };
+	static const struct option long_options[] = { CONVERSION_LONGS,
+		                                      { "events", required_argument, NULL, 'E' },
+		                                      { "show-from", required_argument, NULL, 'A' },
+		                                      { "show-to", required_argument, NULL, 'B' },
+		                                      { 0 } };
+	struct cli_options options = { &cli_report, argc, argv, "o:", long_options, CLI_OK };
 	struct conversion conversion;
 	long long events_max = 0;
 	int option;

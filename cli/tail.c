@@ -382,11 +382,11 @@ static epp_status *follow(struct tail *tail)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "lines", required_argument, NULL, 'n' },
-		                               { "follow", no_argument, NULL, 'f' },
-		                               { "trace-id", required_argument, NULL, 'Q' },
-		                               { 0 } };
-	struct cli_options options = { &cli_tail, argc, argv, "n:f", longs, CLI_OK };
+	static const struct option long_options[] = { { "lines", required_argument, NULL, 'n' },
+		                                      { "follow", no_argument, NULL, 'f' },
+		                                      { "trace-id", required_argument, NULL, 'Q' },
+		                                      { 0 } };
+	struct cli_options options = { &cli_tail, argc, argv, "n:f", long_options, CLI_OK };
 	struct tail tail = { .look_back_ns = LOOK_BACK_NS };
 	long long lines = 10;
 	int option;

@@ -195,8 +195,8 @@ static int check(epp_trace *trace, const char *path, bool strict)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "strict", no_argument, NULL, 'S' }, { 0 } };
-	struct cli_options options = { &cli_validate, argc, argv, "", longs, CLI_OK };
+	static const struct option long_options[] = { { "strict", no_argument, NULL, 'S' }, { 0 } };
+	struct cli_options options = { &cli_validate, argc, argv, "", long_options, CLI_OK };
 	bool strict = false;
 	epp_trace *trace;
 	int option;

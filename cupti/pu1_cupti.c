@@ -16,7 +16,7 @@
 
 #include "containers/hash_index.h"
 #include "cupti/cupti_library.h"
-#include "cupti/kept_texts.h"
+#include "cupti/interned_texts.h"
 #include "epprof/abi/pu1.h"
 
 /* Size and number of CUPTI's buffers, which are reused.  If all are in use, CUPTI counts the records that it drops. */
@@ -151,7 +151,7 @@ static const char *shape_text(const struct shape *shape)
 	         shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0], shape->block[1], shape->block[2],
 	         shape->registers, shape->static_shared, shape->dynamic_shared, shape->context, graph);
 	cupti.shapes[at].shape = *shape;
-	cupti.shapes[at].text = kept_text(text);
+	cupti.shapes[at].text = intern_text(text);
 	return cupti.shapes[at].text;
 }
 
@@ -173,7 +173,7 @@ static void add_kernel(const struct cupti_kernel *kernel)
 		.end_time = kernel->end,
 		.device_id = (int32_t)kernel->device,
 		.stream_id = kernel->stream,
-		.name = kernel->name ? kept_kernel_name(kernel->name) : NULL,
+		.name = kernel->name ? intern_kernel_name(kernel->name) : NULL,
 		.metadata = shape_text(&shape),
 	};
 	add_with_launch(&record, kernel->correlation);
@@ -193,7 +193,7 @@ static const char *graph_text(uint32_t graph, uint64_t graph_node)
 	if (!graph_node)
 		return NULL;
 	snprintf(text, sizeof(text), "{\"graph\": %u, \"graph_node\": %llu}", graph, (unsigned long long)graph_node);
-	return kept_text(text);
+	return intern_text(text);
 }
 
 /* Adds a copy, within a device or between two.  `correlation` and the following members are at different offsets in the
@@ -278,7 +278,7 @@ static const char *function_name(bool is_driver, uint32_t function)
 	remove_versions(text);
 	cupti.functions[is_driver][function].is_asked = true;
 	if (is_driver ? is_driver_work(text) : !is_query(text))
-		cupti.functions[is_driver][function].name = kept_text(text);
+		cupti.functions[is_driver][function].name = intern_text(text);
 	return cupti.functions[is_driver][function].name;
 }
 

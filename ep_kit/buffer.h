@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handover.h"
 #include "kit.h"
+#include "push.h"
 #include "special.h"
 #include "token_find.h"
 

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#include "handover.h"
 #include "kit.h"
+#include "push.h"
 
 #define KIT_PAIRS_MAX 16384u
 #define KIT_PAIR_TRIES 3

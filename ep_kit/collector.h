@@ -12,9 +12,9 @@
 #ifndef EPPROF_EP_KIT_COLLECTOR_H
 #define EPPROF_EP_KIT_COLLECTOR_H
 
-#include "handover.h"
 #include "kit.h"
 #include "names.h"
+#include "push.h"
 
 #define KIT_JOIN_TRIES 256u
 

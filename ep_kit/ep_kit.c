@@ -8,7 +8,7 @@
  *   special.h    converts times of submission, copies and flows of an event to args
  *   names.h      names of devices and streams
  *   clock_compare.h   clock pairs: the device's clock against the host's
- *   handover.h   submits to an epprof host when buffers are full
+ *   push.h   submits to an epprof host when buffers are full
  *   collector.h  submits to the collector under ONNX Runtime
  *   tokens.h, token_find.h, profile_start.h, batch.h, json_text.h, json_value.h   to ONNX Runtime: in EndProfiling
  *   clock_fit.h, clock_pairs.h, clock_segments.h   device time to host time
@@ -25,10 +25,10 @@
 #include "clock_compare.h"
 #include "collector.h"
 #include "epprof/ep.h"
-#include "handover.h"
 #include "kit.h"
 #include "names.h"
 #include "profile_start.h"
+#include "push.h"
 #include "stack.h"
 #include "tokens.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handover.h"
 #include "kit.h"
+#include "push.h"
 
 static inline bool kit_name_is_of(const struct kit_name *name, bool is_stream, int32_t device, int64_t stream)
 {

@@ -294,7 +294,7 @@ static bool is_text(struct protobuf_string text, const char *what)
 	return text.bytes == strlen(what) && starts_with(text, what);
 }
 
-static bool take_start(void *user, const struct xspace_plane *plane)
+static bool read_start(void *user, const struct xspace_plane *plane)
 {
 	struct host *host = user;
 	for (size_t i = 0; i < plane->stats_count && is_text(plane->name, "Task Environment"); i++)
@@ -303,7 +303,7 @@ static bool take_start(void *user, const struct xspace_plane *plane)
 	return false;
 }
 
-static bool take_plane(void *user, const struct xspace_plane *plane)
+static bool read_plane(void *user, const struct xspace_plane *plane)
 {
 	(void)user;
 	return !starts_with(plane->name, "/device:") && !starts_with(plane->name, "#Chip") &&
@@ -311,7 +311,7 @@ static bool take_plane(void *user, const struct xspace_plane *plane)
 	       !is_text(plane->name, "/host:metadata");
 }
 
-static void take_line(void *user, const struct xspace_line *line)
+static void read_line(void *user, const struct xspace_line *line)
 {
 	struct host *host = user;
 	struct protobuf_string name = line->display_name.bytes ? line->display_name : line->name;
@@ -333,7 +333,7 @@ static epp_name intern(struct protobuf_string text)
 	return epp_name_intern(copy);
 }
 
-static void take_arg(epp_arg *arg, const struct xspace_stat *stat, char binary[BINARY_BYTES])
+static void read_arg(epp_arg *arg, const struct xspace_stat *stat, char binary[BINARY_BYTES])
 {
 	*arg = (epp_arg){ .key = intern(stat->name), .value.u64 = stat->value.u64 };
 	switch (stat->type) {
@@ -390,7 +390,7 @@ static epp_status *record(struct host *host, const struct xspace_event *event, i
 	char binaries[ARGS_MAX][BINARY_BYTES];
 	size_t count = 0;
 	for (; count < event->stats_count && count < ARGS_MAX; count++)
-		take_arg(&args[count], &event->stats[count], binaries[count]);
+		read_arg(&args[count], &event->stats[count], binaries[count]);
 	uint64_t id = epp_event_record(host->session, host->track, category_of(event),
 	                               intern(event->display_name.bytes ? event->display_name : event->name),
 	                               ticks_at(host, start_ns), ticks_at(host, end_ns), 0, args, count);
@@ -405,7 +405,7 @@ static epp_status *record(struct host *host, const struct xspace_event *event, i
 	return NULL;
 }
 
-static void take_event(void *user, const struct xspace_event *event)
+static void read_event(void *user, const struct xspace_event *event)
 {
 	struct host *host = user;
 	int64_t end_ps, start_ns, end_ns;
@@ -425,8 +425,8 @@ static void take_event(void *user, const struct xspace_event *event)
 
 static epp_status *read_operations(struct host *host, const void *bytes, size_t count)
 {
-	const struct xspace_reader starts = { .plane = take_start, .user = host };
-	const struct xspace_reader reader = { take_plane, take_line, take_event, NULL, host };
+	const struct xspace_reader starts = { .plane = read_start, .user = host };
+	const struct xspace_reader reader = { read_plane, read_line, read_event, NULL, host };
 	struct xspace_account account;
 	EPP_TRY(xspace_read(bytes, count, &starts, &account));
 	if (!host->session_ns)

@@ -288,7 +288,7 @@ out:
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "work", required_argument, NULL, 'w' },    { "device", required_argument, NULL, 'd' },
 		{ "model", required_argument, NULL, 'm' },   { "ort", required_argument, NULL, 'O' },
 		{ "level", required_argument, NULL, 'l' },   { "case", required_argument, NULL, 'c' },
@@ -300,7 +300,7 @@ static int run(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },    { "trace", required_argument, NULL, 'T' },
 		{ "in-process", no_argument, NULL, 'i' },    { 0 }
 	};
-	struct cli_options command_line = { &cli_conform, argc, argv, "o:", longs, CLI_OK };
+	struct cli_options command_line = { &cli_conform, argc, argv, "o:", long_options, CLI_OK };
 	struct options options = { .conform = { .seed = 1, .limit_ns = LIMIT_NS, .result_fd = -1 },
 		                   .output = "conform.json",
 		                   .level = 4 };

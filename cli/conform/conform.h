@@ -4,7 +4,7 @@
  *   conform_process.c  the process of a case: its limit, how it ended, what it printed
  *   conform_output.c   results as text, TAP, JUnit and JSON
  *   conform_fuzz.c     random calls with one seed after the other
- *   conform_earlier.c  the results of an earlier run, and waivers
+ *   conform_waivers.c  the results of an earlier run, and waivers
  *   conform_trace.c    the calls of a case as a trace
  *   conform_drive.c    what the cases have in common: they load the plugin, record with it and read its events
  *
@@ -63,13 +63,13 @@ extern const size_t conform_cases_count;
 struct conform_result {
 	const struct conform_case *about;
 	enum conform_verdict verdict;
-	char seen[CONFORM_TEXT_BYTES];    /* why it is not a pass */
+	char reason[CONFORM_TEXT_BYTES];  /* why it is not a pass */
 	char printed[CONFORM_TEXT_BYTES]; /* the end of what the plugin printed */
 	uint64_t duration_ns;
 	const char *waiver; /* the reason of a known failure; NULL: none */
 };
 
-/* What a case gets. */
+/* The environment in which a case runs. */
 struct conform {
 	const char *library;
 	const char *work_name;   /* a function of the library that gives its device work; NULL: none */
@@ -143,7 +143,7 @@ enum { CONFORM_TEXT, CONFORM_TAP, CONFORM_JUNIT, CONFORM_JSON, CONFORM_FORMATS_C
 
 bool conform_is_failure(const struct conform_result *result);
 
-/* ---- conform_earlier.c ---- */
+/* ---- conform_waivers.c ---- */
 
 /* Names of cases, each with a text. */
 struct conform_names {

@@ -30,7 +30,7 @@ static const struct conform_case *find_case(struct conform *conform, struct conf
 static void print_finding(const struct conform *conform, const struct conform_result *result)
 {
 	printf("%-7s  seed %" PRIu64 ": ", conform_verdict_names[result->verdict], conform->seed);
-	cli_print_clean(stdout, result->seen, strlen(result->seen));
+	cli_print_clean(stdout, result->reason, strlen(result->reason));
 	printf("\n         epprof conform --reproduce %" PRIu64 "%s%s ", conform->seed,
 	       conform->work_name ? " --work " : "", conform->work_name ? conform->work_name : "");
 	cli_print_clean(stdout, conform->library, strlen(conform->library));
@@ -42,12 +42,12 @@ int conform_fuzz(struct conform conform, uint64_t time_ns)
 {
 	uint64_t end_ns = conform_now_ns() + time_ns;
 	unsigned seeds_count = 0, findings_count = 0;
-	struct conform_result result = { .seen = "" };
+	struct conform_result result = { .reason = "" };
 
 	conform.is_quick = true;
 	if (!find_case(&conform, &result))
 		return cli_failure(
-		    epp_status_create(EPP_INCOMPATIBLE, "%s: no random calls: %s", conform.library, result.seen));
+		    epp_status_create(EPP_INCOMPATIBLE, "%s: no random calls: %s", conform.library, result.reason));
 	do {
 		if (seeds_count > 0)
 			conform_run_case(&conform, &result);

@@ -44,10 +44,10 @@ static void text_result(FILE *to, const struct conform_report *report, size_t in
 
 	fprintf(to, "%-7s  %s", verdict_word(result), result->about->name);
 	/* After a failed load all cases have the same reason, which can be long. */
-	bool is_repeated = index > 0 && strcmp(result->seen, report->results[index - 1].seen) == 0;
+	bool is_repeated = index > 0 && strcmp(result->reason, report->results[index - 1].reason) == 0;
 	if (result->verdict == CONFORM_SKIP) {
 		fputs(": ", to);
-		print_clean(to, is_repeated ? "as above" : result->seen);
+		print_clean(to, is_repeated ? "as above" : result->reason);
 	}
 	putc('\n', to);
 	if (result->verdict == CONFORM_PASS && result->waiver)
@@ -55,7 +55,7 @@ static void text_result(FILE *to, const struct conform_report *report, size_t in
 	if (result->verdict == CONFORM_PASS || result->verdict == CONFORM_SKIP)
 		return;
 	print_line(to, "expected", result->about->expected);
-	print_line(to, "seen", result->seen);
+	print_line(to, "seen", result->reason);
 	print_line(to, "printed", result->printed);
 	print_line(to, "contract", result->about->contract);
 	print_line(to, "hosts", result->about->hosts);
@@ -87,7 +87,7 @@ static void tap_begin(FILE *to, const struct conform_report *report)
 	fprintf(to, "TAP version 13\n1..%zu\n", report->results_count);
 }
 
-/* A '#' would begin a directive. */
+/* Replaces '#', which begins a directive in TAP. */
 static void print_tap(FILE *to, const char *text)
 {
 	char *clean = cli_clean(text, strlen(text));
@@ -105,7 +105,7 @@ static void tap_result(FILE *to, const struct conform_report *report, size_t ind
 	        result->about->name);
 	if (result->verdict == CONFORM_SKIP) {
 		fputs(" # SKIP ", to);
-		print_tap(to, result->seen);
+		print_tap(to, result->reason);
 	} else if (conform_is_failure(result) && result->waiver) {
 		fputs(" # SKIP waived: ", to);
 		print_tap(to, result->waiver);
@@ -113,7 +113,7 @@ static void tap_result(FILE *to, const struct conform_report *report, size_t ind
 	putc('\n', to);
 	if (result->verdict != CONFORM_PASS && result->verdict != CONFORM_SKIP) {
 		fprintf(to, "# %s: ", verdict_word(result));
-		print_clean(to, result->seen);
+		print_clean(to, result->reason);
 		fprintf(to, "\n# expected: %s\n", result->about->expected);
 	}
 }
@@ -168,11 +168,11 @@ static void junit_result(FILE *to, const struct conform_report *report, size_t i
 	fprintf(to, "<testcase classname=\"level %c\" name=\"%s\" time=\"%.3f\"", result->about->name[0],
 	        result->about->name, (double)result->duration_ns / 1e9);
 	if (result->verdict == CONFORM_SKIP)
-		junit_element(to, "skipped", result, result->seen);
+		junit_element(to, "skipped", result, result->reason);
 	else if (conform_is_failure(result) && result->waiver)
 		junit_element(to, "skipped", result, result->waiver);
 	else if (conform_is_failure(result))
-		junit_element(to, "failure", result, result->seen);
+		junit_element(to, "failure", result, result->reason);
 	else
 		fputs("/>\n", to);
 }
@@ -183,7 +183,7 @@ static void junit_end(FILE *to, const struct conform_report *report)
 	fputs("</testsuite>\n</testsuites>\n", to);
 }
 
-/* ---- JSON: one result a line, which conform_earlier.c relies on ---- */
+/* ---- JSON: one result a line, which conform_waivers.c relies on ---- */
 
 static void print_json(FILE *to, const char *key, const char *text)
 {
@@ -209,7 +209,7 @@ static void json_result(FILE *to, const struct conform_report *report, size_t in
 	print_json(to, "contract", result->about->contract);
 	print_json(to, "expected", result->about->expected);
 	print_json(to, "hosts", result->about->hosts);
-	print_json(to, "seen", result->seen);
+	print_json(to, "seen", result->reason);
 	print_json(to, "printed", result->printed);
 	if (result->waiver)
 		print_json(to, "waiver", result->waiver);

@@ -16,10 +16,10 @@
 
 const char *const conform_verdict_names[] = { "pass", "fail", "crash", "hang", "skip", "warning" };
 
-/* What the child sends. */
+/* The child process sends its verdict in this form. */
 struct message {
 	enum conform_verdict verdict;
-	char seen[CONFORM_TEXT_BYTES];
+	char reason[CONFORM_TEXT_BYTES];
 };
 
 static _Noreturn void send_verdict(const struct conform *conform, enum conform_verdict verdict, const char *format,
@@ -27,10 +27,10 @@ static _Noreturn void send_verdict(const struct conform *conform, enum conform_v
 {
 	struct message message = { .verdict = verdict };
 
-	vsnprintf(message.seen, sizeof(message.seen), format, args);
+	vsnprintf(message.reason, sizeof(message.reason), format, args);
 	conform_trace_end();
 	if (conform->result_fd < 0) {
-		fprintf(stderr, "%s: %s %s\n", conform->about->name, conform_verdict_names[verdict], message.seen);
+		fprintf(stderr, "%s: %s %s\n", conform->about->name, conform_verdict_names[verdict], message.reason);
 		_exit(verdict == CONFORM_PASS || verdict == CONFORM_SKIP ? CLI_OK : CLI_FAILURE);
 	}
 	for (size_t sent = 0; sent < sizeof(message);) {
@@ -96,7 +96,8 @@ static _Noreturn void run_child(struct conform conform, int result_fd, int outpu
 	conform_run_here(&conform);
 }
 
-/* Waits for the child's verdict.  Returns false at the limit.  `received` is then the number of its bytes, or -errno. */
+/* Waits for the child's verdict.  Returns false at the limit.  `received` is then the number of its bytes, or
+ * -errno. */
 static bool wait_for_verdict(int fd, uint64_t limit_ns, struct message *message, ssize_t *received)
 {
 	uint64_t end_ns = conform_now_ns() + limit_ns;
@@ -121,10 +122,10 @@ static void explain_end(int status, struct conform_result *result)
 {
 	result->verdict = CONFORM_CRASH;
 	if (WIFSIGNALED(status))
-		snprintf(result->seen, sizeof(result->seen), "the process was killed by signal %d (%s)",
+		snprintf(result->reason, sizeof(result->reason), "the process was killed by signal %d (%s)",
 		         WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		snprintf(result->seen, sizeof(result->seen),
+		snprintf(result->reason, sizeof(result->reason),
 		         "the process ended with status %d before the case was over", WEXITSTATUS(status));
 }
 
@@ -150,7 +151,7 @@ void conform_run_case(const struct conform *conform, struct conform_result *resu
 		run_child(*conform, fds[1], output_fd);
 	close(fds[1]);
 	if (pid < 0) {
-		snprintf(result->seen, sizeof(result->seen), "no process for the case: %s", strerror(errno));
+		snprintf(result->reason, sizeof(result->reason), "no process for the case: %s", strerror(errno));
 	} else {
 		bool is_over = wait_for_verdict(fds[0], conform->limit_ns, &message, &received);
 		if (!is_over)
@@ -161,13 +162,13 @@ void conform_run_case(const struct conform *conform, struct conform_result *resu
 		waitpid(pid, &status, 0);
 		if (!is_over) {
 			result->verdict = CONFORM_HANG;
-			snprintf(result->seen, sizeof(result->seen), "the case did not end within %.3g s",
+			snprintf(result->reason, sizeof(result->reason), "the case did not end within %.3g s",
 			         (double)conform->limit_ns / 1e9);
 		} else if (received == sizeof(message)) {
 			result->verdict = message.verdict;
-			memcpy(result->seen, message.seen, sizeof(result->seen));
+			memcpy(result->reason, message.reason, sizeof(result->reason));
 		} else if (received < 0) {
-			snprintf(result->seen, sizeof(result->seen), "the verdict cannot be read: %s",
+			snprintf(result->reason, sizeof(result->reason), "the verdict cannot be read: %s",
 			         strerror((int)-received));
 		} else {
 			explain_end(status, result);

@@ -109,12 +109,12 @@ static int find_action(const char *word)
 static int run(int argc, char **argv)
 {
 	static const char *const formats[] = { "text", "json", NULL };
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "format", required_argument, NULL, 'f' }, { "output", required_argument, NULL, 'o' },
 		{ "last", required_argument, NULL, 'l' },   { "session", required_argument, NULL, 's' },
 		{ "force", no_argument, NULL, '!' },        { 0 },
 	};
-	struct cli_options options = { &cli_ctl, argc, argv, "o:", longs, CLI_OK };
+	struct cli_options options = { &cli_ctl, argc, argv, "o:", long_options, CLI_OK };
 	struct ctl_snapshot snapshot = { .last_ns = INT64_MAX };
 	const char *problem = NULL;
 	int option, format = 0;

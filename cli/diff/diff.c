@@ -88,18 +88,18 @@ static int compare(struct arguments *arguments, const struct diff_options *optio
 
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-	static const struct option longs[] = { { "before", required_argument, NULL, 'b' },
-		                               { "after", required_argument, NULL, 'a' },
-		                               { "run", required_argument, NULL, 'r' },
-		                               { "top", required_argument, NULL, 'n' },
-		                               { "format", required_argument, NULL, 'f' },
-		                               { "warmup", required_argument, NULL, 'w' },
-		                               { "limit", required_argument, NULL, 'l' },
-		                               { "trace-id", required_argument, NULL, 'Q' },
-		                               { 0 } };
+	static const struct option long_options[] = { { "before", required_argument, NULL, 'b' },
+		                                      { "after", required_argument, NULL, 'a' },
+		                                      { "run", required_argument, NULL, 'r' },
+		                                      { "top", required_argument, NULL, 'n' },
+		                                      { "format", required_argument, NULL, 'f' },
+		                                      { "warmup", required_argument, NULL, 'w' },
+		                                      { "limit", required_argument, NULL, 'l' },
+		                                      { "trace-id", required_argument, NULL, 'Q' },
+		                                      { 0 } };
 	static const char *const formats[] = { "text", "markdown", "json", "csv", NULL };
 	/* With "-", getopt_long returns arguments in their order, as an option with the value 1. */
-	struct cli_options options = { &cli_diff, argc, argv, "-", longs, CLI_OK };
+	struct cli_options options = { &cli_diff, argc, argv, "-", long_options, CLI_OK };
 	long long top = -1, warmup_count = 0, limit = -1;
 	struct diff_options diff = { 0 };
 	int option, format = 0, ids_count = 0;

@@ -32,12 +32,12 @@ static const char help[] = "usage: epprof info [OPTION]... TRACE\n"
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "all", no_argument, NULL, 'a' },
-		                               { "format", required_argument, NULL, 'f' },
-		                               { "strict", no_argument, NULL, 'S' },
-		                               { 0 } };
+	static const struct option long_options[] = { { "all", no_argument, NULL, 'a' },
+		                                      { "format", required_argument, NULL, 'f' },
+		                                      { "strict", no_argument, NULL, 'S' },
+		                                      { 0 } };
 	static const char *const formats[] = { "text", "json", NULL };
-	struct cli_options options = { &cli_info, argc, argv, "", longs, CLI_OK };
+	struct cli_options options = { &cli_info, argc, argv, "", long_options, CLI_OK };
 	struct info info = { 0 };
 	bool strict = false;
 	int option, format = 0;

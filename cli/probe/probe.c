@@ -187,13 +187,13 @@ static int probe(const char *path, struct printer *printer, bool is_first)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "device", required_argument, NULL, 'd' },
-		                               { "format", required_argument, NULL, 'f' },
-		                               { "try", no_argument, NULL, 't' },
-		                               { "work", required_argument, NULL, 'w' },
-		                               { 0 } };
+	static const struct option long_options[] = { { "device", required_argument, NULL, 'd' },
+		                                      { "format", required_argument, NULL, 'f' },
+		                                      { "try", no_argument, NULL, 't' },
+		                                      { "work", required_argument, NULL, 'w' },
+		                                      { 0 } };
 	static const char *const formats[] = { "text", "json", NULL };
-	struct cli_options options = { &cli_probe, argc, argv, "f:", longs, CLI_OK };
+	struct cli_options options = { &cli_probe, argc, argv, "f:", long_options, CLI_OK };
 	struct printer printer = { 0 };
 	int option, code = CLI_OK;
 

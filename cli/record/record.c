@@ -282,7 +282,7 @@ static bool is_time(const char *option, int64_t low_ns, int64_t *ns)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "max-bytes", required_argument, NULL, 'm' },
 		{ "policy", required_argument, NULL, 'p' },
@@ -307,7 +307,7 @@ static int run(int argc, char **argv)
 		{ "force", no_argument, NULL, '!' },
 		{ 0 },
 	};
-	struct cli_options options = { &cli_record, argc, argv, "+o:", longs, CLI_OK };
+	struct cli_options options = { &cli_record, argc, argv, "+o:", long_options, CLI_OK };
 	struct record_options record_options = { 0 };
 	struct record_watch *watch = &record_options.watch;
 	char by_default[NAME_MAX + 16], ring[32], *output;

@@ -278,7 +278,7 @@ static void name_output(const char *model, char *path, size_t bytes)
 static bool add_to_list(const char **list, size_t *count, const char *option)
 {
 	if (*count == RUN_LIST_MAX) {
-		cli_misuse(&cli_run, "%s is there more than %d times", option, RUN_LIST_MAX);
+		cli_misuse(&cli_run, "%s is given more than %d times", option, RUN_LIST_MAX);
 		return false;
 	}
 	list[(*count)++] = optarg;
@@ -344,7 +344,7 @@ static bool take_option(struct run_options *run, int option)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "ort", required_argument, NULL, 'L' },       { "ep", required_argument, NULL, 'e' },
 		{ "input", required_argument, NULL, 'i' },     { "shape", required_argument, NULL, 's' },
 		{ "runs", required_argument, NULL, 'n' },      { "warmup", required_argument, NULL, 'w' },
@@ -353,7 +353,7 @@ static int run(int argc, char **argv)
 		{ "max-bytes", required_argument, NULL, 'm' }, { "lossless", no_argument, NULL, 'l' },
 		{ "force", no_argument, NULL, '!' },           { 0 },
 	};
-	struct cli_options options = { &cli_run, argc, argv, "o:", longs, CLI_OK };
+	struct cli_options options = { &cli_run, argc, argv, "o:", long_options, CLI_OK };
 	struct run_options run = { .runs_count = 10, .warmup_count = 1, .threads_count = 1, .max_bytes = RING_BYTES };
 	char output[4096];
 	int option;

@@ -86,14 +86,14 @@ const char *cli_nearest(const char *word, const char *const *candidates)
 
 /* ---- options ---- */
 
-static void explain_unknown_long(const struct cli_options *options, const struct option *longs, const char *name)
+static void explain_unknown_long(const struct cli_options *options, const struct option *long_options, const char *name)
 {
 	const char *names[LONGS_MAX + 1] = { NULL };
 	size_t matches = 0;
 
-	for (size_t i = 0; longs[i].name; i++) {
-		names[i] = longs[i].name;
-		matches += strncmp(longs[i].name, name, strlen(name)) == 0;
+	for (size_t i = 0; long_options[i].name; i++) {
+		names[i] = long_options[i].name;
+		matches += strncmp(long_options[i].name, name, strlen(name)) == 0;
 	}
 	const char *nearest = cli_nearest(name, names);
 	if (matches > 1)
@@ -105,19 +105,19 @@ static void explain_unknown_long(const struct cli_options *options, const struct
 }
 
 /* Reports why getopt_long rejected an option.  It sets optopt to 0 only for an unknown long option. */
-static void explain(const struct cli_options *options, const struct option *longs)
+static void explain(const struct cli_options *options, const struct option *long_options)
 {
 	const char *word = options->argv[optind - 1];
 	char name[64];
 
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
 	if (!optopt) {
-		explain_unknown_long(options, longs, name + 2);
+		explain_unknown_long(options, long_options, name + 2);
 		return;
 	}
-	for (; longs->name; longs++) {
+	for (; long_options->name; long_options++) {
 		bool given_value = strncmp(word, "--", 2) == 0 && strchr(word, '=');
-		if (given_value && longs->val == optopt && longs->has_arg == no_argument) {
+		if (given_value && long_options->val == optopt && long_options->has_arg == no_argument) {
 			cli_misuse(options->command, "option '%s' takes no value", name);
 			return;
 		}
@@ -127,21 +127,21 @@ static void explain(const struct cli_options *options, const struct option *long
 
 int cli_options_next(struct cli_options *options)
 {
-	struct option longs[LONGS_MAX + 1] = { 0 };
+	struct option long_options[LONGS_MAX + 1] = { 0 };
 	char shorts[64];
 	size_t count = 0;
 
-	for (const struct option *from = options->longs; from->name && count < LONGS_MAX - 2; from++)
-		longs[count++] = *from;
-	longs[count++] = (struct option){ "help", no_argument, NULL, 'h' };
-	longs[count] = (struct option){ "quiet", no_argument, NULL, QUIET };
+	for (const struct option *from = options->long_options; from->name && count < LONGS_MAX - 2; from++)
+		long_options[count++] = *from;
+	long_options[count++] = (struct option){ "help", no_argument, NULL, 'h' };
+	long_options[count] = (struct option){ "quiet", no_argument, NULL, QUIET };
 	bool has_mode = options->shorts[0] == '+' || options->shorts[0] == '-';
 	snprintf(shorts, sizeof shorts, "%.*s:h%s", (int)has_mode, options->shorts, options->shorts + has_mode);
 
 	opterr = 0;
 	optopt = 0;
 	int value;
-	while ((value = getopt_long(options->argc, options->argv, shorts, longs, NULL)) == QUIET)
+	while ((value = getopt_long(options->argc, options->argv, shorts, long_options, NULL)) == QUIET)
 		cli_quiet = true;
 	switch (value) {
 	case -1:
@@ -154,7 +154,7 @@ int cli_options_next(struct cli_options *options)
 		options->exit = cli_misuse(options->command, "option '%s' needs a value", options->argv[optind - 1]);
 		return CLI_STOP;
 	case '?':
-		explain(options, longs);
+		explain(options, long_options);
 		options->exit = CLI_USAGE;
 		return CLI_STOP;
 	default:

@@ -3,11 +3,11 @@
 
 int rewrite_run(const struct cli_command *command, int argc, char **argv, rewrite_fn rewrite)
 {
-	static const struct option longs[] = { { "output", required_argument, NULL, 'o' },
-		                               { "in-place", no_argument, NULL, 'i' },
-		                               { "force", no_argument, NULL, '!' },
-		                               { 0 } };
-	struct cli_options options = { command, argc, argv, "o:", longs, CLI_OK };
+	static const struct option long_options[] = { { "output", required_argument, NULL, 'o' },
+		                                      { "in-place", no_argument, NULL, 'i' },
+		                                      { "force", no_argument, NULL, '!' },
+		                                      { 0 } };
+	struct cli_options options = { command, argc, argv, "o:", long_options, CLI_OK };
 	const char *output = NULL;
 	bool in_place = false, force = false;
 	int option;

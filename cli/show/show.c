@@ -199,12 +199,12 @@ static bool parse_id(char *expression, size_t bytes)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "id", required_argument, NULL, 'i' },       { "where", required_argument, NULL, 'w' },
 		{ "trace-id", required_argument, NULL, 'Q' }, { "depth", required_argument, NULL, 'd' },
 		{ "top", required_argument, NULL, 'n' },      { 0 }
 	};
-	struct cli_options options = { &cli_show, argc, argv, "", longs, CLI_OK };
+	struct cli_options options = { &cli_show, argc, argv, "", long_options, CLI_OK };
 	const char *where = NULL, *trace_id = NULL;
 	long long depth = 3, top = 20;
 	char id[48] = "";

@@ -85,7 +85,7 @@ static int ask(epp_trace *trace, const char *text, enum sql_format format)
 		code = CLI_OK;
 	asked = NULL;
 	epp_sql_destroy(sql);
-	/* Ends this process by SIGINT, so that the parent process knows that it was interrupted. */
+	/* Ends this process by SIGINT, so that the parent process can detect the interruption. */
 	if (text && cli_signal) {
 		signal(SIGINT, SIG_DFL);
 		raise(SIGINT);
@@ -95,9 +95,9 @@ static int ask(epp_trace *trace, const char *text, enum sql_format format)
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "format", required_argument, NULL, 'f' }, { 0 } };
+	static const struct option long_options[] = { { "format", required_argument, NULL, 'f' }, { 0 } };
 	static const char *const formats[] = { "table", "csv", "json", NULL };
-	struct cli_options options = { &cli_sql, argc, argv, "", longs, CLI_OK };
+	struct cli_options options = { &cli_sql, argc, argv, "", long_options, CLI_OK };
 	int option, format = SQL_TABLE;
 	epp_trace *trace;
 

@@ -173,7 +173,7 @@ enum { BY_PROCESS = EPP_BY_COUNT, BY_CALL };
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
+	static const struct option long_options[] = {
 		{ "by", required_argument, NULL, 'b' },      { "sort", required_argument, NULL, 's' },
 		{ "top", required_argument, NULL, 'n' },     { "format", required_argument, NULL, 'f' },
 		{ "warmup", required_argument, NULL, 'w' },  { "histogram", required_argument, NULL, 'H' },
@@ -184,7 +184,7 @@ static int run(int argc, char **argv)
 		                           "op-type", "process", "call",   NULL };
 	static const char *const sorts[] = { "total", "self", "count", "mean", "p50", "p99", "max", "name", NULL };
 	static const char *const formats[] = { "text", "csv", "json", NULL };
-	struct cli_options options = { &cli_summary, argc, argv, "", longs, CLI_OK };
+	struct cli_options options = { &cli_summary, argc, argv, "", long_options, CLI_OK };
 	int option, by = -1, format = 0, sort = 0;
 	struct summary summary;
 	const char *histogram = NULL;

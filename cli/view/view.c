@@ -169,11 +169,11 @@ static int serve(const struct served_file *files, size_t files_count, const char
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = { { "report", no_argument, NULL, 'r' },
-		                               { "no-open", no_argument, NULL, 'n' },
-		                               { "trace-id", required_argument, NULL, 'Q' },
-		                               { 0 } };
-	struct cli_options options = { &cli_view, argc, argv, "", longs, CLI_OK };
+	static const struct option long_options[] = { { "report", no_argument, NULL, 'r' },
+		                                      { "no-open", no_argument, NULL, 'n' },
+		                                      { "trace-id", required_argument, NULL, 'Q' },
+		                                      { 0 } };
+	struct cli_options options = { &cli_view, argc, argv, "", long_options, CLI_OK };
 	struct served_file file = { .fd = -1 };
 	const char *trace_id = NULL;
 	bool report = false, open = true;

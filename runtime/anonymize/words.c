@@ -12,15 +12,15 @@ unsigned words_letters_count = WORD_LETTERS;
 
 void words_init(struct words *words, const void *key, size_t key_bytes)
 {
-	uint8_t whole[BLAKE2B_BYTES];
+	uint8_t key_hash[BLAKE2B_BYTES];
 	struct blake2b hash;
 
 	*words = (struct words){ 0 };
-	blake2b_begin(&hash, NULL, 0, sizeof(whole));
+	blake2b_begin(&hash, NULL, 0, sizeof(key_hash));
 	blake2b_add(&hash, key, key_bytes);
-	blake2b_end(&hash, whole);
-	blake2b_begin(&words->keyed, whole, sizeof(whole), BLAKE2B_BYTES);
-	explicit_bzero(whole, sizeof(whole));
+	blake2b_end(&hash, key_hash);
+	blake2b_begin(&words->keyed, key_hash, sizeof(key_hash), BLAKE2B_BYTES);
+	explicit_bzero(key_hash, sizeof(key_hash));
 	explicit_bzero(&hash, sizeof(hash));
 }
 

@@ -142,12 +142,12 @@ static void remember_keys(struct codec_keys *keys, const struct epf_arg *args, u
 		return;
 	while (slot < slots) {
 		const struct epf_arg *arg = &args[slot++];
-		uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8, whole = bytes;
+		uint32_t type = arg->type_and_bytes & 255, bytes = arg->type_and_bytes >> 8, full_bytes = bytes;
 		if (arg->key >> 14 || arg->key == EPF_NAME_ARGS || type > EPP_ARG_TEXT)
 			return;
 		if (type == EPP_ARG_TEXT)
 			slot = text_end(slot, slots, &bytes);
-		if (bytes != whole)
+		if (bytes != full_bytes)
 			return;
 		memcpy(&keys->of[count++], arg, sizeof(keys->of[0]));
 		keys->bytes_max += 4 + (type == EPP_ARG_TEXT ? bytes : VARINT_BYTES_MAX);

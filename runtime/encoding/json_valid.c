@@ -28,7 +28,7 @@ static bool take(struct scan *scan, char byte)
 	return true;
 }
 
-static bool take_word(struct scan *scan, const char *word)
+static bool scan_word(struct scan *scan, const char *word)
 {
 	size_t bytes = strlen(word);
 
@@ -38,7 +38,7 @@ static bool take_word(struct scan *scan, const char *word)
 	return true;
 }
 
-static bool take_digits(struct scan *scan)
+static bool scan_digits(struct scan *scan)
 {
 	const char *first = scan->at;
 
@@ -50,14 +50,14 @@ static bool take_digits(struct scan *scan)
 static bool scan_number(struct scan *scan)
 {
 	take(scan, '-');
-	if (!take(scan, '0') && !take_digits(scan))
+	if (!take(scan, '0') && !scan_digits(scan))
 		return false;
-	if (take(scan, '.') && !take_digits(scan))
+	if (take(scan, '.') && !scan_digits(scan))
 		return false;
 	if (take(scan, 'e') || take(scan, 'E')) {
 		if (!take(scan, '+'))
 			take(scan, '-');
-		return take_digits(scan);
+		return scan_digits(scan);
 	}
 	return true;
 }
@@ -142,13 +142,13 @@ static bool scan_value(struct scan *scan)
 		good = scan_string(scan);
 		break;
 	case 't':
-		good = take_word(scan, "true");
+		good = scan_word(scan, "true");
 		break;
 	case 'f':
-		good = take_word(scan, "false");
+		good = scan_word(scan, "false");
 		break;
 	case 'n':
-		good = take_word(scan, "null");
+		good = scan_word(scan, "null");
 		break;
 	default:
 		good = scan_number(scan);

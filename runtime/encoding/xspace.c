@@ -97,14 +97,14 @@ static bool table_add(struct reading *reading, struct table *table, struct proto
 		struct protobuf_reader message = protobuf_reader_in(&field);
 		made.name = made.display_name = (struct protobuf_string){ 0 };
 		made.stats_from = (struct protobuf_reader){ 0 };
-		struct protobuf_reader whole = message;
+		struct protobuf_reader stats = message;
 		while (protobuf_next(&message, &field)) {
 			if (protobuf_is(&field, XMETADATA_NAME, PROTOBUF_BYTES))
 				made.name = protobuf_as_string(&field);
 			else if (protobuf_is(&field, XMETADATA_DISPLAY_NAME, PROTOBUF_BYTES))
 				made.display_name = protobuf_as_string(&field);
 			else if (protobuf_is(&field, XMETADATA_STATS, PROTOBUF_BYTES))
-				made.stats_from = whole;
+				made.stats_from = stats;
 		}
 		count_damage(reading, &message);
 	}

@@ -100,14 +100,14 @@ void event_take_id(struct event *event, const char *text, size_t bytes)
 	event->keys |= EVENT_ID;
 }
 
-static void take_time(struct event *event, unsigned member, const char *text, size_t bytes)
+static void parse_time(struct event *event, unsigned member, const char *text, size_t bytes)
 {
 	if (event_time(text, bytes, member == EVENT_TS ? &event->ts_ns : &event->dur_ns))
 		event->keys |= member;
 }
 
 /* Stores a process or thread id.  An id that is no 64-bit integer is stored as text. */
-static void take_thread(struct event *event, unsigned member, const char *text, size_t bytes)
+static void parse_thread(struct event *event, unsigned member, const char *text, size_t bytes)
 {
 	bool is_pid = member == EVENT_PID;
 	struct event_text *stored = is_pid ? &event->pid_text : &event->tid_text;
@@ -118,7 +118,7 @@ static void take_thread(struct event *event, unsigned member, const char *text, 
 	event->keys |= member;
 }
 
-static void take_text(struct event *event, unsigned member, struct event_text *stored, const char *text, size_t bytes)
+static void parse_text(struct event *event, unsigned member, struct event_text *stored, const char *text, size_t bytes)
 {
 	*stored = event_store_text(event, text, bytes);
 	event->keys |= member;
@@ -128,13 +128,13 @@ void event_take_member(struct event *event, unsigned member, const char *text, s
 {
 	switch (member) {
 	case EVENT_NAME:
-		take_text(event, member, &event->name, text, bytes);
+		parse_text(event, member, &event->name, text, bytes);
 		break;
 	case EVENT_CAT:
-		take_text(event, member, &event->cat, text, bytes);
+		parse_text(event, member, &event->cat, text, bytes);
 		break;
 	case EVENT_SCOPE:
-		take_text(event, member, &event->scope, text, bytes);
+		parse_text(event, member, &event->scope, text, bytes);
 		break;
 	case EVENT_PHASE:
 		event->phase = bytes == 1 ? text[0] : '?';
@@ -145,11 +145,11 @@ void event_take_member(struct event *event, unsigned member, const char *text, s
 		break;
 	case EVENT_TS:
 	case EVENT_DUR:
-		take_time(event, member, text, bytes);
+		parse_time(event, member, text, bytes);
 		break;
 	case EVENT_PID:
 	case EVENT_TID:
-		take_thread(event, member, text, bytes);
+		parse_thread(event, member, text, bytes);
 		break;
 	case EVENT_ID:
 		event_take_id(event, text, bytes);
@@ -299,10 +299,10 @@ void event_parse_number(struct event_arg *arg, const char *text, size_t bytes)
 	if (event_parse_integer(text, bytes, &arg->number.i64) || !copy(number, text, bytes))
 		return;
 	errno = 0;
-	unsigned long long whole = strtoull(number, &end, 10);
+	unsigned long long integer = strtoull(number, &end, 10);
 	if (!*end && !errno && number[0] != '-') {
 		arg->type = EPP_ARG_U64;
-		arg->number.u64 = whole;
+		arg->number.u64 = integer;
 		return;
 	}
 	arg->type = EPP_ARG_F64;

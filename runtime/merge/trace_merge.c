@@ -193,7 +193,7 @@ static epp_status *copy_block(struct copying *copying, const struct reader_block
 	if (cancel && *cancel)
 		return epp_status_create(EPP_CANCELLED, "cancelled");
 	EPP_TRY(reader_block_decode(reader, block, &copying->from));
-	if (!copying->from.whole)
+	if (!copying->from.is_complete)
 		trace_merge_report(copying->merge, "%s: a block of %u records, of which %u can be read",
 		                   reader->info.path, copying->from.header.record_count, copying->from.count);
 	EPP_TRY(switch_track(copying, block->track));

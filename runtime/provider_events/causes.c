@@ -29,17 +29,17 @@ static uint32_t provider_number(struct causes *causes, const epp_trace_arg *name
 	return ++causes->providers_count;
 }
 
-static epp_status *take_id(struct causes *causes, const epp_event *event)
+static epp_status *read_id(struct causes *causes, const epp_event *event)
 {
 	return event->id ? multiset_add(&causes->ids, event->id) : NULL;
 }
 
-static epp_status *take_device_event(struct causes *causes, const epp_event *event)
+static epp_status *read_device_event(struct causes *causes, const epp_event *event)
 {
 	causes->has_device_events = true;
 	if (causes->wants_parents && event->parent)
 		EPP_TRY(multiset_add(&causes->parents, event->parent));
-	return take_id(causes, event);
+	return read_id(causes, event);
 }
 
 /* Sets has_events. */
@@ -53,7 +53,7 @@ static void find_providers_with_events(struct causes *causes)
 	}
 }
 
-static epp_status *take_cause(struct causes *causes, const epp_timeline *timeline, const epp_event *event)
+static epp_status *read_cause(struct causes *causes, const epp_timeline *timeline, const epp_event *event)
 {
 	struct cause cause = { .id = event->id,
 		               .name = event->name_number,
@@ -79,7 +79,7 @@ static epp_status *take_cause(struct causes *causes, const epp_timeline *timelin
 			cause.started_us = arg.value.i64;
 	}
 	if (!cause.profile_us)
-		return take_id(causes, event);
+		return read_id(causes, event);
 	if (causes->wanted_us && cause.profile_us != causes->wanted_us)
 		return NULL;
 	causes->has_first |= cause.started_us >= 0;
@@ -104,7 +104,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Adds the events of the recording that end at `from_ns` or later. */
-static epp_status *take_from(struct causes *causes, int64_t from_ns)
+static epp_status *read_from(struct causes *causes, int64_t from_ns)
 {
 	const epp_timeline_options options = {
 		.struct_size = sizeof options, .from_ns = from_ns, .to_ns = from_ns ? INT64_MAX : 0, .unweighted = 1
@@ -118,8 +118,8 @@ static epp_status *take_from(struct causes *causes, int64_t from_ns)
 	while (!status && epp_timeline_next(timeline, &event)) {
 		if (event->kind != EPP_EVENT_SLICE)
 			continue;
-		status = event->track->kind == EPP_TRACK_DEVICE ? take_device_event(causes, event)
-		                                                : take_cause(causes, timeline, event);
+		status = event->track->kind == EPP_TRACK_DEVICE ? read_device_event(causes, event)
+		                                                : read_cause(causes, timeline, event);
 	}
 	if (!status)
 		status = epp_timeline_status(timeline);
@@ -136,10 +136,10 @@ epp_status *causes_take(struct causes *causes, epp_trace *recorded)
 	causes->recorded = recorded;
 	if (causes->wanted_us)
 		from_ns = causes->wanted_us * 1000 - epp_trace_get_info(recorded)->epoch_unix_ns - EARLY_NS;
-	epp_status *status = take_from(causes, from_ns > 0 ? from_ns : 0);
+	epp_status *status = read_from(causes, from_ns > 0 ? from_ns : 0);
 	if (!status && from_ns > 0 && !causes->has_first) {
 		causes->count = causes->ids.count = causes->parents.count = 0;
-		status = take_from(causes, 0);
+		status = read_from(causes, 0);
 	}
 	multiset_sort(&causes->ids);
 	find_providers_with_events(causes);

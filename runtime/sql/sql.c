@@ -109,8 +109,8 @@ static epp_status *fill_names(struct export_run *run, sqlite3 *db)
 	return status;
 }
 
-/* Calls `fill` with a new timeline.  `whole`: a pass over all events is made first, which the facts need. */
-static epp_status *with_timeline(struct export_run *run, sqlite3 *db, bool whole,
+/* Calls `fill` with a new timeline.  `reads_all_first`: a pass over all events is made first, which the facts need. */
+static epp_status *with_timeline(struct export_run *run, sqlite3 *db, bool reads_all_first,
                                  epp_status *(*fill)(struct export_run *, sqlite3 *))
 {
 	epp_status *status = NULL;
@@ -119,7 +119,7 @@ static epp_status *with_timeline(struct export_run *run, sqlite3 *db, bool whole
 
 	EPP_TRY(epp_timeline_create(run->trace, run->options ? run->options->timeline : NULL, &timeline));
 	run->timeline = timeline;
-	if (whole) {
+	if (reads_all_first) {
 		while (!export_is_cancelled(run) && epp_timeline_next(timeline, &event))
 			;
 		status = export_is_cancelled(run) ? epp_status_create(EPP_CANCELLED, "cancelled")

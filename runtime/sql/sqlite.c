@@ -14,7 +14,7 @@
 #include "files/temp_file.h"
 #include "sql/sql.h"
 
-/* start_index has one row for as many events. */
+/* The table start_index has one row for START_STEP events. */
 #define START_STEP "1024"
 
 struct sqlite {

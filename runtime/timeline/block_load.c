@@ -33,7 +33,7 @@ epp_status *block_decode(struct epp_timeline *timeline, uint32_t index, uint8_t 
 	timeline->records = into.records;
 	timeline->records_room = into.records_room;
 	*decoded = (struct decoded){ block, into.args, into.args_bytes, into.count };
-	if (!status && !into.whole)
+	if (!status && !into.is_complete)
 		status = corrupt(block, "its records cannot be decoded");
 	return status;
 }
@@ -56,10 +56,11 @@ static struct item_class class_of(uint16_t bits)
 /* Applies a separately recorded end to its event. */
 static void join_end(struct item *item, const struct end *end)
 {
-	item->is.flags = (uint8_t)((item->is.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ON_OTHER_THREAD | end->flags);
+	item->class.flags = (uint8_t)((item->class.flags & ~EPP_FLAG_UNENDED) | EPP_FLAG_ENDED_ON_OTHER_THREAD |
+	                              end->flags);
 	if (end->name) {
 		item->name = end->name;
-		item->is.category = end->category;
+		item->class.category = end->category;
 	}
 	if (end->args_count) {
 		item->sequence = (item->sequence & ~(uint64_t)255) | end->args_count;
@@ -74,7 +75,7 @@ static void load_async(const struct epp_timeline *timeline, const struct reader_
 	size_t hint = 0;
 
 	if (!end) {
-		item->is.flags |= EPP_FLAG_OPEN;
+		item->class.flags |= EPP_FLAG_OPEN;
 		item->end_ticks = timeline->last_ticks > item->start_ticks ? timeline->last_ticks : item->start_ticks;
 		item->end_ns = timeline->last_ns > item->start_ns ? timeline->last_ns : item->start_ns;
 		return;
@@ -84,7 +85,7 @@ static void load_async(const struct epp_timeline *timeline, const struct reader_
 	item->end_ns = host_clock_ns(&timeline->host, &hint, item->end_ticks);
 	join_end(item, end);
 	if (!other_track)
-		item->is.flags &= (uint8_t)~EPP_FLAG_ENDED_ON_OTHER_THREAD;
+		item->class.flags &= (uint8_t)~EPP_FLAG_ENDED_ON_OTHER_THREAD;
 }
 
 /* Moves the parent that a record names from the args to extra->parent. */
@@ -104,7 +105,7 @@ static void load_complete(struct epp_timeline *timeline, struct line *line, cons
 	place_complete(timeline, line, record, extra->parent, true, &placed);
 	item->start_ns = placed.start_ns;
 	item->end_ns = placed.end_ns;
-	item->is.placement = (uint8_t)placed.placement;
+	item->class.placement = (uint8_t)placed.placement;
 	extra->start_error_ns = placed.start_error_ns;
 	extra->end_error_ns = placed.end_error_ns;
 }
@@ -117,8 +118,8 @@ struct loading {
 	uint32_t line, own_line; /* line of the current record, line of the block's track */
 	uint32_t key;            /* key of the line with index `line` */
 	uint32_t count;
-	uint16_t bits; /* bits of the last record; `is` is the class that these bits encode */
-	struct item_class is;
+	uint16_t bits; /* bits of the last record; `class` is the class that these bits encode */
+	struct item_class class;
 	size_t start_hint, end_hint; /* last segments of the host clock, for host_clock_ns */
 };
 
@@ -129,7 +130,7 @@ static inline void fill_item(struct loading *loading, const struct codec_record 
 {
 	if (record->bits != loading->bits) {
 		loading->bits = record->bits;
-		loading->is = class_of(record->bits);
+		loading->class = class_of(record->bits);
 	}
 	item->start_ticks = record->start_ticks;
 	item->end_ticks = end_ticks;
@@ -138,7 +139,7 @@ static inline void fill_item(struct loading *loading, const struct codec_record 
 	item->name = record->name;
 	item->args_offset = record->args_offset;
 	item->line = loading->key;
-	item->is = loading->is;
+	item->class = loading->class;
 }
 
 /* Sets the host times of an item whose ticks are host ticks. */
@@ -235,8 +236,8 @@ static inline bool begins_before(const void *of, uint32_t a, uint32_t b)
 struct plain {
 	uint64_t rank;
 	uint32_t source, key;
-	uint16_t bits; /* bits of the last record; `is` is the class that these bits encode */
-	struct item_class is;
+	uint16_t bits; /* bits of the last record; `class` is the class that these bits encode */
+	struct item_class class;
 	struct host_clock host;
 	struct host_segment near; /* segment of the host clock for the last time */
 };
@@ -264,7 +265,7 @@ static inline int64_t load_plain_item(struct epp_timeline *timeline, struct plai
 
 	if (record->bits != plain->bits) {
 		plain->bits = record->bits;
-		plain->is = class_of(record->bits);
+		plain->class = class_of(record->bits);
 	}
 	int64_t start_ns = plain_ns(plain, start_ticks), end_ns = plain_ns(plain, end_ticks);
 	item->start_ns = start_ns;
@@ -276,8 +277,8 @@ static inline int64_t load_plain_item(struct epp_timeline *timeline, struct plai
 	item->name = record->name;
 	item->args_offset = record->args_offset;
 	item->line = plain->key;
-	item->is = plain->is;
-	if (end && item->is.kind == EPP_EVENT_SLICE)
+	item->class = plain->class;
+	if (end && item->class.kind == EPP_EVENT_SLICE)
 		join_end(item, end);
 	return start_ns;
 }
@@ -354,11 +355,11 @@ epp_status *block_load_open(struct epp_timeline *timeline, size_t from, uint32_t
 			.sequence = ITEM_SEQUENCE((uint64_t)ITEM_RANK_OPEN, 0, 0),
 			.name = open->open.name,
 			.line = key,
-			.is = { EPP_EVENT_SLICE, (uint8_t)EPF_BITS_CATEGORY(open->open.bits), 0, EPP_FLAG_OPEN },
+			.class = { EPP_EVENT_SLICE, (uint8_t)EPF_BITS_CATEGORY(open->open.bits), 0, EPP_FLAG_OPEN },
 		};
 		item->end_ns = host_clock_ns(&timeline->host, &hint, item->end_ticks);
 		if (end) {
-			item->is.flags = 0;
+			item->class.flags = 0;
 			join_end(item, end);
 		} else if (timeline->last_ns > item->end_ns) {
 			item->end_ns = timeline->last_ns;

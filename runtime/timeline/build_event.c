@@ -91,8 +91,8 @@ static inline void fill(const struct epp_timeline *timeline, const struct line *
 	event->launch_ns = INT64_MIN;
 	event->queue_ns = INT64_MIN;
 	event->run = likely(timeline->only_run) ? timeline->only_run : find_run(timeline, item);
-	memcpy(&event->kind, &item->is, sizeof(item->is)); /* item_class also contains category and placement */
-	event->flags = item->is.flags;
+	memcpy(&event->kind, &item->class, sizeof(item->class)); /* item_class also contains category and placement */
+	event->flags = item->class.flags;
 	event->args_count = ITEM_ARGS_COUNT(item->sequence);
 	event->args = NULL;
 	event->requests = 0;
@@ -143,7 +143,7 @@ static inline epp_status *nest_thread_slice(struct line *line, const struct item
 		                    .end_ns = item->end_ns };
 	struct nest_place place;
 
-	if (unlikely(item->is.flags & EPP_FLAG_OPEN))
+	if (unlikely(item->class.flags & EPP_FLAG_OPEN))
 		opened.end = UINT64_MAX;
 	if (unlikely(!nest_slice(&line->nest, item->start_ticks, &opened, &place)))
 		return epp_status_no_memory();
@@ -246,7 +246,7 @@ static inline epp_status *emit(struct epp_timeline *timeline, const struct merge
                                const struct item *item, epp_event *event)
 {
 	struct line *line = lines_of_key(&timeline->lines, item->line);
-	unsigned kind = item->is.kind;
+	unsigned kind = item->class.kind;
 	epp_status *status;
 
 	event->parent = 0;

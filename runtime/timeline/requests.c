@@ -11,24 +11,24 @@
 
 /* ---- the requests of an event ---- */
 
-static const struct granted_event *find(const struct requests *requests, const struct open_grants *open,
-                                        uint32_t source, uint64_t id)
+static const struct event_grant *find(const struct requests *requests, const struct open_grants *open, uint32_t source,
+                                      uint64_t id)
 {
-	const struct granted_event *found = id ? granted_find(&requests->lasting, source, id) : NULL;
+	const struct event_grant *found = id ? event_grants_find(&requests->lasting, source, id) : NULL;
 
-	return found || !id ? found : granted_find(&open->open, source, id);
+	return found || !id ? found : event_grants_find(&open->open, source, id);
 }
 
 uint32_t requests_of_id(const struct requests *requests, const struct open_grants *open, uint32_t source, uint64_t id)
 {
-	const struct granted_event *found = find(requests, open, source, id);
+	const struct event_grant *found = find(requests, open, source, id);
 
 	return found ? found->grant + 1 : 0;
 }
 
 uint64_t requests_source_of(const struct requests *requests, uint32_t source, uint64_t id)
 {
-	const struct granted_event *found = granted_find(&requests->lasting, source, id);
+	const struct event_grant *found = event_grants_find(&requests->lasting, source, id);
 
 	return found ? found->u.of : 0;
 }
@@ -36,11 +36,11 @@ uint64_t requests_source_of(const struct requests *requests, uint32_t source, ui
 epp_status *requests_of(const struct requests *requests, struct open_grants *open, epp_event *event)
 {
 	uint32_t source = event->track->source;
-	const struct granted_event *found = NULL;
+	const struct event_grant *found = NULL;
 
 	/* The id of a flow is that of the event at its end, so it is not looked up as the event's own. */
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-		found = granted_find(&requests->lasting, source, event->id);
+		found = event_grants_find(&requests->lasting, source, event->id);
 	if (!found)
 		found = find(requests, open, source, event->parent);
 	if (!found && event->kind == EPP_EVENT_FLOW)
@@ -192,7 +192,7 @@ static epp_status *add_to_set(struct pass *pass, uint32_t number)
 static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
 {
 	struct requests *requests = pass->requests;
-	const struct granted_event *known = granted_find(&requests->lasting, source, id);
+	const struct event_grant *known = event_grants_find(&requests->lasting, source, id);
 	struct grant *earlier = known ? &requests->grants[known->grant] : NULL;
 
 	if (earlier && earlier->id == id && earlier->source == source) {
@@ -212,7 +212,7 @@ static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
 	*grant = (struct grant){ .id = id, .source = source };
 	if (!string_table_add(&requests->sets, pass->set, pass->set_count * sizeof(*pass->set), &grant->set))
 		return epp_status_no_memory();
-	return granted_add(&requests->lasting, &(struct granted_event){ .id = id, .source = source, .grant = number });
+	return event_grants_add(&requests->lasting, &(struct event_grant){ .id = id, .source = source, .grant = number });
 }
 
 static int by_number(const void *a, const void *b)
@@ -257,12 +257,12 @@ static epp_status *settle_grants(struct requests *requests)
 /* Gives the event `id` the grant of the event `of`, unless it has one. */
 static epp_status *inherit(struct pass *pass, uint32_t source, uint64_t id, uint64_t of)
 {
-	const struct granted_event *found = find(pass->requests, pass->open, source, of);
+	const struct event_grant *found = find(pass->requests, pass->open, source, of);
 
 	if (!found || find(pass->requests, pass->open, source, id))
 		return NULL;
-	return granted_add(&pass->requests->lasting,
-	                   &(struct granted_event){ .id = id, .source = source, .grant = found->grant, .u.of = of });
+	return event_grants_add(&pass->requests->lasting,
+	                        &(struct event_grant){ .id = id, .source = source, .grant = found->grant, .u.of = of });
 }
 
 /* Reads an instant that gives an event to requests. */
@@ -276,14 +276,14 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 
 	pass->set_count = 0;
 	while (epp_event_args(pass->timeline, event, &cursor, &arg)) {
-		const struct granted_event *begun = NULL;
+		const struct event_grant *begun = NULL;
 		pass->text_bytes = 0;
 		if (is_key(&arg, REQUEST_KEY_EVENT, EPP_ARG_U64))
 			id = arg.value.u64;
 		if (is_key(&arg, REQUEST_KEY_OF, EPP_ARG_U64))
 			of = arg.value.u64;
 		if (is_key(&arg, REQUEST_KEY_CONTEXT, EPP_ARG_U64))
-			begun = granted_find(&requests->begun, source, arg.value.u64);
+			begun = event_grants_find(&requests->begun, source, arg.value.u64);
 		else if (is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT))
 			EPP_TRY(take_text(pass, event, &cursor, &arg));
 		if (pass->text_bytes)
@@ -318,13 +318,14 @@ static epp_status *read_begin(struct pass *pass, const epp_event *event)
 		return NULL;
 	struct request made = { .source = source, .id = arg.value.u64, .begin_ns = event->start_ns, .first_ns = INT64_MAX };
 	if (!made.id || !epp_event_args(pass->timeline, event, &cursor, &arg) ||
-	    !is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT) || granted_find(&requests->begun, source, made.id))
+	    !is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT) || event_grants_find(&requests->begun, source, made.id))
 		return NULL;
 	EPP_TRY(take_text(pass, event, &cursor, &arg));
 	if (!pass->text_bytes)
 		return NULL;
 	EPP_TRY(add_request(pass, &made, &number));
-	EPP_TRY(granted_add(&requests->begun, &(struct granted_event){ .id = made.id, .source = source, .grant = number }));
+	EPP_TRY(event_grants_add(&requests->begun,
+	                         &(struct event_grant){ .id = made.id, .source = source, .grant = number }));
 	pass->set_count = 0;
 	EPP_TRY(add_to_set(pass, number));
 	return add_grant(pass, source, made.id);
@@ -345,9 +346,10 @@ static epp_status *read_events(struct pass *pass, struct epp_timeline *timeline,
 			EPP_TRY(read_begin(pass, &event));
 		else if (event.requests && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE &&
 		         !(event.flags & EPP_FLAG_OWN_REQUEST))
-			EPP_TRY(granted_add(&requests->lasting, &(struct granted_event){ .id = event.id,
-			                                                                 .source = event.track->source,
-			                                                                 .grant = event.requests - 1 }));
+			EPP_TRY(
+			    event_grants_add(&requests->lasting, &(struct event_grant){ .id = event.id,
+			                                                                .source = event.track->source,
+			                                                                .grant = event.requests - 1 }));
 	}
 	EPP_TRY(epp_timeline_status(timeline));
 	return settle_grants(requests);
@@ -391,8 +393,8 @@ void requests_destroy(struct requests *requests)
 	for (size_t i = 0; i < requests->grants_count; i++)
 		free(requests->grants[i].more);
 	free(requests->grants);
-	granted_deinit(&requests->begun);
-	granted_deinit(&requests->lasting);
+	event_grants_deinit(&requests->begun);
+	event_grants_deinit(&requests->lasting);
 	string_table_deinit(&requests->texts);
 	string_table_deinit(&requests->sets);
 	free(requests);

@@ -156,11 +156,11 @@ static epp_status *note_item(struct epp_timeline *timeline, const struct item *i
 	struct line *line = lines_of_key(&timeline->lines, item->line);
 	struct referenced_event *entry;
 
-	if (item->is.kind != EPP_EVENT_SLICE && item->is.kind != EPP_EVENT_ASYNC)
+	if (item->class.kind != EPP_EVENT_SLICE && item->class.kind != EPP_EVENT_ASYNC)
 		return NULL;
 	EPP_TRY(entry_of(timeline, line, item->id, &entry));
 	if (entry && entry->start_ns == INT64_MIN)
-		note_event(entry, line, item->is.category, item->start_ns, item->end_ns);
+		note_event(entry, line, item->class.category, item->start_ns, item->end_ns);
 	return NULL;
 }
 

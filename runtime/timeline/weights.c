@@ -16,7 +16,7 @@ static bool is_text(const char *text, size_t bytes, const char *wanted)
 epp_status *weights_of(const struct weights *weights, struct open_grants *open, epp_event *event)
 {
 	uint32_t source = event->track->source;
-	const struct granted_event *found = NULL;
+	const struct event_grant *found = NULL;
 
 	/* An instant that epprof adds to an event (epprof.*) represents no events of the program, so its weight is not
 	 * set. */
@@ -24,11 +24,11 @@ epp_status *weights_of(const struct weights *weights, struct open_grants *open, 
 		return NULL;
 	/* The id of a flow is that of the event at its end, so it is not looked up as the event's own. */
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-		found = granted_find(&weights->lasting, source, event->id);
+		found = event_grants_find(&weights->lasting, source, event->id);
 	if (!found && event->parent)
-		found = granted_find(&weights->lasting, source, event->parent);
+		found = event_grants_find(&weights->lasting, source, event->parent);
 	if (!found && event->parent)
-		found = granted_find(&open->open, source, event->parent);
+		found = event_grants_find(&open->open, source, event->parent);
 	if (!found)
 		return NULL;
 	event->weight = found->grant;
@@ -41,7 +41,7 @@ epp_status *weights_of(const struct weights *weights, struct open_grants *open, 
 
 static epp_status *read_weight(struct weights *weights, const struct epp_timeline *timeline, const epp_event *event)
 {
-	struct granted_event made = { .source = event->track->source };
+	struct event_grant made = { .source = event->track->source };
 	uint64_t weight = 0;
 	size_t cursor = 0;
 	epp_trace_arg arg;
@@ -55,7 +55,7 @@ static epp_status *read_weight(struct weights *weights, const struct epp_timelin
 			weight = arg.value.u64;
 	}
 	made.grant = (uint32_t)weight;
-	return made.id && weight && weight <= WEIGHT_MAX ? granted_add(&weights->lasting, &made) : NULL;
+	return made.id && weight && weight <= WEIGHT_MAX ? event_grants_add(&weights->lasting, &made) : NULL;
 }
 
 static epp_status *read_events(struct weights *weights, struct epp_timeline *timeline, struct open_grants *open)
@@ -67,9 +67,9 @@ static epp_status *read_events(struct weights *weights, struct epp_timeline *tim
 		if (event.kind == EPP_EVENT_INSTANT && is_text(event.name, event.name_bytes, WEIGHT_SET))
 			EPP_TRY(read_weight(weights, timeline, &event));
 		else if (event.weight > 1 && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE)
-			EPP_TRY(granted_add(&weights->lasting, &(struct granted_event){ .id = event.id,
-			                                                                .source = event.track->source,
-			                                                                .grant = event.weight }));
+			EPP_TRY(event_grants_add(&weights->lasting, &(struct event_grant){ .id = event.id,
+			                                                                   .source = event.track->source,
+			                                                                   .grant = event.weight }));
 	}
 	return epp_timeline_status(timeline);
 }
@@ -103,6 +103,6 @@ epp_status *weights_create(struct reader *reader, const epp_timeline_options *op
 void weights_destroy(struct weights *weights)
 {
 	if (weights)
-		granted_deinit(&weights->lasting);
+		event_grants_deinit(&weights->lasting);
 	free(weights);
 }

@@ -7,12 +7,12 @@
 #ifndef EPPROF_RUNTIME_TIMELINE_WEIGHTS_H
 #define EPPROF_RUNTIME_TIMELINE_WEIGHTS_H
 
-#include "timeline/events/granted.h"
+#include "timeline/events/event_grants.h"
 
 struct reader;
 
 struct weights {
-	struct granted lasting; /* by event: outermost events of runs, and events to which others refer; `grant` is the
+	struct event_grants lasting; /* by event: outermost events of runs, and events to which others refer; `grant` is the
                                  * weight */
 };
 

@@ -170,7 +170,7 @@ static epp_status *take_header(struct reader_impl *impl)
 	EPP_TRY(reader_read(impl, 0, page, sizeof(page), &got));
 	memcpy(header, page, sizeof(*header));
 	memcpy(&impl->index_place, page + EPF_INDEX_PLACE_OFFSET, sizeof(impl->index_place));
-	impl->whole_bytes = header->state == EPF_FINISHED ? header_file_bytes(page) : 0;
+	impl->finished_bytes = header->state == EPF_FINISHED ? header_file_bytes(page) : 0;
 	if (!got)
 		return epp_status_create(EPP_CORRUPT, "the file is empty");
 	if (got < sizeof(header->magic) || memcmp(header->magic, EPF_MAGIC, sizeof(header->magic)) != 0)

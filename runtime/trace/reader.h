@@ -150,7 +150,7 @@ struct reader_decoded {
 	const uint8_t *args; /* base of the records' args_offset; points into `bytes` */
 	uint32_t args_bytes;
 	uint32_t count;
-	bool whole; /* false: the payload does not match its header; only the first `count` records are valid */
+	bool is_complete; /* false: the payload does not match its header; only the first `count` records are valid */
 };
 
 /* Reads and decodes a block of rows or columns.  `block` is one of reader->blocks.  If it is damaged and the file was

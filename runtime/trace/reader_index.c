@@ -68,7 +68,7 @@ static bool prepend(void *array_pointer, size_t *count, const uint8_t **at, size
 	return true;
 }
 
-static epp_status *take_part(struct reader_impl *impl, const struct epf_index *head, struct parts *parts, const char **flaw)
+static epp_status *read_part(struct reader_impl *impl, const struct epf_index *head, struct parts *parts, const char **flaw)
 {
 	const uint8_t *at = impl->segment + sizeof(struct epf_block) + sizeof(*head);
 
@@ -101,7 +101,7 @@ static epp_status *read_parts(struct reader_impl *impl, struct parts *parts, con
 		                                  (uint64_t)head.references_count * sizeof(struct epf_index_reference) !=
 		                              block.payload_bytes)
 			return NULL;
-		EPP_TRY(take_part(impl, &head, parts, flaw));
+		EPP_TRY(read_part(impl, &head, parts, flaw));
 		if (*flaw)
 			return NULL;
 	}
@@ -146,7 +146,7 @@ static const char *entries_flaw(const struct reader_impl *impl, const struct par
 
 /* ---- adding the blocks ---- */
 
-static epp_status *take_entry(struct reader_impl *impl, const struct epf_index_entry *entry,
+static epp_status *read_entry(struct reader_impl *impl, const struct epf_index_entry *entry,
                               const struct epf_index_span *spans, const struct epf_index_reference *references)
 {
 	struct reader *reader = &impl->reader;
@@ -192,7 +192,7 @@ static epp_status *take_parts(struct reader_impl *impl, struct parts *parts)
 	if (!reader->summaries)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < parts->entries_count; i++) {
-		EPP_TRY(take_entry(impl, &parts->entries[i], spans, references));
+		EPP_TRY(read_entry(impl, &parts->entries[i], spans, references));
 		spans += parts->entries[i].spans_count;
 		references += parts->entries[i].ids_count + parts->entries[i].references_count;
 	}

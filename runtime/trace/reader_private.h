@@ -137,7 +137,7 @@ struct reader_impl {
 	uint64_t args_lost; /* the number of records of the window whose shared args are not defined */
 
 	struct epf_index_place index_place;
-	uint64_t whole_bytes; /* the size of the file when it was finished; 0: unknown */
+	uint64_t finished_bytes; /* the size of the file when it was finished; 0: unknown */
 	struct columns_decoder columns;
 	uint8_t *packed; /* a buffer for an encoded block of columns */
 	size_t packed_room;

@@ -64,7 +64,7 @@ static epp_status *decode_columns(struct reader_impl *impl, const struct reader_
 	decoded->args_bytes = bytes;
 	enum columns_result result = columns_decode(&impl->columns, &decoded->header, payload, decoded->open_ids,
 	                                            decoded->records, decoded->bytes, &decoded->count);
-	decoded->whole = result == COLUMNS_OK;
+	decoded->is_complete = result == COLUMNS_OK;
 	return result == COLUMNS_NO_MEMORY ? epp_status_no_memory() : NULL;
 }
 
@@ -76,7 +76,7 @@ epp_status *reader_decode_rows(struct reader_decoded *decoded)
 	if (!array_reserve(&decoded->bytes, &decoded->bytes_room, sizeof(*header) + room, 1))
 		return epp_status_no_memory();
 	struct codec_payload payload = { decoded->bytes + sizeof(*header), header->payload_bytes, room };
-	decoded->whole = codec_decode(header, &payload, decoded->open_ids, decoded->records, &decoded->count);
+	decoded->is_complete = codec_decode(header, &payload, decoded->open_ids, decoded->records, &decoded->count);
 	decoded->args = payload.bytes;
 	decoded->args_bytes = payload.count;
 	return NULL;
@@ -108,7 +108,7 @@ epp_status *reader_block_decode(struct reader *reader, const struct reader_block
 
 	decoded->args = NULL;
 	decoded->args_bytes = decoded->count = 0;
-	decoded->whole = false;
+	decoded->is_complete = false;
 	if (!array_reserve(&decoded->records, &decoded->records_room, block->record_count, sizeof(*decoded->records)))
 		return epp_status_no_memory();
 	if (!block->is_lost)
@@ -123,7 +123,7 @@ epp_status *reader_block_decode(struct reader *reader, const struct reader_block
 			.type = EPF_BLOCK_RECORDS, .run = block->run, .track = block->track, .source = block->source
 		};
 		decoded->count = 0;
-		decoded->whole = true;
+		decoded->is_complete = true;
 	}
 	return status;
 }

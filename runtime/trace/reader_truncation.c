@@ -8,7 +8,7 @@
  * reader.file_bytes. */
 static epp_status *find_end(struct reader_impl *impl, bool *is_cut)
 {
-	uint64_t high = impl->whole_bytes;
+	uint64_t high = impl->finished_bytes;
 	uint8_t byte;
 	size_t got = 1;
 
@@ -37,12 +37,12 @@ static epp_status *check_end(struct reader_impl *impl)
 	if (is_cut)
 		reader_find(impl, EPP_ERROR, reader->file_bytes,
 		            "the file was truncated: it ends after %llu of %llu bytes",
-		            (unsigned long long)reader->file_bytes, (unsigned long long)impl->whole_bytes);
+		            (unsigned long long)reader->file_bytes, (unsigned long long)impl->finished_bytes);
 	bool has_run = reader->runs_count || impl->never_started;
 	if (is_cut || !has_run || (impl->stop.text && strncmp(impl->stop.text, "the file ends", 13) == 0)) {
 		reader->info.state = EPP_TRACE_CUT_OFF;
 		reader->info.is_truncated = 1;
-		reader->info.missing_bytes = is_cut ? impl->whole_bytes - reader->file_bytes : 0;
+		reader->info.missing_bytes = is_cut ? impl->finished_bytes - reader->file_bytes : 0;
 	}
 	return NULL;
 }

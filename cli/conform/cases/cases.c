@@ -271,7 +271,7 @@ const struct conform_case conform_cases[] = {
 	  "two profilers of one plugin, in two sessions at once, have the events of their own work",
 	  "ONNX Runtime: two models in one process are profiled", case_sessions_two },
 	{ "3.events.late", CONFORM_ALL, ORT_H "OrtEpProfilerImpl::EndProfiling, \"its events since StartProfiling\"",
-	  "work between two runs is in neither", "all: the profile begins with events of the time before it",
+	  "work between two runs is in neither run", "all: the profile begins with events of the time before it",
 	  case_events_late },
 	{ "3.late.run", CONFORM_ORT, "epprof/ep_push.h: EpprofApi_PushLateEvents_SinceV1",
 	  "events that come after the end of a run belong to the host events of that run, and all that were announced come",

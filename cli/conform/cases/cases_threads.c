@@ -278,7 +278,7 @@ void case_events_late(const struct conform *conform)
 		.work = conform_work_needed(conform, plugin), .work_count = 4, .threads_count = 1, .nodes_count = 1
 	};
 	const struct conform_nodes none = { 0 };
-	struct conform_events events[3]; /* after a run with work, after one without, after one with work before it */
+	struct conform_events events[3]; /* of three runs: with work, without work, with work before the run */
 
 	conform_record(conform, session, &nodes);
 	conform_read(conform, session, &events[0]);

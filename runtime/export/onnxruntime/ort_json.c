@@ -21,9 +21,9 @@
 #include "export/json_object_keys.h"
 #include "export/ledger.h"
 #include "export/onnxruntime/pending.h"
-#include "export/pieces.h"
 #include "export/rows.h"
 #include "export/sink/sink.h"
+#include "export/text_cache.h"
 #include "export/writer.h"
 
 /* The args of a record of ONNX Runtime's JSON. */
@@ -475,7 +475,7 @@ static void ort_write_args(const struct export_run *run, struct ort_args *memory
 
 struct ort {
 	struct rows rows;
-	struct pieces names;
+	struct text_cache names;
 	struct {
 		uint8_t bytes;
 		char text[31]; /* the separator between two records, then the record up to its category */
@@ -596,7 +596,7 @@ static epp_status *write_record(struct export_run *run, struct sink *sink, const
 	else
 		at = put_times(at, ort_microseconds(event->duration_ns), timestamp_us(run, event->start_ns));
 	sink_commit(sink, at);
-	pieces_write(&ort->names, sink, event, (uint64_t)event->name_number << 32, write_name);
+	text_cache_write(&ort->names, sink, event, (uint64_t)event->name_number << 32, write_name);
 	ort_write_args(run, &ort->args, sink, event, &own);
 	return NULL;
 }

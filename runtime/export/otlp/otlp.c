@@ -20,8 +20,8 @@
 #include "export/writer.h"
 #include "timeline/timeline.h"
 
-/* A message has at most this many spans, and ends after this many bytes: receivers limit a message, that of files to
- * 1 MiB. */
+/* The maximum number of spans of a message, and the number of bytes after which it ends.  Receivers limit the size of
+ * a message: the receiver for files of the OpenTelemetry collector accepts up to 1 MiB. */
 #define MESSAGE_SPANS_MAX 512u
 #define MESSAGE_BYTES (512u << 10)
 #define NO_SOURCE UINT32_MAX

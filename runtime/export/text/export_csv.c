@@ -10,7 +10,7 @@
 #include "export/args_text.h"
 #include "export/facts.h"
 #include "export/ledger.h"
-#include "export/pieces.h"
+#include "export/text_cache.h"
 
 /* Text is escaped in pieces of this many bytes, so that each piece fits into one reservation. */
 #define TEXT_PIECE_BYTES 4096u
@@ -18,7 +18,7 @@
 #define NUMBERS_BYTES (8 * JSON_NUMBER_BYTES)
 
 struct csv {
-	struct pieces names, tracks;
+	struct text_cache names, tracks;
 	struct json_recent id, parent;
 	struct args_text args;
 };
@@ -116,12 +116,12 @@ static epp_status *csv_event(struct export_run *run, const epp_event *event)
 {
 	struct csv *csv = run->state;
 
-	pieces_write(&csv->names, run->sink, event, pieces_name_key(event), write_name);
+	text_cache_write(&csv->names, run->sink, event, text_cache_name_key(event), write_name);
 	char *at = sink_reserve(run->sink, NUMBERS_BYTES);
 	at = put_number(at, event->start_ns);
 	at = put_number(at, event->duration_ns);
 	sink_commit(run->sink, at);
-	pieces_write(&csv->tracks, run->sink, event, pieces_track_key(event), write_track);
+	text_cache_write(&csv->tracks, run->sink, event, text_cache_track_key(event), write_track);
 	at = sink_reserve(run->sink, NUMBERS_BYTES);
 	at = put_number(at, event->depth);
 	at = json_u64_recent(at, event->id, &csv->id);

@@ -7,7 +7,7 @@
 #include "export/facts.h"
 #include "export/json_object_keys.h"
 #include "export/ledger.h"
-#include "export/pieces.h"
+#include "export/text_cache.h"
 
 /* Room for the numbers of one line and their keys. */
 #define NUMBERS_BYTES 512u
@@ -15,7 +15,7 @@
 #define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
 
 struct ndjson {
-	struct pieces names, tracks;
+	struct text_cache names, tracks;
 	struct json_keys json_keys;
 };
 
@@ -91,11 +91,11 @@ static epp_status *ndjson_event(struct export_run *run, const epp_event *event)
 {
 	struct ndjson *ndjson = run->state;
 
-	pieces_write(&ndjson->names, run->sink, event, pieces_name_key(event), write_name);
+	text_cache_write(&ndjson->names, run->sink, event, text_cache_name_key(event), write_name);
 	char *at = json_i64_exact(sink_reserve(run->sink, NUMBERS_BYTES), event->start_ns);
 	at = PUT(at, ",\"duration_ns\":");
 	sink_commit(run->sink, json_i64_exact(at, event->duration_ns));
-	pieces_write(&ndjson->tracks, run->sink, event, pieces_track_key(event), write_track);
+	text_cache_write(&ndjson->tracks, run->sink, event, text_cache_track_key(event), write_track);
 	at = PUT(sink_reserve(run->sink, NUMBERS_BYTES), ",\"depth\":");
 	at = json_u64(at, event->depth);
 	at = PUT(at, ",\"id\":");

@@ -277,7 +277,7 @@ static epp_status *put_slice(struct chrome_reader *reader, bool is_device)
 	                                                           .id = record->id });
 }
 
-static epp_status *take_slice(struct chrome_reader *reader, const struct event *event, uint64_t end)
+static epp_status *handle_slice(struct chrome_reader *reader, const struct event *event, uint64_t end)
 {
 	struct prepared *prepared = &reader->import->prepared;
 	struct lane *lane = &reader->import->lanes.lanes[prepared->lane];
@@ -291,7 +291,7 @@ static epp_status *take_slice(struct chrome_reader *reader, const struct event *
 
 /* ---- begin and end events ---- */
 
-static epp_status *take_begin(struct chrome_reader *reader, uint64_t key, bool is_async)
+static epp_status *handle_begin(struct chrome_reader *reader, uint64_t key, bool is_async)
 {
 	struct import *import = reader->import;
 	size_t bytes;
@@ -325,7 +325,7 @@ static epp_status *put_async(struct chrome_reader *reader, uint64_t end)
 }
 
 /* Ends the open event and appends the args of the end event. */
-static epp_status *take_end(struct chrome_reader *reader, uint64_t key, bool is_async)
+static epp_status *handle_end(struct chrome_reader *reader, uint64_t key, bool is_async)
 {
 	struct import *import = reader->import;
 	struct prepared *prepared = &import->prepared;
@@ -376,7 +376,7 @@ static epp_status *end_open_events(struct chrome_reader *reader)
 
 /* ---- the other phases ---- */
 
-static epp_status *take_instant(struct chrome_reader *reader)
+static epp_status *handle_instant(struct chrome_reader *reader)
 {
 	struct import *import = reader->import;
 
@@ -388,7 +388,7 @@ static epp_status *take_instant(struct chrome_reader *reader)
 
 /* Adds a counter event.  Each series becomes a counter.  A counter has the name of the event, followed by the name of
  * the series if there are several. */
-static epp_status *take_counter(struct chrome_reader *reader, const struct event *event)
+static epp_status *handle_counter(struct chrome_reader *reader, const struct event *event)
 {
 	struct import *import = reader->import;
 	struct prepared *prepared = &import->prepared;
@@ -418,7 +418,7 @@ static epp_status *take_counter(struct chrome_reader *reader, const struct event
 	return NULL;
 }
 
-static epp_status *take_metadata(struct chrome_reader *reader, const struct event *event)
+static epp_status *handle_metadata(struct chrome_reader *reader, const struct event *event)
 {
 	struct import *import = reader->import;
 	const struct event_arg *name = event_find_arg(event, "name");
@@ -449,7 +449,7 @@ static epp_status *take_metadata(struct chrome_reader *reader, const struct even
 	return NULL;
 }
 
-static epp_status *take_arrow(struct chrome_reader *reader, const struct event *event, uint64_t ticks)
+static epp_status *handle_arrow(struct chrome_reader *reader, const struct event *event, uint64_t ticks)
 {
 	struct arrow_point point = { .key = key_of(event, "arrow"),
 		                     .ticks = ticks,
@@ -463,29 +463,29 @@ static epp_status *take_arrow(struct chrome_reader *reader, const struct event *
 	return chrome_arrows_add(&reader->arrows, &point);
 }
 
-static epp_status *take_phase(struct chrome_reader *reader, const struct event *event, uint64_t end)
+static epp_status *handle_phase(struct chrome_reader *reader, const struct event *event, uint64_t end)
 {
 	switch (event->phase) {
 	case 'X':
-		return take_slice(reader, event, end);
+		return handle_slice(reader, event, end);
 	case 'B':
-		return take_begin(reader, reader->import->prepared.lane, false);
+		return handle_begin(reader, reader->import->prepared.lane, false);
 	case 'E':
-		return take_end(reader, reader->import->prepared.lane, false);
+		return handle_end(reader, reader->import->prepared.lane, false);
 	case 'b':
 	case 'S':
-		return take_begin(reader, key_of(event, "async"), true);
+		return handle_begin(reader, key_of(event, "async"), true);
 	case 'e':
 	case 'F':
-		return take_end(reader, key_of(event, "async"), true);
+		return handle_end(reader, key_of(event, "async"), true);
 	case 'i':
 	case 'I':
 	case 'R':
 	case 'n':
 	case 'T':
-		return take_instant(reader);
+		return handle_instant(reader);
 	default:
-		return take_counter(reader, event);
+		return handle_counter(reader, event);
 	}
 }
 
@@ -501,7 +501,7 @@ static void note_time(struct chrome_reader *reader, const struct event *event, u
 		reader->import->has_fractions = true;
 }
 
-static epp_status *take_timed(struct chrome_reader *reader, struct event *event)
+static epp_status *handle_timed(struct chrome_reader *reader, struct event *event)
 {
 	struct import *import = reader->import;
 	struct prepared *prepared = &import->prepared;
@@ -516,7 +516,7 @@ static epp_status *take_timed(struct chrome_reader *reader, struct event *event)
 	uint64_t start = import_ticks(import, event->ts_ns), end = import_ticks(import, end_ns);
 	note_time(reader, event, end);
 	if (strchr("stf", event->phase))
-		return take_arrow(reader, event, start);
+		return handle_arrow(reader, event, start);
 	/* An end event has the category of its begin event. */
 	record_prepare(import, event, !strchr("EeF", event->phase));
 	EPP_TRY(lanes_find(import, event, is_of_device(event), &prepared->lane));
@@ -525,10 +525,10 @@ static epp_status *take_timed(struct chrome_reader *reader, struct event *event)
 		return NULL;
 	}
 	prepared->record.start_ticks = start;
-	return take_phase(reader, event, end);
+	return handle_phase(reader, event, end);
 }
 
-static epp_status *take_event(void *user, struct event *event)
+static epp_status *handle_event(void *user, struct event *event)
 {
 	struct chrome_reader *reader = user;
 
@@ -536,12 +536,12 @@ static epp_status *take_event(void *user, struct event *event)
 		return epp_status_no_memory();
 	reader->keys += event->left_out;
 	if (event->phase == 'M')
-		return take_metadata(reader, event);
+		return handle_metadata(reader, event);
 	if (!event->phase || !strchr("XBEbeSFnTiIRCstf", event->phase)) {
 		reader->phases++;
 		return NULL;
 	}
-	return take_timed(reader, event);
+	return handle_timed(reader, event);
 }
 
 /* ---- the file ---- */
@@ -623,7 +623,7 @@ static epp_status *chrome_read(struct import *import)
 	reader->import = import;
 	reader->first_ns = INT64_MAX;
 	json_events_init(&reader->json, JSON_SHAPE_UNKNOWN);
-	reader->json.found = take_event;
+	reader->json.found = handle_event;
 	reader->json.user = reader;
 	epp_status *status = read_all(reader);
 	if (!status)

@@ -150,7 +150,7 @@ static void count_omitted(struct import *import, bool of_provider, epp_loss reas
 	import_count_provider_lost(import, reason, 1);
 }
 
-static epp_status *take_event(struct ort_reader *reader, struct event *event)
+static epp_status *read_event(struct ort_reader *reader, struct event *event)
 {
 	const unsigned needed = EVENT_NAME | EVENT_TS | EVENT_DUR | EVENT_PID | EVENT_TID;
 	struct import *import = reader->import;
@@ -205,7 +205,7 @@ static bool looks_like_provider_event(const char *record, size_t bytes)
 	return false;
 }
 
-static epp_status *take_record(struct ort_reader *reader, const char *record, size_t bytes)
+static epp_status *read_record(struct ort_reader *reader, const char *record, size_t bytes)
 {
 	struct import *import = reader->import;
 
@@ -214,11 +214,11 @@ static epp_status *take_record(struct ort_reader *reader, const char *record, si
 	if (bytes && record[bytes - 1] == ',')
 		bytes--;
 	if (json_events_line(&reader->json, record, bytes))
-		return take_event(reader, &reader->json.event);
+		return read_event(reader, &reader->json.event);
 	EPP_TRY(json_events_status(&reader->json));
 	if (repair_record(record, bytes, &reader->json.event)) {
 		import->counts.repaired_lines++;
-		return take_event(reader, &reader->json.event);
+		return read_event(reader, &reader->json.event);
 	}
 	count_omitted(import, looks_like_provider_event(record, bytes), EPP_LOSS_REFUSED);
 	return NULL;
@@ -281,7 +281,7 @@ static epp_status *read_records(struct ort_reader *reader)
 			continue;
 		}
 		EPP_TRY(find_end(input, &end));
-		EPP_TRY(take_record(reader, input_bytes(input, &count), end));
+		EPP_TRY(read_record(reader, input_bytes(input, &count), end));
 		input_take(input, end);
 	}
 }

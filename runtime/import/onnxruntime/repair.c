@@ -25,7 +25,7 @@ static size_t bytes_left(const struct cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-static inline bool take_bytes(struct cursor *cursor, const char *what, size_t bytes)
+static inline bool parse_bytes(struct cursor *cursor, const char *what, size_t bytes)
 {
 	if (bytes_left(cursor) < bytes || memcmp(cursor->at, what, bytes) != 0)
 		return false;
@@ -34,8 +34,8 @@ static inline bool take_bytes(struct cursor *cursor, const char *what, size_t by
 }
 
 /* Takes the text before the next `mark`, and moves behind the mark.  Returns false if there is no mark. */
-static inline bool take_until_bytes(struct cursor *cursor, const char *mark, size_t mark_bytes, const char **text,
-                                    size_t *bytes)
+static inline bool parse_until_bytes(struct cursor *cursor, const char *mark, size_t mark_bytes, const char **text,
+                                     size_t *bytes)
 {
 	/* Each mark begins with a rare character, so memchr is several times as fast as memmem. */
 	for (const char *at = cursor->at; (size_t)(cursor->end - at) >= mark_bytes; at++) {
@@ -129,11 +129,11 @@ static bool store_text(const struct cursor *cursor, struct event *event, const c
 
 /* ---- parts of a record ---- */
 
-/* For string literals, whose lengths the compiler knows. */
-#define TAKE(cursor, what) take_bytes(cursor, what, sizeof(what) - 1)
-#define TAKE_UNTIL(cursor, mark, text, bytes) take_until_bytes(cursor, mark, sizeof(mark) - 1, text, bytes)
+/* As parse_bytes, for string literals. */
+#define TAKE(cursor, what) parse_bytes(cursor, what, sizeof(what) - 1)
+#define TAKE_UNTIL(cursor, mark, text, bytes) parse_until_bytes(cursor, mark, sizeof(mark) - 1, text, bytes)
 
-static bool take_integer(struct cursor *cursor, int64_t *value)
+static bool parse_integer(struct cursor *cursor, int64_t *value)
 {
 	const char *first = cursor->at;
 
@@ -166,7 +166,7 @@ static bool value_ends(const char *at, const char *end)
 	return end - at > 2 && at[0] == ',' && at[1] == '"' && key_end(at + 2, end);
 }
 
-static bool take_text(struct cursor *cursor, struct event *event, struct event_text *text)
+static bool parse_text(struct cursor *cursor, struct event *event, struct event_text *text)
 {
 	if (cursor->escaped) {
 		const char *first = cursor->at + 1, *quote = unescaped_quote(first, cursor->end);
@@ -221,7 +221,7 @@ static const char *broken_end(const struct cursor *cursor)
 	return first;
 }
 
-static bool take_nested(struct cursor *cursor, struct event *event, struct event_text *text)
+static bool parse_nested(struct cursor *cursor, struct event *event, struct event_text *text)
 {
 	const char *end = json_end(cursor);
 
@@ -234,7 +234,7 @@ static bool take_nested(struct cursor *cursor, struct event *event, struct event
 	return true;
 }
 
-static bool take_key(struct cursor *cursor, const char **key, size_t *bytes)
+static bool parse_key(struct cursor *cursor, const char **key, size_t *bytes)
 {
 	if (!TAKE(cursor, "\""))
 		return false;
@@ -247,30 +247,30 @@ static bool take_key(struct cursor *cursor, const char **key, size_t *bytes)
 	return TAKE(cursor, "\" : ");
 }
 
-static bool take_arg(struct cursor *cursor, struct event *event)
+static bool parse_arg(struct cursor *cursor, struct event *event)
 {
 	struct event_arg ignored, *arg;
 	struct event_text key_text;
 	const char *key;
 	size_t bytes;
 
-	if (!take_key(cursor, &key, &bytes) || !bytes_left(cursor) || !store_text(cursor, event, key, bytes, &key_text))
+	if (!parse_key(cursor, &key, &bytes) || !bytes_left(cursor) || !store_text(cursor, event, key, bytes, &key_text))
 		return false;
 	arg = event_add_arg(event, key_text);
 	if (!arg)
 		arg = &ignored;
 	arg->type = EPP_ARG_TEXT;
 	if (*cursor->at == '"')
-		return take_text(cursor, event, &arg->text);
-	return (*cursor->at == '[' || *cursor->at == '{') && take_nested(cursor, event, &arg->text);
+		return parse_text(cursor, event, &arg->text);
+	return (*cursor->at == '[' || *cursor->at == '{') && parse_nested(cursor, event, &arg->text);
 }
 
 /* Takes the name, which ends at the beginning of the args. */
-static bool take_args(struct cursor cursor, struct event *event)
+static bool parse_args(struct cursor cursor, struct event *event)
 {
 	if (bytes_left(&cursor) == 2)
 		return TAKE(&cursor, "}}");
-	while (take_arg(&cursor, event)) {
+	while (parse_arg(&cursor, event)) {
 		if (bytes_left(&cursor) == 2)
 			return TAKE(&cursor, "}}");
 		if (!TAKE(&cursor, ","))
@@ -280,7 +280,7 @@ static bool take_args(struct cursor cursor, struct event *event)
 }
 
 /* Stores all args as one arg, verbatim. */
-static bool take_args_verbatim(const struct cursor *cursor, struct event *event)
+static bool parse_args_verbatim(const struct cursor *cursor, struct event *event)
 {
 	size_t bytes = bytes_left(cursor);
 
@@ -295,7 +295,7 @@ static bool take_args_verbatim(const struct cursor *cursor, struct event *event)
 }
 
 /* Takes the name and the args of a record.  The name may contain text that looks like the beginning of the args. */
-static bool take_name(struct cursor cursor, struct event *event)
+static bool parse_name(struct cursor cursor, struct event *event)
 {
 	const char *name = cursor.at, *text;
 	size_t kept_bytes = event->text_bytes, text_bytes;
@@ -306,7 +306,7 @@ static bool take_name(struct cursor cursor, struct event *event)
 		event->args_count = 0;
 		if (!store_text(&cursor, event, name, (size_t)(text + text_bytes - name), &event->name))
 			return false;
-		if (take_args(cursor, event))
+		if (parse_args(cursor, event))
 			return true;
 		if (!first.at)
 			first = cursor;
@@ -316,7 +316,7 @@ static bool take_name(struct cursor cursor, struct event *event)
 	event->text_bytes = kept_bytes;
 	event->args_count = 0;
 	event->name = event_store_text(event, name, (size_t)(first.at - name) - strlen("\",\"args\" : {"));
-	return take_args_verbatim(&first, event);
+	return parse_args_verbatim(&first, event);
 }
 
 static bool read_record(struct cursor cursor, struct event *event)
@@ -329,9 +329,9 @@ static bool read_record(struct cursor cursor, struct event *event)
 	if (!TAKE(&cursor, "{\"cat\" : \"") || !TAKE_UNTIL(&cursor, "\",\"pid\" :", &text, &text_bytes))
 		return false;
 	event->cat = event_store_text(event, text, text_bytes);
-	if (!take_integer(&cursor, &event->pid) || !TAKE(&cursor, ",\"tid\" :") || !take_integer(&cursor, &event->tid) ||
-	    !TAKE(&cursor, ",\"dur\" :") || !take_integer(&cursor, &dur_us) || !TAKE(&cursor, ",\"ts\" :") ||
-	    !take_integer(&cursor, &ts_us) || !TAKE(&cursor, ",\"ph\" : \"") || bytes_left(&cursor) < 1)
+	if (!parse_integer(&cursor, &event->pid) || !TAKE(&cursor, ",\"tid\" :") || !parse_integer(&cursor, &event->tid) ||
+	    !TAKE(&cursor, ",\"dur\" :") || !parse_integer(&cursor, &dur_us) || !TAKE(&cursor, ",\"ts\" :") ||
+	    !parse_integer(&cursor, &ts_us) || !TAKE(&cursor, ",\"ph\" : \"") || bytes_left(&cursor) < 1)
 		return false;
 	if (__builtin_mul_overflow(dur_us, 1000, &event->dur_ns) || __builtin_mul_overflow(ts_us, 1000, &event->ts_ns))
 		return false;
@@ -339,7 +339,7 @@ static bool read_record(struct cursor cursor, struct event *event)
 	if (!TAKE(&cursor, "\",\"name\" :\""))
 		return false;
 	event->keys = EVENT_CAT | EVENT_PID | EVENT_TID | EVENT_DUR | EVENT_TS | EVENT_PHASE | EVENT_NAME;
-	return take_name(cursor, event);
+	return parse_name(cursor, event);
 }
 
 bool repair_record(const char *record, size_t bytes, struct event *event)

@@ -366,7 +366,7 @@ static epp_status *is_padding(struct xplane_reader *reader, const struct xplane_
 	return NULL;
 }
 
-static epp_status *take_message(struct xplane_reader *reader, const struct xplane_field *field)
+static epp_status *read_message(struct xplane_reader *reader, const struct xplane_field *field)
 {
 	char text[XPLANE_NAME_BYTES];
 
@@ -398,7 +398,7 @@ static epp_status *find_planes(struct xplane_reader *reader)
 		if (xplane_is(&field, XSPACE_PLANES, PROTOBUF_BYTES))
 			EPP_TRY(find_plane(reader, field.message));
 		else if (field.type == PROTOBUF_BYTES && field.number <= XSPACE_HOSTNAMES)
-			EPP_TRY(take_message(reader, &field));
+			EPP_TRY(read_message(reader, &field));
 	}
 }
 
@@ -450,7 +450,7 @@ static bool keep_text(struct xplane_reader *reader, epp_arg *arg)
 
 /* The plane's stats become the args of an instant.  It is written at the end of the import, because its time is only
  * known after all events. */
-static epp_status *take_plane_stats(struct xplane_reader *reader)
+static epp_status *read_plane_stats(struct xplane_reader *reader)
 {
 	struct prepared *prepared = &reader->import->prepared;
 	struct xplane_message walk = reader->plane->message;
@@ -600,7 +600,7 @@ static epp_status *read_plane(struct xplane_reader *reader)
 {
 	EPP_TRY(import_check_cancel(reader->import));
 	EPP_TRY(read_tables(reader));
-	EPP_TRY(take_plane_stats(reader));
+	EPP_TRY(read_plane_stats(reader));
 	find_derived(reader);
 	for (uint32_t i = 0; i < reader->lines_count; i++) {
 		reader->line = &reader->lines[i];

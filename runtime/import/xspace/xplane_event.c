@@ -137,7 +137,7 @@ static epp_status *parse_event(struct xplane_reader *reader, struct protobuf_rea
 }
 
 /* Sets the times.  Returns false if they are outside the range of a timeline. */
-static bool take_times(struct xplane_reader *reader, const struct parts *parts)
+static bool read_times(struct xplane_reader *reader, const struct parts *parts)
 {
 	epp_trace_record *record = &reader->import->prepared.record;
 	int64_t end_ps, start_ns, end_ns;
@@ -181,7 +181,7 @@ static void remove_arg(struct prepared *prepared, const epp_arg *arg)
 
 /* epprof's own files contain the category.  In other files, an event with a correlation is a call, and a root event is
  * a user annotation. */
-static uint8_t take_category(struct xplane_reader *reader)
+static uint8_t read_category(struct xplane_reader *reader)
 {
 	static const char *const names[] = { "Session", "Node", "Kernel", "Api" };
 	struct prepared *prepared = &reader->import->prepared;
@@ -216,7 +216,7 @@ static uint8_t kind_of(const struct xplane_reader *reader, const struct parts *p
 }
 
 /* The value of a counter is the first number among its args. */
-static bool take_value(struct prepared *prepared)
+static bool read_value(struct prepared *prepared)
 {
 	for (uint32_t i = 0; i < prepared->args_count; i++) {
 		if (prepared->args[i].type == EPP_ARG_TEXT)
@@ -236,7 +236,7 @@ static epp_status *put(struct xplane_reader *reader, const struct parts *parts)
 
 	record->track = reader->track->track;
 	record->kind = kind_of(reader, parts);
-	if (record->kind == EPP_RECORD_COUNTER && !take_value(&import->prepared)) {
+	if (record->kind == EPP_RECORD_COUNTER && !read_value(&import->prepared)) {
 		import_count_lost(import, EPP_LOSS_REFUSED);
 		return NULL;
 	}
@@ -247,13 +247,13 @@ static epp_status *put(struct xplane_reader *reader, const struct parts *parts)
 		EPP_TRY(xplane_links_find_parent(reader));
 	if (record->kind == EPP_RECORD_COMPLETE || record->kind == EPP_RECORD_EVENT)
 		EPP_TRY(xplane_links_add(reader));
-	record->category = take_category(reader);
+	record->category = read_category(reader);
 	import->counts.events++;
 	return record_write(import, &import->prepared);
 }
 
 /* Takes the name and the stats that all events with the same metadata number share. */
-static epp_status *take_entry(struct xplane_reader *reader, const struct xplane_entry *entry)
+static epp_status *read_entry(struct xplane_reader *reader, const struct xplane_entry *entry)
 {
 	struct prepared *prepared = &reader->import->prepared;
 
@@ -296,10 +296,10 @@ epp_status *xplane_take_event(struct xplane_reader *reader, const struct xplane_
 		return NULL;
 	}
 	EPP_TRY(xplane_names_find(&reader->names, &reader->names.events, parts.metadata_id, &entry));
-	if (!entry || !take_times(reader, &parts)) {
+	if (!entry || !read_times(reader, &parts)) {
 		import_count_lost(reader->import, EPP_LOSS_REFUSED);
 		return NULL;
 	}
-	EPP_TRY(take_entry(reader, entry));
+	EPP_TRY(read_entry(reader, entry));
 	return put(reader, &parts);
 }

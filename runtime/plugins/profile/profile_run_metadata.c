@@ -2,17 +2,17 @@
 #include "encoding/step_stats.h"
 #include "plugins/profile/profile_batch.h"
 
-static void take_device(void *user, struct protobuf_string name)
+static void deliver_device(void *user, struct protobuf_string name)
 {
 	delivery_device(user, name);
 }
 
-static void take_thread(void *user, uint32_t thread_id, struct protobuf_string name)
+static void deliver_thread(void *user, uint32_t thread_id, struct protobuf_string name)
 {
 	delivery_track(user, thread_id, name);
 }
 
-static void take_node(void *user, const struct step_stats_node *node)
+static void deliver_node(void *user, const struct step_stats_node *node)
 {
 	struct delivery *delivery = user;
 	int64_t end_ns;
@@ -44,7 +44,7 @@ epp_status *profile_deliver_run_metadata(struct profile_target *to, const struct
 	struct delivery *delivery = delivery_create(to, time_range);
 	if (!delivery)
 		return epp_status_no_memory();
-	const struct step_stats_reader reader = { take_device, take_thread, take_node, delivery };
+	const struct step_stats_reader reader = { deliver_device, deliver_thread, deliver_node, delivery };
 	epp_status *status = run_metadata_read(data->bytes, data->count, &reader, &account);
 	delivery_flush(delivery);
 	delivery_destroy(delivery);

@@ -8,7 +8,7 @@
 #include "epprof/session.h"
 #include "plugins/profile/profile_batch.h"
 
-static void take_line(void *user, const struct xspace_line *line)
+static void deliver_line(void *user, const struct xspace_line *line)
 {
 	struct delivery *delivery = user;
 	delivery->line_ns = line->timestamp_ns;
@@ -74,7 +74,7 @@ static void push_properties(struct delivery *delivery, const struct xspace_plane
 	delivery_flush(delivery);
 }
 
-static bool take_plane(void *user, const struct xspace_plane *plane)
+static bool deliver_plane(void *user, const struct xspace_plane *plane)
 {
 	struct delivery *delivery = user;
 	bool is_host = delivery_is_host(plane->name);
@@ -98,7 +98,7 @@ static uint64_t correlation_of(const struct xspace_event *event)
 	return 0;
 }
 
-static void take_event(void *user, const struct xspace_event *from)
+static void deliver_event(void *user, const struct xspace_event *from)
 {
 	struct delivery *delivery = user;
 	int64_t end_ps;
@@ -127,7 +127,7 @@ static void take_event(void *user, const struct xspace_event *from)
 		stat_add(delivery, event, &from->stats[i]);
 }
 
-static void take_message(void *user, bool is_error, struct protobuf_string text)
+static void deliver_message(void *user, bool is_error, struct protobuf_string text)
 {
 	struct delivery *delivery = user;
 	int64_t now_ns = delivery->time_range->now_ns;
@@ -140,8 +140,8 @@ static void take_message(void *user, bool is_error, struct protobuf_string text)
 /* Reads the planes of hosts, then the planes of devices. */
 static epp_status *read_planes(struct delivery *delivery, const struct profile_data *data)
 {
-	const struct xspace_reader hosts = { take_plane, take_line, take_event, NULL, delivery };
-	const struct xspace_reader devices = { take_plane, take_line, take_event, take_message, delivery };
+	const struct xspace_reader hosts = { deliver_plane, deliver_line, deliver_event, NULL, delivery };
+	const struct xspace_reader devices = { deliver_plane, deliver_line, deliver_event, deliver_message, delivery };
 	struct xspace_account account;
 	delivery->wants_host = true;
 	epp_status *status = xspace_read(data->bytes, data->count, &hosts, &account);

@@ -47,9 +47,9 @@ static double max_f64(double a, double b)
 /* Rounds a positive value up to a whole number from 1 to `limit`. */
 static uint32_t round_up(double value, uint32_t limit)
 {
-	uint32_t whole = (uint32_t)min_f64(max_f64(value, 1), limit);
+	uint32_t rounded = (uint32_t)min_f64(max_f64(value, 1), limit);
 
-	return whole + (whole < value && whole < limit);
+	return rounded + (rounded < value && rounded < limit);
 }
 
 /* ---- periods ---- */

@@ -25,7 +25,7 @@ struct item {
 		uint8_t category;  /* epp_category */
 		uint8_t placement; /* epp_placement */
 		uint8_t flags;     /* those of epp_event_flags that are recorded */
-	} is;
+	} class;
 };
 
 _Static_assert(sizeof(struct item) == 64, "item");

@@ -92,7 +92,7 @@ void columns_decoder_deinit(struct columns_decoder *decoder)
 
 /* ---- counts ---- */
 
-static bool take_head(const struct epf_block *block, const uint8_t *payload, struct epf_columns *head)
+static bool read_head(const struct epf_block *block, const uint8_t *payload, struct epf_columns *head)
 {
 	if (block->payload_bytes < sizeof(*head) || block->record_count > CODEC_RECORDS_MAX ||
 	    block->open_count > EPF_OPEN_MAX)
@@ -117,7 +117,7 @@ uint32_t columns_args_bytes(const struct epf_block *block, const uint8_t *payloa
 {
 	struct epf_columns head;
 
-	if (!take_head(block, payload, &head))
+	if (!read_head(block, payload, &head))
 		return UINT32_MAX;
 	return head.args_count ? ARGS_BEGIN + head.args_count * ARG_BYTES_MAX + head.text_bytes + ARGS_SLACK : 0;
 }
@@ -142,7 +142,7 @@ static bool make_room(struct decoding *decoding, const struct epf_block *block)
 
 /* Returns the next plane of `count` bytes, or NULL if it is invalid.  If all its bytes are equal, `*same` is true, and
  * the result has one byte. */
-static const uint8_t *take_plane(struct decoding *decoding, size_t count, bool *same)
+static const uint8_t *read_plane(struct decoding *decoding, size_t count, bool *same)
 {
 	uint32_t head;
 
@@ -175,7 +175,7 @@ static const uint8_t *take_plane(struct decoding *decoding, size_t count, bool *
 	return bytes;
 }
 
-static bool take_columns(struct decoding *decoding, const struct epf_block *block)
+static bool read_columns(struct decoding *decoding, const struct epf_block *block)
 {
 	bool same;
 
@@ -184,7 +184,7 @@ static bool take_columns(struct decoding *decoding, const struct epf_block *bloc
 		size_t count = numbers_count(block, &decoding->head, c);
 		*planes = (struct planes){ 0 };
 		for (unsigned p = 0; p < decoding->head.planes_count[c]; p++) {
-			const uint8_t *bytes = take_plane(decoding, count, &same);
+			const uint8_t *bytes = read_plane(decoding, count, &same);
 			if (!bytes)
 				return false;
 			if (same) {
@@ -196,7 +196,7 @@ static bool take_columns(struct decoding *decoding, const struct epf_block *bloc
 		}
 	}
 	if (decoding->head.text_bytes) {
-		decoding->texts = take_plane(decoding, decoding->head.text_bytes, &same);
+		decoding->texts = read_plane(decoding, decoding->head.text_bytes, &same);
 		if (!decoding->texts || (same && decoding->head.text_bytes > 1))
 			return false;
 	}
@@ -367,13 +367,13 @@ enum columns_result columns_decode(struct columns_decoder *decoder, const struct
 	uint64_t open[EPF_OPEN_MAX];
 
 	*decoded = 0;
-	if (!take_head(block, payload, &decoding.head))
+	if (!read_head(block, payload, &decoding.head))
 		return COLUMNS_DAMAGED;
 	if (!make_room(&decoding, block))
 		return COLUMNS_NO_MEMORY;
 	decoding.at = payload + sizeof(decoding.head);
 	decoding.end = payload + block->payload_bytes;
-	if (!take_columns(&decoding, block))
+	if (!read_columns(&decoding, block))
 		return COLUMNS_DAMAGED;
 	merge_partial_tile(&decoding.columns[EPF_COLUMN_OPEN], 0, open, block->open_count);
 	uint64_t id = decoding.head.open_base;

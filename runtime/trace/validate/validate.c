@@ -246,10 +246,11 @@ static void check_header(struct validation *v, const struct reader_decoded *reco
 		    !(kind == EPF_EVENT && record->id <= largest_open && was_open(records, record->id)))
 			own = record->start_ticks;
 	}
-	if (records->whole && kinds != block->kinds)
+	if (records->is_complete && kinds != block->kinds)
 		add_finding(v, CHECK_HEADER, EPP_ERROR, offset,
 		            "the header of a block has kinds %x, its records have %x", block->kinds, kinds);
-	if (records->whole && (first != block->first_ticks || last != block->last_ticks || own != block->own_first_ticks))
+	if (records->is_complete &&
+	    (first != block->first_ticks || last != block->last_ticks || own != block->own_first_ticks))
 		add_finding(v, CHECK_HEADER, EPP_ERROR, offset,
 		            "the header of a block covers %" PRIu64 " (%" PRIu64 ") to %" PRIu64
 		            ", its records cover %" PRIu64 " (%" PRIu64 ") to %" PRIu64,
@@ -308,7 +309,7 @@ static epp_status *check_block(struct validation *v, struct reader_decoded *reco
 	EPP_TRY(reader_block_decode(reader, entry, records));
 	const struct epf_block *block = &records->header;
 	const struct epf_run *run = run_of(reader, block->run);
-	if (!records->whole)
+	if (!records->is_complete)
 		add_finding(v, CHECK_PAYLOAD, EPP_ERROR, offset, "a block has %u records, but only %u can be decoded",
 		            block->record_count, records->count);
 	if (!run && first_time(v, 1ull << 41 | block->run))
@@ -317,7 +318,7 @@ static epp_status *check_block(struct validation *v, struct reader_decoded *reco
 		add_finding(v, CHECK_RECORD, EPP_ERROR, offset, "source %u is used but not defined", block->source);
 	check_track(v, block->track, offset);
 	check_header(v, records, offset);
-	if (reader->summaries && records->whole && !entry->is_lost)
+	if (reader->summaries && records->is_complete && !entry->is_lost)
 		EPP_TRY(check_summary(v, records, index, offset));
 	for (uint32_t i = 0; i < records->count; i++) {
 		check_record(v, records, &records->records[i], run, offset);

@@ -92,7 +92,7 @@ static epp_status *trace_writer_names_write(struct epp_trace_writer *writer)
 #define WRITTEN_AT_ONCE 256u
 
 struct trace_writer_source {
-	struct epf_source *whole; /* all fields; NULL: only the fields below are set */
+	struct epf_source *full;  /* all fields; NULL: only the fields below are set */
 	char *program, *hostname; /* NULL: not given */
 	uint32_t pid;
 };
@@ -105,7 +105,7 @@ epp_status *epp_trace_writer_add_source(epp_trace_writer *writer, uint32_t *sour
 		return epp_status_create(EPP_LIMIT, "%s: more than %u processes", writer->path, writer->sources_count);
 	if (!array_reserve(&writer->sources, &writer->sources_room, writer->sources_count, sizeof(*writer->sources)))
 		return epp_status_no_memory();
-	writer->sources[others] = (struct trace_writer_source){ .whole = NULL };
+	writer->sources[others] = (struct trace_writer_source){ .full = NULL };
 	*source = writer->sources_count++;
 	return NULL;
 }
@@ -116,8 +116,8 @@ static struct epf_source fill(const struct epp_trace_writer *writer, const struc
 		                     .clock = EPF_CLOCK_MONOTONIC,
 		                     .ticks_per_second = writer->header.source.ticks_per_second };
 
-	if (from->whole)
-		return *from->whole;
+	if (from->full)
+		return *from->full;
 	strlcpy(source.program, from->program ? from->program : "", sizeof(source.program));
 	strlcpy(source.hostname, from->hostname ? from->hostname : "", sizeof(source.hostname));
 	return source;
@@ -128,14 +128,14 @@ struct epf_source *trace_writer_source(struct epp_trace_writer *writer, uint32_t
 	if (!number)
 		return &writer->header.source;
 	struct trace_writer_source *source = &writer->sources[number - 1];
-	if (!source->whole) {
-		struct epf_source *whole = malloc(sizeof(*whole));
-		if (!whole)
+	if (!source->full) {
+		struct epf_source *full = malloc(sizeof(*full));
+		if (!full)
 			return NULL;
-		*whole = fill(writer, source);
-		source->whole = whole;
+		*full = fill(writer, source);
+		source->full = full;
 	}
-	return source->whole;
+	return source->full;
 }
 
 static void describe(struct epf_source *source, uint32_t pid, const char *program, const char *hostname)
@@ -168,8 +168,8 @@ void epp_trace_writer_describe_source(epp_trace_writer *writer, uint32_t number,
 	if (number >= writer->sources_count)
 		return;
 	struct trace_writer_source *source = number ? &writer->sources[number - 1] : NULL;
-	if (!source || source->whole) {
-		describe(source ? source->whole : &writer->header.source, pid, program, hostname);
+	if (!source || source->full) {
+		describe(source ? source->full : &writer->header.source, pid, program, hostname);
 		return;
 	}
 	source->pid = pid;
@@ -203,7 +203,7 @@ static epp_status *trace_writer_sources_write(struct epp_trace_writer *writer)
 static void trace_writer_sources_deinit(struct epp_trace_writer *writer)
 {
 	for (uint32_t i = 0; i + 1 < writer->sources_count; i++) {
-		free(writer->sources[i].whole);
+		free(writer->sources[i].full);
 		free(writer->sources[i].program);
 		free(writer->sources[i].hostname);
 	}

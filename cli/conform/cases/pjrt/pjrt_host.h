@@ -36,7 +36,7 @@ const PLUGIN_Profiler_Api *pjrt_trace(const PLUGIN_Profiler_Api *table);
 bool pjrt_create(struct pjrt_host *host);
 bool pjrt_start(struct pjrt_host *host);
 bool pjrt_stop(struct pjrt_host *host);
-/* Without a buffer of the host. */
+/* Collects the data into memory of the plugin.  pjrt_collect_into collects it into a buffer of the host. */
 bool pjrt_collect(struct pjrt_host *host);
 bool pjrt_collect_into(struct pjrt_host *host, uint8_t *buffer, size_t *bytes);
 bool pjrt_destroy(struct pjrt_host *host);

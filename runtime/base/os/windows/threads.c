@@ -24,25 +24,25 @@ static void find_get_description(void)
 /* The name that SetThreadDescription gave, shortened at a character's beginning. */
 static void name_of(HANDLE thread, char name[OS_THREAD_NAME_BYTES])
 {
-	char whole[256];
+	char full_name[256];
 	wchar_t *wide = NULL;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, find_get_description);
 	name[0] = '\0';
 	if (!get_description || FAILED(get_description(thread, &wide)))
 		return;
-	if (windows_narrow(wide, whole, sizeof(whole))) {
-		size_t bytes = strnlen(whole, OS_THREAD_NAME_BYTES - 1);
-		while (bytes && (whole[bytes] & 0xc0) == 0x80)
+	if (windows_narrow(wide, full_name, sizeof(full_name))) {
+		size_t bytes = strnlen(full_name, OS_THREAD_NAME_BYTES - 1);
+		while (bytes && (full_name[bytes] & 0xc0) == 0x80)
 			bytes--;
-		memcpy(name, whole, bytes);
+		memcpy(name, full_name, bytes);
 		name[bytes] = '\0';
 	}
 	LocalFree(wide);
 }
 
-/* Not by pthread_getname_np: winpthreads holds a lock of its own while it calls the destructors of a thread's keys, and
- * that function takes it. */
+/* Does not use pthread_getname_np: winpthreads holds a lock of its own while it calls the destructors of a thread's
+ * keys, and that function takes it. */
 void os_thread_name(char name[OS_THREAD_NAME_BYTES])
 {
 	name_of(GetCurrentThread(), name);
@@ -64,7 +64,7 @@ bool os_thread_name_of(uint32_t thread_id, char name[OS_THREAD_NAME_BYTES])
 	return is_there;
 }
 
-/* The process's name says nothing about threads here, so that each name is one that a thread was given. */
+/* Returns an empty name: on Windows, the main thread does not get the name of the program by default. */
 bool os_thread_name_of_main(char name[OS_THREAD_NAME_BYTES])
 {
 	name[0] = '\0';

@@ -1,4 +1,4 @@
-#include "cupti/kept_texts.h"
+#include "cupti/interned_texts.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -6,13 +6,13 @@
 
 #include "containers/hash_index.h"
 
-struct kept {
+struct interned {
 	const char *key;
 	const char *text; /* the key itself, or the demangled name */
 };
 
 static struct hash_index kept_index;
-static struct kept *kept;
+static struct interned *interned;
 static uint32_t kept_count, kept_room;
 static size_t kept_bytes;
 
@@ -28,12 +28,12 @@ static char *copy(const char *text)
 	return copied;
 }
 
-static const struct kept *find(const char *key, uint64_t hash)
+static const struct interned *find(const char *key, uint64_t hash)
 {
 	uint32_t number;
 	for (struct hash_probe probe = hash_index_probe(&kept_index, hash); hash_index_next(&kept_index, &probe, &number);)
-		if (strcmp(kept[number].key, key) == 0)
-			return &kept[number];
+		if (strcmp(interned[number].key, key) == 0)
+			return &interned[number];
 	return NULL;
 }
 
@@ -45,21 +45,21 @@ static const char *add(char *key, char *text, uint64_t hash)
 		return NULL;
 	if (kept_count == kept_room) {
 		uint32_t room = kept_room ? 2 * kept_room : 256;
-		struct kept *grown = reallocarray(kept, room, sizeof(*kept));
+		struct interned *grown = reallocarray(interned, room, sizeof(*interned));
 		if (!grown)
 			return text;
-		kept = grown;
+		interned = grown;
 		kept_room = room;
 	}
 	if (hash_index_add(&kept_index, hash, kept_count))
-		kept[kept_count++] = (struct kept){ key, text };
+		interned[kept_count++] = (struct interned){ key, text };
 	return text;
 }
 
-const char *kept_text(const char *text)
+const char *intern_text(const char *text)
 {
 	uint64_t hash = hash_bytes(text, strlen(text));
-	const struct kept *found = find(text, hash);
+	const struct interned *found = find(text, hash);
 	char *copied = found ? NULL : copy(text);
 	return found ? found->text : add(copied, copied, hash);
 }
@@ -83,10 +83,10 @@ static demangle_fn *demangler(void)
 	return demangle;
 }
 
-const char *kept_kernel_name(const char *mangled)
+const char *intern_kernel_name(const char *mangled)
 {
 	uint64_t hash = hash_bytes(mangled, strlen(mangled));
-	const struct kept *found = find(mangled, hash);
+	const struct interned *found = find(mangled, hash);
 	if (found)
 		return found->text;
 	int status = 0;

@@ -3,8 +3,8 @@
  *
  * A ledger counts the events that were submitted with it or before, and the events that were lost so far.  A trace that
  * is cut off at any moment therefore balances, except for events that were still in the EP's buffers. */
-#ifndef EPPROF_EP_KIT_HANDOVER_H
-#define EPPROF_EP_KIT_HANDOVER_H
+#ifndef EPPROF_EP_KIT_PUSH_H
+#define EPPROF_EP_KIT_PUSH_H
 
 #include "kit.h"
 
