@@ -6,15 +6,6 @@
 
 #include "ort_ep_graph.h"
 
-#define DIMENSIONS_MAX 16
-
-#define TRY(expression) \
-	do { \
-		OrtStatus *status_ = (expression); \
-		if (status_) \
-			return status_; \
-	} while (0)
-
 struct tensor {
 	const float *values;
 	size_t count;

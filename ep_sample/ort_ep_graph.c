@@ -17,14 +17,6 @@
 
 #define INPUTS_MAX 3
 #define KERNELS_MAX 2
-#define DIMENSIONS_MAX 16
-
-#define TRY(expression) \
-	do { \
-		OrtStatus *status_ = (expression); \
-		if (status_) \
-			return status_; \
-	} while (0)
 
 struct kernel_reading {
 	accelerator_op op;

@@ -1,5 +1,6 @@
 /* How the sample EP runs ONNX models: it claims Gemm, MatMul, Add, Relu and, if the device has it, Softmax on floats
- * where the device can do them, nodes that follow one another as one fused node, and compiles each fused node to a chain of kernels. */
+ * where the device can do them, nodes that follow one another as one fused node, and compiles each fused node to a
+ * chain of kernels. */
 #ifndef EPPROF_EP_SAMPLE_ORT_EP_GRAPH_H
 #define EPPROF_EP_SAMPLE_ORT_EP_GRAPH_H
 
@@ -18,6 +19,15 @@ void sample_graph_release(OrtNodeComputeInfo *info);
 /* ---- between ort_ep_graph.c, which makes a plan, and ort_ep_compute.c, which runs it ---- */
 
 #define SAMPLE_NO_INPUT SIZE_MAX
+#define DIMENSIONS_MAX 16
+
+/* Returns the status of an expression from the function if it is an error. */
+#define TRY(expression) \
+	do { \
+		OrtStatus *status_ = (expression); \
+		if (status_) \
+			return status_; \
+	} while (0)
 
 struct sample_plan {
 	OrtNodeComputeInfo info; /* first: this is what ONNX Runtime sees */

@@ -77,20 +77,10 @@ static inline uint64_t protobuf_zigzag(int64_t value)
 	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
 }
 
-static inline size_t protobuf_s64_bytes(uint32_t field, int64_t value)
-{
-	return protobuf_u64_bytes(field, protobuf_zigzag(value));
-}
-
 /* fixed64, sfixed64 and double; fixed32, sfixed32 and float. */
 static inline size_t protobuf_fixed64_bytes(uint32_t field)
 {
 	return protobuf_tag_bytes(field) + 8;
-}
-
-static inline size_t protobuf_fixed32_bytes(uint32_t field)
-{
-	return protobuf_tag_bytes(field) + 4;
 }
 
 /* bytes, or a message of `count` bytes: head and content. */
@@ -168,11 +158,6 @@ static inline char *protobuf_u64_roomy(char *at, uint32_t field, uint64_t value)
 static inline char *protobuf_i64(char *at, uint32_t field, int64_t value)
 {
 	return protobuf_u64(at, field, (uint64_t)value);
-}
-
-static inline char *protobuf_s64(char *at, uint32_t field, int64_t value)
-{
-	return protobuf_u64(at, field, protobuf_zigzag(value));
 }
 
 /* Fixed values are little-endian, as are all supported processors. */
@@ -293,17 +278,12 @@ static inline struct protobuf_string protobuf_as_string(const struct protobuf_fi
 	return (struct protobuf_string){ (const char *)field->bytes, field->count };
 }
 
-/* Converts the value of a double, and of a sint32 or sint64. Integers are cast. */
+/* Converts the value of a double. Integers are cast. */
 static inline double protobuf_as_f64(uint64_t value)
 {
 	double number;
 	memcpy(&number, &value, sizeof(number));
 	return number;
-}
-
-static inline int64_t protobuf_as_s64(uint64_t value)
-{
-	return (int64_t)(value >> 1 ^ (0 - (value & 1)));
 }
 
 #endif

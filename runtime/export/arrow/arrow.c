@@ -8,62 +8,35 @@
 #include "base/options.h"
 #include "export/args_text.h"
 #include "export/arrow/batch.h"
+#include "export/event_columns.h"
 #include "export/writer.h"
 
 #define ROWS_MAX 65536u
 
-/* The columns, in the order of the Parquet export. */
-enum {
-	KIND,
-	NAME,
-	CATEGORY,
-	START_NS,
-	DURATION_NS,
-	SOURCE,
-	PID,
-	GROUP_NAME,
-	TID,
-	TRACK,
-	TRACK_NAME,
-	DEVICE,
-	STREAM,
-	LANE,
-	DEPTH,
-	ID,
-	PARENT,
-	RUN,
-	PLACEMENT,
-	START_ERROR_NS,
-	END_ERROR_NS,
-	FLAGS,
-	ARGS,
-	COLUMNS_COUNT
-};
-
 static const struct batch_field fields[COLUMNS_COUNT] = {
-	[KIND] = { .name = "kind", .is_text = true },
-	[NAME] = { .name = "name", .is_text = true },
-	[CATEGORY] = { .name = "category", .is_text = true },
-	[START_NS] = { .name = "start_ns" },
-	[DURATION_NS] = { .name = "duration_ns" },
-	[SOURCE] = { .name = "source" },
-	[PID] = { .name = "pid", .is_nullable = true },
-	[GROUP_NAME] = { .name = "group_name", .is_text = true },
-	[TID] = { .name = "tid", .is_nullable = true },
-	[TRACK] = { .name = "track" },
-	[TRACK_NAME] = { .name = "track_name", .is_text = true },
-	[DEVICE] = { .name = "device", .is_nullable = true },
-	[STREAM] = { .name = "stream", .is_nullable = true },
-	[LANE] = { .name = "lane" },
-	[DEPTH] = { .name = "depth" },
-	[ID] = { .name = "id" },
-	[PARENT] = { .name = "parent", .is_nullable = true },
-	[RUN] = { .name = "run" },
-	[PLACEMENT] = { .name = "placement", .is_text = true },
-	[START_ERROR_NS] = { .name = "start_error_ns" },
-	[END_ERROR_NS] = { .name = "end_error_ns" },
-	[FLAGS] = { .name = "flags", .is_text = true },
-	[ARGS] = { .name = "args", .is_text = true, .is_nullable = true },
+	[COLUMN_KIND] = { .name = "kind", .is_text = true },
+	[COLUMN_NAME] = { .name = "name", .is_text = true },
+	[COLUMN_CATEGORY] = { .name = "category", .is_text = true },
+	[COLUMN_START_NS] = { .name = "start_ns" },
+	[COLUMN_DURATION_NS] = { .name = "duration_ns" },
+	[COLUMN_SOURCE] = { .name = "source" },
+	[COLUMN_PID] = { .name = "pid", .is_nullable = true },
+	[COLUMN_GROUP_NAME] = { .name = "group_name", .is_text = true },
+	[COLUMN_TID] = { .name = "tid", .is_nullable = true },
+	[COLUMN_TRACK] = { .name = "track" },
+	[COLUMN_TRACK_NAME] = { .name = "track_name", .is_text = true },
+	[COLUMN_DEVICE] = { .name = "device", .is_nullable = true },
+	[COLUMN_STREAM] = { .name = "stream", .is_nullable = true },
+	[COLUMN_LANE] = { .name = "lane" },
+	[COLUMN_DEPTH] = { .name = "depth" },
+	[COLUMN_ID] = { .name = "id" },
+	[COLUMN_PARENT] = { .name = "parent", .is_nullable = true },
+	[COLUMN_RUN] = { .name = "run" },
+	[COLUMN_PLACEMENT] = { .name = "placement", .is_text = true },
+	[COLUMN_START_ERROR_NS] = { .name = "start_error_ns" },
+	[COLUMN_END_ERROR_NS] = { .name = "end_error_ns" },
+	[COLUMN_FLAGS] = { .name = "flags", .is_text = true },
+	[COLUMN_ARGS] = { .name = "args", .is_text = true, .is_nullable = true },
 };
 
 struct arrow_stream {
@@ -89,14 +62,14 @@ static void integer_if(struct batch *batch, size_t column, bool has_value, int64
 
 static epp_status *add_track(struct batch *batch, const epp_trace_track *track)
 {
-	batch_integer(batch, SOURCE, track->source);
-	integer_if(batch, PID, track->pid != 0, track->pid);
-	EPP_TRY(text_of(batch, GROUP_NAME, track->group));
-	integer_if(batch, TID, export_has_thread(track), track->thread_id);
-	batch_integer(batch, TRACK, track->track);
-	EPP_TRY(text_of(batch, TRACK_NAME, track->name));
-	integer_if(batch, DEVICE, track->device >= 0, track->device);
-	integer_if(batch, STREAM, track->kind == EPP_TRACK_DEVICE, track->stream);
+	batch_integer(batch, COLUMN_SOURCE, track->source);
+	integer_if(batch, COLUMN_PID, track->pid != 0, track->pid);
+	EPP_TRY(text_of(batch, COLUMN_GROUP_NAME, track->group));
+	integer_if(batch, COLUMN_TID, export_has_thread(track), track->thread_id);
+	batch_integer(batch, COLUMN_TRACK, track->track);
+	EPP_TRY(text_of(batch, COLUMN_TRACK_NAME, track->name));
+	integer_if(batch, COLUMN_DEVICE, track->device >= 0, track->device);
+	integer_if(batch, COLUMN_STREAM, track->kind == EPP_TRACK_DEVICE, track->stream);
 	return NULL;
 }
 
@@ -121,28 +94,28 @@ static epp_status *add_args(struct arrow_stream *stream, struct batch *batch, co
 	}
 	sink_text(keys->sink, "}");
 	EPP_TRY(args_text_take(&stream->args_text));
-	return batch_text(batch, ARGS, stream->args_text.memory.bytes, stream->args_text.memory.count);
+	return batch_text(batch, COLUMN_ARGS, stream->args_text.memory.bytes, stream->args_text.memory.count);
 }
 
 static epp_status *add_event(struct arrow_stream *stream, struct batch *batch, const epp_event *event)
 {
 	char flags[EXPORT_FLAGS_BYTES];
 
-	EPP_TRY(text_of(batch, KIND, export_kind(event->kind)));
-	EPP_TRY(batch_text(batch, NAME, event->name, event->name_bytes));
-	EPP_TRY(text_of(batch, CATEGORY, export_category(event->category)));
-	batch_integer(batch, START_NS, event->start_ns);
-	batch_integer(batch, DURATION_NS, event->duration_ns);
+	EPP_TRY(text_of(batch, COLUMN_KIND, export_kind(event->kind)));
+	EPP_TRY(batch_text(batch, COLUMN_NAME, event->name, event->name_bytes));
+	EPP_TRY(text_of(batch, COLUMN_CATEGORY, export_category(event->category)));
+	batch_integer(batch, COLUMN_START_NS, event->start_ns);
+	batch_integer(batch, COLUMN_DURATION_NS, event->duration_ns);
 	EPP_TRY(add_track(batch, event->track));
-	batch_integer(batch, LANE, event->lane);
-	batch_integer(batch, DEPTH, event->depth);
-	batch_integer(batch, ID, (int64_t)event->id);
-	integer_if(batch, PARENT, event->parent != 0, (int64_t)event->parent);
-	batch_integer(batch, RUN, event->run);
-	EPP_TRY(text_of(batch, PLACEMENT, epp_placement_name(event->placement)));
-	batch_integer(batch, START_ERROR_NS, event->start_error_ns);
-	batch_integer(batch, END_ERROR_NS, event->end_error_ns);
-	EPP_TRY(batch_text(batch, FLAGS, flags, (size_t)(export_put_flags(flags, event->flags) - flags)));
+	batch_integer(batch, COLUMN_LANE, event->lane);
+	batch_integer(batch, COLUMN_DEPTH, event->depth);
+	batch_integer(batch, COLUMN_ID, (int64_t)event->id);
+	integer_if(batch, COLUMN_PARENT, event->parent != 0, (int64_t)event->parent);
+	batch_integer(batch, COLUMN_RUN, event->run);
+	EPP_TRY(text_of(batch, COLUMN_PLACEMENT, epp_placement_name(event->placement)));
+	batch_integer(batch, COLUMN_START_ERROR_NS, event->start_error_ns);
+	batch_integer(batch, COLUMN_END_ERROR_NS, event->end_error_ns);
+	EPP_TRY(batch_text(batch, COLUMN_FLAGS, flags, (size_t)(export_put_flags(flags, event->flags) - flags)));
 	if (event->args_count || event->weight > 1)
 		EPP_TRY(add_args(stream, batch, event));
 	batch_end_row(batch);

@@ -2,38 +2,11 @@
  * footer's key-value metadata has the facts and the ledger of the trace. */
 #include "base/status.h"
 #include "export/args_text.h"
+#include "export/event_columns.h"
 #include "export/facts.h"
 #include "export/ledger.h"
 #include "export/parquet/parquet_file.h"
 #include "export/writer.h"
-
-/* The columns, in order. */
-enum {
-	KIND,
-	NAME,
-	CATEGORY,
-	START_NS,
-	DURATION_NS,
-	SOURCE,
-	PID,
-	GROUP_NAME,
-	TID,
-	TRACK,
-	TRACK_NAME,
-	DEVICE,
-	STREAM,
-	LANE,
-	DEPTH,
-	ID,
-	PARENT,
-	RUN,
-	PLACEMENT,
-	START_ERROR_NS,
-	END_ERROR_NS,
-	FLAGS,
-	ARGS,
-	COLUMNS_COUNT
-};
 
 struct parquet {
 	struct parquet_file file;
@@ -42,44 +15,44 @@ struct parquet {
 };
 
 static const struct parquet_field fields[COLUMNS_COUNT] = {
-	[KIND] = { .name = "kind", .is_text = true, .has_dictionary = true },
-	[NAME] = { .name = "name", .is_text = true, .has_dictionary = true },
-	[CATEGORY] = { .name = "category", .is_text = true, .has_dictionary = true },
-	[START_NS] = { .name = "start_ns", .sorted = true },
-	[DURATION_NS] = { .name = "duration_ns" },
-	[SOURCE] = { .name = "source", .has_dictionary = true },
-	[PID] = { .name = "pid", .has_dictionary = true, .optional = true },
-	[GROUP_NAME] = { .name = "group_name", .is_text = true, .has_dictionary = true },
-	[TID] = { .name = "tid", .has_dictionary = true, .optional = true },
-	[TRACK] = { .name = "track", .has_dictionary = true },
-	[TRACK_NAME] = { .name = "track_name", .is_text = true, .has_dictionary = true },
-	[DEVICE] = { .name = "device", .has_dictionary = true, .optional = true },
-	[STREAM] = { .name = "stream", .has_dictionary = true, .optional = true },
-	[LANE] = { .name = "lane", .has_dictionary = true },
-	[DEPTH] = { .name = "depth", .has_dictionary = true },
-	[ID] = { .name = "id" },
-	[PARENT] = { .name = "parent", .optional = true },
-	[RUN] = { .name = "run", .has_dictionary = true },
-	[PLACEMENT] = { .name = "placement", .is_text = true, .has_dictionary = true },
-	[START_ERROR_NS] = { .name = "start_error_ns" },
-	[END_ERROR_NS] = { .name = "end_error_ns" },
-	[FLAGS] = { .name = "flags", .is_text = true, .has_dictionary = true },
-	[ARGS] = { .name = "args", .is_text = true, .optional = true },
+	[COLUMN_KIND] = { .name = "kind", .is_text = true, .has_dictionary = true },
+	[COLUMN_NAME] = { .name = "name", .is_text = true, .has_dictionary = true },
+	[COLUMN_CATEGORY] = { .name = "category", .is_text = true, .has_dictionary = true },
+	[COLUMN_START_NS] = { .name = "start_ns", .sorted = true },
+	[COLUMN_DURATION_NS] = { .name = "duration_ns" },
+	[COLUMN_SOURCE] = { .name = "source", .has_dictionary = true },
+	[COLUMN_PID] = { .name = "pid", .has_dictionary = true, .optional = true },
+	[COLUMN_GROUP_NAME] = { .name = "group_name", .is_text = true, .has_dictionary = true },
+	[COLUMN_TID] = { .name = "tid", .has_dictionary = true, .optional = true },
+	[COLUMN_TRACK] = { .name = "track", .has_dictionary = true },
+	[COLUMN_TRACK_NAME] = { .name = "track_name", .is_text = true, .has_dictionary = true },
+	[COLUMN_DEVICE] = { .name = "device", .has_dictionary = true, .optional = true },
+	[COLUMN_STREAM] = { .name = "stream", .has_dictionary = true, .optional = true },
+	[COLUMN_LANE] = { .name = "lane", .has_dictionary = true },
+	[COLUMN_DEPTH] = { .name = "depth", .has_dictionary = true },
+	[COLUMN_ID] = { .name = "id" },
+	[COLUMN_PARENT] = { .name = "parent", .optional = true },
+	[COLUMN_RUN] = { .name = "run", .has_dictionary = true },
+	[COLUMN_PLACEMENT] = { .name = "placement", .is_text = true, .has_dictionary = true },
+	[COLUMN_START_ERROR_NS] = { .name = "start_error_ns" },
+	[COLUMN_END_ERROR_NS] = { .name = "end_error_ns" },
+	[COLUMN_FLAGS] = { .name = "flags", .is_text = true, .has_dictionary = true },
+	[COLUMN_ARGS] = { .name = "args", .is_text = true, .optional = true },
 };
 
 static epp_status *add_track(struct parquet_file *file, const epp_trace_track *track)
 {
-	EPP_TRY(parquet_integer(file, SOURCE, track->source));
+	EPP_TRY(parquet_integer(file, COLUMN_SOURCE, track->source));
 	if (track->pid)
-		EPP_TRY(parquet_integer(file, PID, track->pid));
-	EPP_TRY(parquet_constant(file, GROUP_NAME, track->group));
+		EPP_TRY(parquet_integer(file, COLUMN_PID, track->pid));
+	EPP_TRY(parquet_constant(file, COLUMN_GROUP_NAME, track->group));
 	if (export_has_thread(track))
-		EPP_TRY(parquet_integer(file, TID, track->thread_id));
-	EPP_TRY(parquet_integer(file, TRACK, track->track));
-	EPP_TRY(parquet_constant(file, TRACK_NAME, track->name));
+		EPP_TRY(parquet_integer(file, COLUMN_TID, track->thread_id));
+	EPP_TRY(parquet_integer(file, COLUMN_TRACK, track->track));
+	EPP_TRY(parquet_constant(file, COLUMN_TRACK_NAME, track->name));
 	if (track->device >= 0)
-		EPP_TRY(parquet_integer(file, DEVICE, track->device));
-	return track->kind == EPP_TRACK_DEVICE ? parquet_integer(file, STREAM, track->stream) : NULL;
+		EPP_TRY(parquet_integer(file, COLUMN_DEVICE, track->device));
+	return track->kind == EPP_TRACK_DEVICE ? parquet_integer(file, COLUMN_STREAM, track->stream) : NULL;
 }
 
 static epp_status *add_args(struct parquet *parquet, const epp_event *event)
@@ -88,7 +61,7 @@ static epp_status *add_args(struct parquet *parquet, const epp_event *event)
 
 	args_text_put(&parquet->args_text, event);
 	EPP_TRY(args_text_take(&parquet->args_text));
-	return parquet_text(&parquet->file, ARGS, text->bytes, text->count);
+	return parquet_text(&parquet->file, COLUMN_ARGS, text->bytes, text->count);
 }
 
 static epp_status *parquet_event(struct export_run *run, const epp_event *event)
@@ -97,23 +70,23 @@ static epp_status *parquet_event(struct export_run *run, const epp_event *event)
 	struct parquet_file *file = &parquet->file;
 	char flags[EXPORT_FLAGS_BYTES];
 
-	EPP_TRY(parquet_constant(file, KIND, export_kind(event->kind)));
-	EPP_TRY(parquet_keyed_text(file, NAME, (uintptr_t)event->name, event->name, event->name_bytes));
-	EPP_TRY(parquet_constant(file, CATEGORY, export_category(event->category)));
-	EPP_TRY(parquet_integer(file, START_NS, event->start_ns));
-	EPP_TRY(parquet_integer(file, DURATION_NS, event->duration_ns));
+	EPP_TRY(parquet_constant(file, COLUMN_KIND, export_kind(event->kind)));
+	EPP_TRY(parquet_keyed_text(file, COLUMN_NAME, (uintptr_t)event->name, event->name, event->name_bytes));
+	EPP_TRY(parquet_constant(file, COLUMN_CATEGORY, export_category(event->category)));
+	EPP_TRY(parquet_integer(file, COLUMN_START_NS, event->start_ns));
+	EPP_TRY(parquet_integer(file, COLUMN_DURATION_NS, event->duration_ns));
 	EPP_TRY(add_track(file, event->track));
-	EPP_TRY(parquet_integer(file, LANE, event->lane));
-	EPP_TRY(parquet_integer(file, DEPTH, event->depth));
-	EPP_TRY(parquet_integer(file, ID, (int64_t)event->id));
+	EPP_TRY(parquet_integer(file, COLUMN_LANE, event->lane));
+	EPP_TRY(parquet_integer(file, COLUMN_DEPTH, event->depth));
+	EPP_TRY(parquet_integer(file, COLUMN_ID, (int64_t)event->id));
 	if (event->parent)
-		EPP_TRY(parquet_integer(file, PARENT, (int64_t)event->parent));
-	EPP_TRY(parquet_integer(file, RUN, event->run));
-	EPP_TRY(parquet_constant(file, PLACEMENT, epp_placement_name(event->placement)));
-	EPP_TRY(parquet_integer(file, START_ERROR_NS, event->start_error_ns));
-	EPP_TRY(parquet_integer(file, END_ERROR_NS, event->end_error_ns));
+		EPP_TRY(parquet_integer(file, COLUMN_PARENT, (int64_t)event->parent));
+	EPP_TRY(parquet_integer(file, COLUMN_RUN, event->run));
+	EPP_TRY(parquet_constant(file, COLUMN_PLACEMENT, epp_placement_name(event->placement)));
+	EPP_TRY(parquet_integer(file, COLUMN_START_ERROR_NS, event->start_error_ns));
+	EPP_TRY(parquet_integer(file, COLUMN_END_ERROR_NS, event->end_error_ns));
 	size_t flags_bytes = (size_t)(export_put_flags(flags, event->flags) - flags);
-	EPP_TRY(parquet_keyed_text(file, FLAGS, event->flags, flags, flags_bytes));
+	EPP_TRY(parquet_keyed_text(file, COLUMN_FLAGS, event->flags, flags, flags_bytes));
 	if (event->args_count)
 		EPP_TRY(add_args(parquet, event));
 	return parquet_end_row(file);
@@ -125,7 +98,7 @@ static epp_status *parquet_begin(struct export_run *run)
 
 	memcpy(parquet->fields, fields, sizeof fields);
 	if (run->options->partitioned)
-		parquet->fields[RUN].name = "session";
+		parquet->fields[COLUMN_RUN].name = "session";
 	EPP_TRY(args_text_init(&parquet->args_text));
 	return parquet_file_init(&parquet->file, run->sink, parquet->fields, COLUMNS_COUNT);
 }
