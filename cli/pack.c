@@ -72,7 +72,7 @@ static void print_result(uint64_t records_count, uint64_t before_bytes, const ch
 
 /* Writes the trace without packing, because this is smaller than the packed form.  A trace whose process was killed
  * becomes a finished one. */
-static epp_status *keep(epp_trace *trace, const char *output, bool overwrite, bool is_there, uint64_t packed_bytes)
+static epp_status *write_unpacked(epp_trace *trace, const char *output, bool overwrite, bool is_there, uint64_t packed_bytes)
 {
 	char kept[CLI_NUMBER_BYTES], packed[CLI_NUMBER_BYTES];
 	epp_status *status = is_there ? NULL : epp_trace_recover(trace, output, overwrite);
@@ -108,7 +108,7 @@ static int pack(const char *input, const char *output, bool overwrite)
 		kept_bytes = before_bytes;
 	bool grows = kept_bytes && packed_bytes > kept_bytes;
 	if (!status)
-		status = grows ? keep(trace, output, overwrite, is_there, packed_bytes)
+		status = grows ? write_unpacked(trace, output, overwrite, is_there, packed_bytes)
 		               : epp_trace_pack(trace, output, overwrite);
 	cli_progress_end();
 	if (status) {

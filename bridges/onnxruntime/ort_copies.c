@@ -75,19 +75,19 @@ static bool object_remove(const void *object)
 static bool is_ours(const void *object)
 {
 	pthread_mutex_lock(&objects_lock);
-	bool ours = object && tfind(object, &objects, by_address);
+	bool is_own = object && tfind(object, &objects, by_address);
 	pthread_mutex_unlock(&objects_lock);
-	return ours;
+	return is_own;
 }
 
-static const struct hosted_event *ours(const OrtProfilingEvent *event)
+static const struct hosted_event *own_event_of(const OrtProfilingEvent *event)
 {
 	return is_ours(event) ? (const struct hosted_event *)(const void *)event : NULL;
 }
 
 /* ---- slots 65 to 71: events ---- */
 
-static OrtStatus *refuse(const char *reason)
+static OrtStatus *make_refusal(const char *reason)
 {
 	return host.api->CreateStatus(ORT_INVALID_ARGUMENT, reason);
 }
@@ -135,12 +135,12 @@ static OrtStatus *create_event(OrtProfilingEventCategory category, int32_t proce
                                const char *const *values, size_t count, OrtProfilingEvent **out)
 {
 	if (!out)
-		return refuse("CreateProfilingEvent: out is NULL");
+		return make_refusal("CreateProfilingEvent: out is NULL");
 	*out = NULL;
 	if (!name || (count && (!keys || !values)))
-		return refuse("CreateProfilingEvent: the name or the args are NULL");
+		return make_refusal("CreateProfilingEvent: the name or the args are NULL");
 	if ((unsigned)category > OrtProfilingEventCategory_API)
-		return refuse("CreateProfilingEvent: the category is unknown");
+		return make_refusal("CreateProfilingEvent: the category is unknown");
 	struct hosted_event *event = event_make(name, keys, values, count);
 	if (!event || !object_add(event)) {
 		event_free(event);
@@ -165,7 +165,7 @@ static void release_event(OrtProfilingEvent *event)
 
 static OrtStatus *event_category(const OrtProfilingEvent *event, OrtProfilingEventCategory *out)
 {
-	const struct hosted_event *own = ours(event);
+	const struct hosted_event *own = own_event_of(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetCategory(event, out);
 	*out = own->category;
@@ -174,7 +174,7 @@ static OrtStatus *event_category(const OrtProfilingEvent *event, OrtProfilingEve
 
 static OrtStatus *event_name(const OrtProfilingEvent *event, const char **out)
 {
-	const struct hosted_event *own = ours(event);
+	const struct hosted_event *own = own_event_of(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetName(event, out);
 	*out = own->name;
@@ -183,7 +183,7 @@ static OrtStatus *event_name(const OrtProfilingEvent *event, const char **out)
 
 static OrtStatus *event_timestamp_us(const OrtProfilingEvent *event, int64_t *out)
 {
-	const struct hosted_event *own = ours(event);
+	const struct hosted_event *own = own_event_of(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetTimestampUs(event, out);
 	*out = own->timestamp_us;
@@ -192,7 +192,7 @@ static OrtStatus *event_timestamp_us(const OrtProfilingEvent *event, int64_t *ou
 
 static OrtStatus *event_duration_us(const OrtProfilingEvent *event, int64_t *out)
 {
-	const struct hosted_event *own = ours(event);
+	const struct hosted_event *own = own_event_of(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetDurationUs(event, out);
 	*out = own->duration_us;
@@ -201,7 +201,7 @@ static OrtStatus *event_duration_us(const OrtProfilingEvent *event, int64_t *out
 
 static OrtStatus *event_arg_value(const OrtProfilingEvent *event, const char *key, const char **out)
 {
-	const struct hosted_event *own = ours(event);
+	const struct hosted_event *own = own_event_of(event);
 	if (!own)
 		return host.ep->ProfilingEvent_GetArgValue(event, key, out);
 	*out = NULL;
@@ -315,9 +315,10 @@ static OrtStatus *add_to_profile_and_trace(struct ort_container *container, cons
 	OrtStatus *status = real ? NULL
 	                         : host.api->CreateStatus(ORT_FAIL, "ProfilingEventsContainer_AddEvents: out of memory");
 	for (size_t i = 0; i < count && !status; i++) {
-		const struct hosted_event *event = ours(events[i]);
+		const struct hosted_event *event = own_event_of(events[i]);
 		status = event ? create_profile_event(container, event, &real[i])
-		               : refuse("ProfilingEventsContainer_AddEvents: an event was not created by this library");
+		               : make_refusal(
+				     "ProfilingEventsContainer_AddEvents: an event was not created by this library");
 		if (!status)
 			status = add_to_trace(container, event);
 	}
@@ -336,10 +337,10 @@ static OrtStatus *add_events(OrtProfilingEventsContainer *to, const OrtProfiling
 		return host.ep->ProfilingEventsContainer_AddEvents(to, events, count);
 	struct ort_container *container = (struct ort_container *)(void *)to;
 	if (!events || !count)
-		return refuse("ProfilingEventsContainer_AddEvents: no events");
+		return make_refusal("ProfilingEventsContainer_AddEvents: no events");
 	pthread_mutex_lock(&adding_lock);
 	OrtStatus *status = container->is_closed
-	                        ? refuse("ProfilingEventsContainer_AddEvents: the profile is already complete")
+	                        ? make_refusal("ProfilingEventsContainer_AddEvents: the profile is already complete")
 	                        : add_to_profile_and_trace(container, events, count);
 	pthread_mutex_unlock(&adding_lock);
 	return status;

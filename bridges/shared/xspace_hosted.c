@@ -64,7 +64,7 @@ void hosted_problems_add(struct hosted_problems *problems, epp_status *status)
 
 /* ---- plugins ---- */
 
-static void take(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
+static void add_found_plugin(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
 {
 	struct hosted_problems *problems = user;
 	if (failure) {
@@ -83,7 +83,7 @@ static void take(void *user, const char *path, epp_plugin *plugin, const epp_sta
 static void load_all(struct hosted_problems *problems)
 {
 	plugins.is_loaded = true;
-	hosted_plugins_load(take, problems);
+	hosted_plugins_load(add_found_plugin, problems);
 	if (!plugins.count)
 		hosted_problems_add(problems, epp_status_create(EPP_NOT_FOUND, HOSTED_NOTHING));
 }
@@ -152,7 +152,7 @@ static epp_status *open_session(struct hosted_run *run, const char *framework, s
 	return epp_session_start(run->session);
 }
 
-static epp_status *take_part(struct hosted_run *run, epp_plugin *plugin)
+static epp_status *add_plugin(struct hosted_run *run, epp_plugin *plugin)
 {
 	OrtEpProfilerImpl *profiler;
 	epp_hosted_profiler *registration;
@@ -193,7 +193,7 @@ static struct hosted_run *start(const char *framework, struct hosted_problems *p
 	}
 	hosted_plugins_report_hung(run->session);
 	for (size_t i = 0; i < plugins.count; i++)
-		hosted_problems_add(problems, take_part(run, plugins.all[i]));
+		hosted_problems_add(problems, add_plugin(run, plugins.all[i]));
 	/* A profiler whose start failed is used nevertheless, as in ONNX Runtime. */
 	call_all(run, false, problems);
 	return run;

@@ -223,7 +223,7 @@ static epp_status *compare(struct collection *all, struct diff_report *report)
 }
 
 /* Order of the rows: slower, faster, not in all traces, no change. */
-static unsigned rank(const struct diff_row *row)
+static unsigned row_order(const struct diff_row *row)
 {
 	if (!row->change)
 		return 2;
@@ -236,8 +236,8 @@ static int worst_first(const void *a, const void *b)
 	double left_ns = left->cost_ns < 0 ? -left->cost_ns : left->cost_ns;
 	double right_ns = right->cost_ns < 0 ? -right->cost_ns : right->cost_ns;
 
-	if (rank(left) != rank(right))
-		return rank(left) < rank(right) ? -1 : 1;
+	if (row_order(left) != row_order(right))
+		return row_order(left) < row_order(right) ? -1 : 1;
 	if (left_ns != right_ns)
 		return left_ns > right_ns ? -1 : 1;
 	return by_key(left->measure, right->measure);

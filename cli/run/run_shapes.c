@@ -60,7 +60,7 @@ static epp_status *make_values(struct run_inputs *inputs, const struct ort *ort)
 	return status;
 }
 
-static bool runs(struct run_inputs *inputs, const struct ort *ort, OrtSession *session, OrtValue **outputs)
+static bool try_run(struct run_inputs *inputs, const struct ort *ort, OrtSession *session, OrtValue **outputs)
 {
 	OrtRunOptions *options = NULL;
 
@@ -110,7 +110,7 @@ void run_shapes_suggest(struct run_inputs *inputs, const struct ort *ort, OrtSes
 		if (!any || !is_small(inputs))
 			continue;
 		tried = true;
-		if (runs(inputs, ort, session, outputs)) {
+		if (try_run(inputs, ort, session, outputs)) {
 			print_shapes(inputs, all);
 			free(outputs);
 			return;

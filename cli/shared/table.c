@@ -133,7 +133,7 @@ static void print_cell(const struct cli_table *table, size_t column, const char 
 }
 
 /* Returns the length of a text without its last character. */
-static size_t shorter(const char *text, size_t bytes)
+static size_t without_last_character(const char *text, size_t bytes)
 {
 	while (--bytes && ((unsigned char)text[bytes] & 0xC0) == 0x80)
 		;
@@ -149,10 +149,10 @@ void cli_cut(char *cell, int columns)
 	if (cli_columns(cell) <= columns)
 		return;
 	/* A very long text is cut roughly first, so that it need not be measured character by character. */
-	bytes = bytes > most ? shorter(cell, most) : bytes;
+	bytes = bytes > most ? without_last_character(cell, most) : bytes;
 	cell[bytes] = '\0';
 	while (cli_columns(cell) >= columns) {
-		bytes = shorter(cell, bytes);
+		bytes = without_last_character(cell, bytes);
 		cell[bytes] = '\0';
 	}
 	stpcpy(cell + bytes, "\xE2\x80\xA6");
@@ -208,7 +208,7 @@ static void leave_out_others(struct cli_table *table, size_t last, int width, bo
 }
 
 /* Makes the table as narrow as the width, in the steps that cli.h describes. */
-static void fit(struct cli_table *table, int width)
+static void fit_to_width(struct cli_table *table, int width)
 {
 	size_t last = table->columns_count - 1;
 
@@ -280,7 +280,7 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 
 static void print_rows(struct cli_table *table, int width)
 {
-	fit(table, width);
+	fit_to_width(table, width);
 	for (size_t i = 0; i + table->columns_count <= table->cells_count; i += table->columns_count)
 		print_row(table, table->cells + i, i == 0 && cli_is_styled());
 }

@@ -67,7 +67,7 @@ bool sql_answer(epp_sql *sql, const char *text, enum sql_format format)
 	return false;
 }
 
-static int ask(epp_trace *trace, const char *text, enum sql_format format)
+static int run_query(epp_trace *trace, const char *text, enum sql_format format)
 {
 	const struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESTART };
 	int code = CLI_FAILURE;
@@ -114,7 +114,7 @@ static int run(int argc, char **argv)
 	int code = cli_open(argv[optind], &trace);
 	if (code != CLI_OK)
 		return code;
-	code = ask(trace, optind + 1 < argc ? argv[optind + 1] : NULL, (enum sql_format)format);
+	code = run_query(trace, optind + 1 < argc ? argv[optind + 1] : NULL, (enum sql_format)format);
 	epp_trace_close(trace);
 	return code;
 }

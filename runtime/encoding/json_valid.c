@@ -20,7 +20,7 @@ static void skip_space(struct scan *scan)
 		scan->at++;
 }
 
-static bool take(struct scan *scan, char byte)
+static bool skip_byte(struct scan *scan, char byte)
 {
 	if (scan->at == scan->end || *scan->at != byte)
 		return false;
@@ -49,14 +49,14 @@ static bool scan_digits(struct scan *scan)
 
 static bool scan_number(struct scan *scan)
 {
-	take(scan, '-');
-	if (!take(scan, '0') && !scan_digits(scan))
+	skip_byte(scan, '-');
+	if (!skip_byte(scan, '0') && !scan_digits(scan))
 		return false;
-	if (take(scan, '.') && !scan_digits(scan))
+	if (skip_byte(scan, '.') && !scan_digits(scan))
 		return false;
-	if (take(scan, 'e') || take(scan, 'E')) {
-		if (!take(scan, '+'))
-			take(scan, '-');
+	if (skip_byte(scan, 'e') || skip_byte(scan, 'E')) {
+		if (!skip_byte(scan, '+'))
+			skip_byte(scan, '-');
 		return scan_digits(scan);
 	}
 	return true;
@@ -64,7 +64,7 @@ static bool scan_number(struct scan *scan)
 
 static bool scan_escape(struct scan *scan)
 {
-	if (!take(scan, 'u')) {
+	if (!skip_byte(scan, 'u')) {
 		if (scan->at == scan->end || !memchr("\"\\/bfnrt", *scan->at, 8))
 			return false;
 		scan->at++;
@@ -79,13 +79,13 @@ static bool scan_escape(struct scan *scan)
 
 static bool scan_string(struct scan *scan)
 {
-	if (!take(scan, '"'))
+	if (!skip_byte(scan, '"'))
 		return false;
 	while (scan->at < scan->end) {
 		bool valid;
-		if (take(scan, '"'))
+		if (skip_byte(scan, '"'))
 			return true;
-		if (take(scan, '\\')) {
+		if (skip_byte(scan, '\\')) {
 			if (!scan_escape(scan))
 				return false;
 			continue;
@@ -103,7 +103,7 @@ static bool scan_string(struct scan *scan)
 static bool scan_object(struct scan *scan, char close, bool keys)
 {
 	skip_space(scan);
-	if (take(scan, close))
+	if (skip_byte(scan, close))
 		return true;
 	do {
 		skip_space(scan);
@@ -111,14 +111,14 @@ static bool scan_object(struct scan *scan, char close, bool keys)
 			if (!scan_string(scan))
 				return false;
 			skip_space(scan);
-			if (!take(scan, ':'))
+			if (!skip_byte(scan, ':'))
 				return false;
 		}
 		if (!scan_value(scan))
 			return false;
 		skip_space(scan);
-	} while (take(scan, ','));
-	return take(scan, close);
+	} while (skip_byte(scan, ','));
+	return skip_byte(scan, close);
 }
 
 static bool scan_value(struct scan *scan)

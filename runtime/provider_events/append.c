@@ -278,7 +278,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 
 /* ---- losses ---- */
 
-static epp_status *lose(struct kernels *kernels, epp_loss reason, uint64_t count, const char *why)
+static epp_status *count_lost(struct kernels *kernels, epp_loss reason, uint64_t count, const char *why)
 {
 	if (!count)
 		return NULL;
@@ -304,15 +304,15 @@ static epp_status *take_losses(struct kernels *kernels, epp_trace *trace)
 		if (account.note[0])
 			strlcpy(why, account.note, sizeof why);
 		for (unsigned reason = 0; reason < EPP_LOSS_ENTRY_COUNT; reason++)
-			EPP_TRY(lose(kernels, (epp_loss)reason, account.lost[reason], why));
+			EPP_TRY(count_lost(kernels, (epp_loss)reason, account.lost[reason], why));
 	}
 	return NULL;
 }
 
 static epp_status *lose_unplaced(struct kernels *kernels)
 {
-	return lose(kernels, EPP_LOSS_REFUSED, kernels->unplaced_count,
-	            "refused: events of a profile whose start is unknown");
+	return count_lost(kernels, EPP_LOSS_REFUSED, kernels->unplaced_count,
+	                  "refused: events of a profile whose start is unknown");
 }
 
 /* First pass over the events.  It collects the data that is needed before the first event is added: marked events, the
@@ -573,12 +573,12 @@ epp_status *epp_provider_events_add(epp_provider_events *events, const epp_provi
 	if (!status)
 		status = lose_unplaced(&kernels);
 	if (!status)
-		status = lose(&kernels, EPP_LOSS_REFUSED, kernels.unknown_count,
-		              kernels.note[0] ? ""
-		                              : "refused: events with a category and process id of ONNX Runtime's own");
+		status = count_lost(
+		    &kernels, EPP_LOSS_REFUSED, kernels.unknown_count,
+		    kernels.note[0] ? "" : "refused: events with a category and process id of ONNX Runtime's own");
 	if (!status)
-		status = lose(&kernels, EPP_LOSS_FILTER, kernels.too_old_count,
-		              "filtered: kernels of runs that the size limit does not keep");
+		status = count_lost(&kernels, EPP_LOSS_FILTER, kernels.too_old_count,
+		                    "filtered: kernels of runs that the size limit does not keep");
 	options_fill(counts,
 	             &(epp_provider_events_counts){ .added = kernels.pushed_count,
 	                                            .lost = kernels.lost_count,

@@ -17,7 +17,7 @@ void sql_memory_deinit(struct sql_memory *memory)
 	*memory = (struct sql_memory){ 0 };
 }
 
-static epp_status *keep(struct sql_memory *memory, const epp_event *event)
+static epp_status *add_event(struct sql_memory *memory, const epp_event *event)
 {
 	if (memory->count == memory->room) {
 		size_t room = memory->room + memory->room / 2 + 4096;
@@ -89,7 +89,7 @@ epp_status *sql_memory_fill(struct epp_sql *sql)
 		return NULL;
 	status = sql_scan_start(sql, &scan, INT64_MIN, INT64_MAX, true);
 	while (!status && scan.event) {
-		status = keep(&sql->memory, scan.event);
+		status = add_event(&sql->memory, scan.event);
 		if (!status)
 			status = sql_scan_next(&scan);
 	}

@@ -143,7 +143,7 @@ epp_status *sql_scan_seek(struct epp_sql *sql, struct sql_scan *scan, int64_t nu
 	return NULL;
 }
 
-static epp_status *judge(struct epp_sql *sql, const epp_event *event, bool *passes)
+static epp_status *check_filter(struct epp_sql *sql, const epp_event *event, bool *passes)
 {
 	epp_event copy = *event;
 
@@ -163,7 +163,7 @@ epp_status *sql_scan_next(struct sql_scan *scan)
 	while (!passes && epp_timeline_next(scan->timeline, &scan->event)) {
 		if (epp_timeline_get_counts(scan->timeline)->events % LOOK_EVENTS == 0)
 			EPP_TRY(check_interrupt(scan->sql));
-		EPP_TRY(judge(scan->sql, scan->event, &passes));
+		EPP_TRY(check_filter(scan->sql, scan->event, &passes));
 	}
 	if (passes)
 		return NULL;

@@ -49,7 +49,7 @@ static void destroy(struct sync *sync)
 }
 
 /* Removes one user, and unlocks. */
-static void leave(struct sync *sync)
+static void release_and_unlock(struct sync *sync)
 {
 	bool last = --sync->users == 0;
 	pthread_mutex_unlock(&sync->lock);
@@ -58,7 +58,7 @@ static void leave(struct sync *sync)
 }
 
 /* Syncs all files. Returns the errno of the first failure, or 0. */
-static int pass(struct sync *sync)
+static int sync_all(struct sync *sync)
 {
 	int error = 0;
 	for (unsigned i = 0; i < SYNC_FILES; i++)
@@ -84,12 +84,12 @@ static void *loop(void *argument)
 		last = sync->ended;
 		pthread_mutex_unlock(&sync->lock);
 		due = thread_deadline(sync->interval_ms * UINT64_C(1000000));
-		int error = pass(sync);
+		int error = sync_all(sync);
 		pthread_mutex_lock(&sync->lock);
 		if (error && !sync->error)
 			sync->error = error;
 	}
-	leave(sync);
+	release_and_unlock(sync);
 	return NULL;
 }
 
@@ -137,7 +137,7 @@ void sync_end(struct sync *sync)
 	pthread_mutex_lock(&sync->lock);
 	sync->ended = true;
 	pthread_cond_signal(&sync->changed);
-	leave(sync);
+	release_and_unlock(sync);
 }
 
 void sync_fork_child(struct sync *sync)

@@ -16,7 +16,7 @@
 static uint64_t *counted; /* NULL: allocations do not fail */
 static uint64_t failing_number;
 
-static bool fails(void)
+static bool should_fail(void)
 {
 	uint64_t *count = __atomic_load_n(&counted, __ATOMIC_ACQUIRE);
 
@@ -28,42 +28,42 @@ static bool fails(void)
 
 static void *faulty_malloc(size_t bytes)
 {
-	return fails() ? NULL : malloc(bytes);
+	return should_fail() ? NULL : malloc(bytes);
 }
 
 static void *faulty_calloc(size_t count, size_t bytes)
 {
-	return fails() ? NULL : calloc(count, bytes);
+	return should_fail() ? NULL : calloc(count, bytes);
 }
 
 static void *faulty_realloc(void *old, size_t bytes)
 {
-	return fails() ? NULL : realloc(old, bytes);
+	return should_fail() ? NULL : realloc(old, bytes);
 }
 
 static void *faulty_reallocarray(void *old, size_t count, size_t bytes)
 {
-	return fails() ? NULL : reallocarray(old, count, bytes);
+	return should_fail() ? NULL : reallocarray(old, count, bytes);
 }
 
 static void *faulty_aligned_alloc(size_t alignment, size_t bytes)
 {
-	return fails() ? NULL : aligned_alloc(alignment, bytes);
+	return should_fail() ? NULL : aligned_alloc(alignment, bytes);
 }
 
 static int faulty_posix_memalign(void **result, size_t alignment, size_t bytes)
 {
-	return fails() ? ENOMEM : posix_memalign(result, alignment, bytes);
+	return should_fail() ? ENOMEM : posix_memalign(result, alignment, bytes);
 }
 
 static char *faulty_strdup(const char *text)
 {
-	return fails() ? NULL : strdup(text);
+	return should_fail() ? NULL : strdup(text);
 }
 
 static char *faulty_strndup(const char *text, size_t bytes)
 {
-	return fails() ? NULL : strndup(text, bytes);
+	return should_fail() ? NULL : strndup(text, bytes);
 }
 
 static const struct {

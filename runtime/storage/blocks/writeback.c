@@ -37,7 +37,7 @@ static void destroy(struct writeback *writeback)
 }
 
 /* Removes one user, and unlocks. */
-static void leave(struct writeback *writeback)
+static void release_and_unlock(struct writeback *writeback)
 {
 	bool last = --writeback->users == 0;
 	pthread_mutex_unlock(&writeback->lock);
@@ -62,7 +62,7 @@ static void *loop(void *argument)
 		writeback->begin += bytes;
 		pthread_cond_signal(&writeback->changed);
 	}
-	leave(writeback);
+	release_and_unlock(writeback);
 	return NULL;
 }
 
@@ -102,7 +102,7 @@ void writeback_end(struct writeback *writeback)
 	pthread_mutex_lock(&writeback->lock);
 	writeback->ended = true;
 	pthread_cond_signal(&writeback->changed);
-	leave(writeback);
+	release_and_unlock(writeback);
 }
 
 void writeback_fork_child(struct writeback *writeback)

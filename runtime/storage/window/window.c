@@ -41,7 +41,7 @@ static struct window sized_window(uint32_t chunks)
 	return window;
 }
 
-static void locate(struct window *window)
+static void set_pointers(struct window *window)
 {
 	window->header = (struct epf_header *)window->base;
 	window->live = (struct epf_live *)(window->base + EPF_LIVE_OFFSET);
@@ -264,7 +264,7 @@ epp_status *window_open_file(const char *path, bool overwrite, const struct epf_
 	else
 		status = epp_status_prefix(map_window(header, window), "%s", path);
 	if (!status) {
-		locate(window);
+		set_pointers(window);
 		fill_header(window, header);
 		int error = write_header(window);
 		if (error)
@@ -304,7 +304,7 @@ epp_status *window_open_memory(const struct epf_header *header, struct window *w
 		os_memory_populate(window->base, EPF_SLOTS_OFFSET + WINDOW_WARM_SLOTS * EPF_SLOT_BYTES);
 		os_memory_populate(window->base + EPF_CHUNKS_OFFSET, (size_t)present * EPF_CHUNK_BYTES);
 	}
-	locate(window);
+	set_pointers(window);
 	fill_header(window, header);
 	return NULL;
 }
@@ -342,7 +342,7 @@ static void release_disk_space(const struct window *window)
 }
 
 /* Cleans an anonymous window for the pool. Memory beyond the part that stays present is returned to the system. */
-static void clean(const struct window *window, uint32_t used_slots, uint32_t used_chunks)
+static void clear_for_pool(const struct window *window, uint32_t used_slots, uint32_t used_chunks)
 {
 	memset(window->base, 0, EPF_SLOTS_OFFSET);
 	if (used_slots > WINDOW_WARM_SLOTS) {
@@ -368,7 +368,7 @@ void window_close(struct window *window, uint32_t used_slots, uint32_t used_chun
 		return;
 	bool kept = false;
 	if (window->fd < 0 && window->bytes == WINDOW_BYTES) {
-		clean(window, used_slots, used_chunks);
+		clear_for_pool(window, used_slots, used_chunks);
 		pthread_mutex_lock(&pool_lock);
 		if (pool_count < POOL_MAX) {
 			pool[pool_count++] = window->base;

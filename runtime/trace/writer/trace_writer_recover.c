@@ -48,8 +48,9 @@ static epp_status *flush_definitions(struct recovery *recovery)
 }
 
 /* Adds a definition with a fixed part and up to two texts. */
-static epp_status *define(struct recovery *recovery, enum epf_definition_type type, const void *fixed,
-                          size_t fixed_bytes, const char *text, size_t text_bytes, const char *more, size_t more_bytes)
+static epp_status *append_definition(struct recovery *recovery, enum epf_definition_type type, const void *fixed,
+                                     size_t fixed_bytes, const char *text, size_t text_bytes, const char *more,
+                                     size_t more_bytes)
 {
 	struct epf_definition head = { .bytes = (uint32_t)(fixed_bytes + text_bytes + more_bytes), .type = type };
 	size_t bytes = sizeof(head) + (((size_t)head.bytes + 7) & ~(size_t)7);
@@ -72,15 +73,16 @@ static epp_status *write_definitions(struct recovery *recovery)
 
 	for (uint32_t i = 0; i < reader->names_count; i++)
 		if (reader->names[i].text)
-			EPP_TRY(define(recovery, EPF_DEFINE_NAME, &i, sizeof(i), reader->names[i].text,
-			               reader->names[i].bytes, "", 0));
+			EPP_TRY(append_definition(recovery, EPF_DEFINE_NAME, &i, sizeof(i), reader->names[i].text,
+			                          reader->names[i].bytes, "", 0));
 	for (size_t i = 0; i < reader->tracks_count; i++) {
 		struct epf_track track = reader->track_definitions[i];
 		const char *name = reader->tracks[i].name, *group = reader->tracks[i].group;
 		size_t name_bytes = strnlen(name, EPF_NAME_BYTES_MAX), group_bytes = strnlen(group, EPF_NAME_BYTES_MAX);
 		track.name_bytes = (uint32_t)name_bytes;
 		track.group_bytes = (uint32_t)group_bytes;
-		EPP_TRY(define(recovery, EPF_DEFINE_TRACK, &track, sizeof(track), name, name_bytes, group, group_bytes));
+		EPP_TRY(append_definition(recovery, EPF_DEFINE_TRACK, &track, sizeof(track), name, name_bytes, group,
+		                          group_bytes));
 	}
 	return flush_definitions(recovery);
 }
@@ -237,7 +239,7 @@ static epp_status *write_open(struct recovery *recovery)
 /* ---- clocks and accounts ---- */
 
 /* Adds times.  The result is limited, because damage may have made a time too large for the sum. */
-static int64_t later(int64_t ns, double more_ns)
+static int64_t add_saturating(int64_t ns, double more_ns)
 {
 	int64_t sum;
 
@@ -257,8 +259,8 @@ static struct epf_host_pair last_pair(const struct recovery *recovery, const str
 	if (recovery->last_ticks > pair.ticks && per_second) {
 		double more_ns = (double)(recovery->last_ticks - pair.ticks) * 1e9 / (double)per_second;
 		pair.ticks = recovery->last_ticks;
-		pair.monotonic_ns = later(pair.monotonic_ns, more_ns);
-		pair.realtime_ns = later(pair.realtime_ns, more_ns);
+		pair.monotonic_ns = add_saturating(pair.monotonic_ns, more_ns);
+		pair.realtime_ns = add_saturating(pair.realtime_ns, more_ns);
 	}
 	return pair;
 }

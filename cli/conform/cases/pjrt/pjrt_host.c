@@ -31,7 +31,7 @@ void pjrt_open(const struct conform *conform, struct pjrt_host *host)
 /* ---- calls ---- */
 
 /* Takes message and code of an error, and destroys it. */
-static bool take(struct pjrt_host *host, PLUGIN_Profiler_Error *error)
+static bool store_error(struct pjrt_host *host, PLUGIN_Profiler_Error *error)
 {
 	if (!error)
 		return true;
@@ -58,7 +58,7 @@ static size_t size(const struct pjrt_host *host, size_t bytes)
 bool pjrt_create(struct pjrt_host *host)
 {
 	PLUGIN_Profiler_Create_Args args = { .struct_size = size(host, sizeof(args)), .options = "" };
-	bool is_done = take(host, host->table->create(&args));
+	bool is_done = store_error(host, host->table->create(&args));
 
 	host->profiler = args.profiler;
 	if (is_done && !args.profiler)
@@ -68,21 +68,22 @@ bool pjrt_create(struct pjrt_host *host)
 
 bool pjrt_start(struct pjrt_host *host)
 {
-	return take(host,
-	            host->table->start(&(PLUGIN_Profiler_Start_Args){
-			.struct_size = size(host, sizeof(PLUGIN_Profiler_Start_Args)), .profiler = host->profiler }));
+	return store_error(
+	    host, host->table->start(&(PLUGIN_Profiler_Start_Args){
+		      .struct_size = size(host, sizeof(PLUGIN_Profiler_Start_Args)), .profiler = host->profiler }));
 }
 
 bool pjrt_stop(struct pjrt_host *host)
 {
-	return take(host, host->table->stop(&(PLUGIN_Profiler_Stop_Args){
-			      .struct_size = size(host, sizeof(PLUGIN_Profiler_Stop_Args)), .profiler = host->profiler }));
+	return store_error(
+	    host, host->table->stop(&(PLUGIN_Profiler_Stop_Args){
+		      .struct_size = size(host, sizeof(PLUGIN_Profiler_Stop_Args)), .profiler = host->profiler }));
 }
 
 bool pjrt_collect(struct pjrt_host *host)
 {
 	PLUGIN_Profiler_CollectData_Args args = { .struct_size = size(host, sizeof(args)), .profiler = host->profiler };
-	bool is_done = take(host, host->table->collect_data(&args));
+	bool is_done = store_error(host, host->table->collect_data(&args));
 
 	host->data = is_done ? args.buffer : NULL;
 	host->data_bytes = is_done ? args.buffer_size_in_bytes : 0;
@@ -95,7 +96,7 @@ bool pjrt_collect_into(struct pjrt_host *host, uint8_t *buffer, size_t *bytes)
 		                                  .profiler = host->profiler,
 		                                  .buffer = buffer,
 		                                  .buffer_size_in_bytes = *bytes };
-	bool is_done = take(host, host->table->collect_data(&args));
+	bool is_done = store_error(host, host->table->collect_data(&args));
 
 	*bytes = args.buffer_size_in_bytes;
 	return is_done;
@@ -106,7 +107,7 @@ bool pjrt_destroy(struct pjrt_host *host)
 	PLUGIN_Profiler_Destroy_Args args = { .struct_size = size(host, sizeof(args)), .profiler = host->profiler };
 
 	host->profiler = NULL;
-	return take(host, host->table->destroy(&args));
+	return store_error(host, host->table->destroy(&args));
 }
 
 void pjrt_expect(const struct pjrt_host *host, const char *step, bool is_done)

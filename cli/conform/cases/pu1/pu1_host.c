@@ -12,7 +12,7 @@ struct pu1_buffers pu1_buffers = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- callbacks ---- */
 
-static void give(uint8_t **bytes, size_t *size, size_t *max_records, bool is_first_set)
+static void provide_buffer(uint8_t **bytes, size_t *size, size_t *max_records, bool is_first_set)
 {
 	struct pu1_buffers *all = &pu1_buffers;
 
@@ -41,7 +41,7 @@ uint64_t pu1_sum(const struct pu1_buffer *buffer)
 	return sum;
 }
 
-static void take(const uint8_t *bytes, size_t size, size_t valid_bytes)
+static void receive_buffer(const uint8_t *bytes, size_t size, size_t valid_bytes)
 {
 	struct pu1_buffers *all = &pu1_buffers;
 	unsigned i = 0;
@@ -63,22 +63,22 @@ static void take(const uint8_t *bytes, size_t size, size_t valid_bytes)
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
-	give(buffer, size, max_records, true);
+	provide_buffer(buffer, size, max_records, true);
 }
 
 static void complete(uint8_t *buffer, size_t size, size_t valid_bytes)
 {
-	take(buffer, size, valid_bytes);
+	receive_buffer(buffer, size, valid_bytes);
 }
 
 static void request_second(uint8_t **buffer, size_t *size, size_t *max_records)
 {
-	give(buffer, size, max_records, false);
+	provide_buffer(buffer, size, max_records, false);
 }
 
 static void complete_second(uint8_t *buffer, size_t size, size_t valid_bytes)
 {
-	take(buffer, size, valid_bytes);
+	receive_buffer(buffer, size, valid_bytes);
 }
 
 pu1Result pu1_set_second(const struct pu1_host *host)
@@ -88,7 +88,7 @@ pu1Result pu1_set_second(const struct pu1_host *host)
 
 /* ---- the library ---- */
 
-static void *function(const struct pu1_host *host, void *library, const char *name, bool is_required)
+static void *find_function(const struct pu1_host *host, void *library, const char *name, bool is_required)
 {
 	void *found = dlsym(library, name);
 
@@ -104,18 +104,18 @@ void pu1_open(const struct conform *conform, struct pu1_host *host)
 	int (*enter)(void);
 
 	*host = (struct pu1_host){ .conform = conform, .work_count = PU1_WORK_COUNT };
-	*(void **)&get_version = function(host, library, "pu1GetVersion", true);
-	*(void **)&enter = function(host, library, "kineto_register_privateuse1_plugin", true);
-	*(void **)&host->enable = function(host, library, "pu1TracingEnable", true);
-	*(void **)&host->disable = function(host, library, "pu1TracingDisable", true);
-	*(void **)&host->set_callbacks = function(host, library, "pu1TracingSetCallbacks", true);
-	*(void **)&host->push = function(host, library, "pu1PushExternalCorrelationId", true);
-	*(void **)&host->pop = function(host, library, "pu1PopExternalCorrelationId", true);
-	*(void **)&host->flush = function(host, library, "pu1FlushAll", true);
-	*(void **)&host->next_record = function(host, library, "pu1GetNextRecord", true);
-	*(void **)&host->dropped_count = function(host, library, "pu1GetNumDroppedRecords", false);
-	*(void **)&host->timestamp = function(host, library, "pu1GetTimestamp", false);
-	*(void **)&host->result_text = function(host, library, "pu1GetResultString", false);
+	*(void **)&get_version = find_function(host, library, "pu1GetVersion", true);
+	*(void **)&enter = find_function(host, library, "kineto_register_privateuse1_plugin", true);
+	*(void **)&host->enable = find_function(host, library, "pu1TracingEnable", true);
+	*(void **)&host->disable = find_function(host, library, "pu1TracingDisable", true);
+	*(void **)&host->set_callbacks = find_function(host, library, "pu1TracingSetCallbacks", true);
+	*(void **)&host->push = find_function(host, library, "pu1PushExternalCorrelationId", true);
+	*(void **)&host->pop = find_function(host, library, "pu1PopExternalCorrelationId", true);
+	*(void **)&host->flush = find_function(host, library, "pu1FlushAll", true);
+	*(void **)&host->next_record = find_function(host, library, "pu1GetNextRecord", true);
+	*(void **)&host->dropped_count = find_function(host, library, "pu1GetNumDroppedRecords", false);
+	*(void **)&host->timestamp = find_function(host, library, "pu1GetTimestamp", false);
+	*(void **)&host->result_text = find_function(host, library, "pu1GetResultString", false);
 	if (conform->work_name)
 		host->work = conform_open_work(conform, library);
 	if (get_version() >> 16 != PU1_VERSION_MAJOR)
