@@ -90,9 +90,9 @@ struct kit_thread {
 	KIT_ATOMIC(uint64_t) owner; /* the owning thread: its serial << 32 | its system id; 0: none */
 
 	/* The members below are used only by the owner. */
-	uint32_t run;                /* the run to which the stack belongs */
-	KIT_ATOMIC(uint32_t) beyond; /* the number of open events for which the stack had no room; relaxed */
-	KIT_ATOMIC(uint32_t) depth;  /* stored last, with release: the next owner loads it first */
+	uint32_t run;                        /* the run to which the stack belongs */
+	KIT_ATOMIC(uint32_t) overflow_count; /* the number of open events for which the stack had no room; relaxed */
+	KIT_ATOMIC(uint32_t) depth;          /* stored last, with release: the next owner loads it first */
 
 	KIT_ATOMIC(uint32_t) busy;
 	/* The members below are used only with `busy` held. */

@@ -162,7 +162,7 @@ static inline uint32_t kit_stack_depth(struct kit_thread *thread, uint32_t run)
 	if (kit_likely(thread->run == run))
 		return atomic_load_explicit(&thread->depth, memory_order_relaxed);
 	thread->run = run;
-	atomic_store_explicit(&thread->beyond, 0, memory_order_relaxed);
+	atomic_store_explicit(&thread->overflow_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&thread->depth, 0, memory_order_release);
 	return 0;
 }
@@ -171,8 +171,8 @@ static inline void kit_stack_push(struct kit_thread *thread, uint32_t run, uint6
 {
 	uint32_t depth = kit_stack_depth(thread, run);
 	if (depth == KIT_OPEN_MAX) {
-		uint32_t beyond = atomic_load_explicit(&thread->beyond, memory_order_relaxed);
-		atomic_store_explicit(&thread->beyond, beyond + 1, memory_order_relaxed);
+		uint32_t overflow_count = atomic_load_explicit(&thread->overflow_count, memory_order_relaxed);
+		atomic_store_explicit(&thread->overflow_count, overflow_count + 1, memory_order_relaxed);
 		return;
 	}
 	thread->open[depth].id = id;
@@ -185,9 +185,9 @@ static inline void kit_stack_push(struct kit_thread *thread, uint32_t run, uint6
 static inline uint64_t kit_stack_pop(struct kit_thread *thread, uint32_t run, uint64_t id)
 {
 	uint32_t at = kit_stack_depth(thread, run);
-	uint32_t beyond = atomic_load_explicit(&thread->beyond, memory_order_relaxed);
-	if (beyond > 0) {
-		atomic_store_explicit(&thread->beyond, beyond - 1, memory_order_relaxed);
+	uint32_t overflow_count = atomic_load_explicit(&thread->overflow_count, memory_order_relaxed);
+	if (overflow_count > 0) {
+		atomic_store_explicit(&thread->overflow_count, overflow_count - 1, memory_order_relaxed);
 		return 0;
 	}
 	while (at > 0 && thread->open[at - 1].id != id)

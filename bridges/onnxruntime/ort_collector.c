@@ -36,7 +36,7 @@ struct collector {
 	OrtEpProfilerImpl impl; /* must be first */
 	LIST_ENTRY(collector) others;
 	/* references by ONNX Runtime and by profilers that have joined; the collector is freed with the last one */
-	uint32_t holds;
+	uint32_t references;
 	const struct ort_host *host;
 	const OrtLogger *logger;
 	/* cleared by EndProfiling; an event may begin at the same time, so the data that events use stays until
@@ -395,7 +395,7 @@ OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLo
 	collector->eps = eps;
 	collector->runs = runs;
 	ort_missing_init(&collector->missing);
-	collector->holds = 1;
+	collector->references = 1;
 	collector->impl = (OrtEpProfilerImpl){
 		.ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
 		.Release = collector_release,
@@ -509,7 +509,7 @@ struct collector *ort_collector_hold(uint64_t ort_id)
 		if (is_recording(collector) && collector->number == event->number)
 			break;
 	if (collector)
-		collector->holds++;
+		collector->references++;
 	pthread_mutex_unlock(&all_lock);
 	return collector;
 }
@@ -517,7 +517,7 @@ struct collector *ort_collector_hold(uint64_t ort_id)
 void ort_collector_release(struct collector *collector)
 {
 	pthread_mutex_lock(&all_lock);
-	bool is_last = --collector->holds == 0;
+	bool is_last = --collector->references == 0;
 	if (is_last)
 		LIST_REMOVE(collector, others);
 	pthread_mutex_unlock(&all_lock);

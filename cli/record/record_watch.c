@@ -1,10 +1,10 @@
 /* Watches the traces of a program while it runs, and takes snapshots of them.
  *
- * The traces are read as `epprof tail -f` and `epprof ctl snapshot` read them: a look opens each file that a process of
- * the program writes, and reads the events that have ended since the last look.  The processes are not involved.  A
- * thread publishes an event shortly after the event has ended.  So a look begins a little before the time at which the
- * previous one ended, and long events of the previous look are not counted again.  The last look is after the end of
- * the program.  So no event is missed, unless a ring was overwritten between two looks. */
+ * The traces are read as `epprof tail -f` and `epprof ctl snapshot` read them: a poll opens each file that a process of
+ * the program writes, and reads the events that have ended since the previous poll.  The processes are not involved.  A
+ * thread publishes an event shortly after the event has ended.  So a poll begins a little before the time at which the
+ * previous one ended, and long events of the previous poll are not counted again.  The last poll is after the end of
+ * the program.  So no event is missed, unless a ring was overwritten between two polls. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -21,7 +21,7 @@
 #include "record.h"
 
 #define LOOK_BACK_NS INT64_C(1000000000)
-/* Shortest pause between two looks.  Looks take at most a tenth of a processor, or more if the command would not keep
+/* Shortest pause between two polls.  Polls take at most a tenth of a processor, or more if the command would not keep
  * up otherwise. */
 #define PAUSE_NS INT64_C(100000000)
 #define PAUSE_MAX_NS INT64_C(1000000000)
@@ -34,10 +34,10 @@ struct record_watched {
 	bool has_ended;                /* the process had ended when the trace was read last */
 	struct stat file;              /* state of the file at that time */
 	int64_t until_ns;              /* the latest end of an event that was read; INT64_MIN: nothing was read */
-	struct cli_id_set long_events; /* long events that the last look found */
+	struct cli_id_set long_events; /* long events that the previous poll found */
 };
 
-/* The first long event that a look found. */
+/* The first long event that a poll found. */
 struct long_event {
 	char *name;
 	uint64_t id;
@@ -166,7 +166,7 @@ static void take_snapshot(struct record_watch *watch, epp_trace *trace, const st
 	free(path);
 }
 
-/* ---- looks ---- */
+/* ---- polls ---- */
 
 /* Finds or adds the state of a trace.  NULL: no memory. */
 static struct record_watched *find_watched(struct record_watch *watch, const char *name)
@@ -191,7 +191,7 @@ static bool is_done(const struct record_watched *watched, const struct stat *st)
 	       st->st_mtim.tv_sec == before->st_mtim.tv_sec && st->st_mtim.tv_nsec == before->st_mtim.tv_nsec;
 }
 
-/* Finds the long events that the last look did not find, and copies the first one.  If this fails, the next look finds
+/* Finds the long events that the previous poll did not find, and copies the first one.  If this fails, the next poll finds
  * them. */
 static epp_status *find_long_events(struct record_watch *watch, struct record_watched *watched, epp_trace *trace,
                                     struct long_event *first, uint64_t *count)
@@ -206,7 +206,7 @@ static epp_status *find_long_events(struct record_watch *watch, struct record_wa
 	epp_timeline *timeline;
 	const epp_event *event;
 	int64_t until_ns = before_ns;
-	/* an event that the last look has read is still in the trace, so none was overwritten */
+	/* true if the trace still has an event that the previous poll has read, so that no event was overwritten */
 	bool has_known = is_first;
 	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 
@@ -277,7 +277,7 @@ static epp_status *read_new_events(struct record_watch *watch, struct record_wat
 	return status;
 }
 
-/* Calls a function for each trace in the folder.  A file that changes while it is read may seem damaged.  The next look
+/* Calls a function for each trace in the folder.  A file that changes while it is read may seem damaged.  The next poll
  * reads it again, and if it is really damaged, record_join_traces reports it. */
 static void for_each_trace(struct record_watch *watch,
                            epp_status *(*act)(struct record_watch *watch, struct record_watched *watched, const char *path))
@@ -383,8 +383,7 @@ void record_watch_finish(struct record_watch *watch)
 		signal(SIGUSR2, SIG_IGN);
 	sigprocmask(SIG_UNBLOCK, &watch->signals, NULL);
 	if (watch->any_missed)
-		fprintf(stderr,
-		        "epprof: long events may have been missed: a ring was overwritten between two looks at it\n");
+		fprintf(stderr, "epprof: long events may have been missed: a ring was overwritten between two polls\n");
 	if (watch->more && !cli_quiet)
 		fprintf(stderr, "epprof: %s without a snapshot of its own: less than %s after the last one\n",
 		        cli_counted(watch->more, "long event", events), cli_duration((double)watch->every_ns, every));

@@ -15,12 +15,12 @@
 #include "timeline/events/readable_name.h"
 #include "timeline/events/work_kind.h"
 
-/* Most bytes of a block's records in memory. */
+/* The maximum size of a block's records in memory. */
 #define BLOCK_BYTES (128u << 10)
 /* Upper limit for the slots of one record.  A text may end in a partly filled slot, so there may be twice as many slots
  * as args. */
 #define SLOTS_MAX (2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
-/* Most slots for a number, which may also be written as a text. */
+/* The maximum number of slots for a number, which may also be written as a text. */
 #define NUMBER_SLOTS 3u
 /* The clock of a device may count from any date.  The first time of the clock in the output is at most this. */
 #define BASE_SECONDS 60u

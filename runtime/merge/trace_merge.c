@@ -18,7 +18,7 @@
  * If a block is too large, it is divided.  Each part starts with the block's own track as the current track, as a
  * region does. */
 
-/* Most bytes of a block's records in memory. */
+/* The maximum size of a block's records in memory. */
 #define BLOCK_BYTES (128u << 10)
 /* Upper limit for the slots of one record.  A text may end in a partly filled slot, so there may be twice as many slots
  * as args. */

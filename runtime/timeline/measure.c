@@ -228,7 +228,7 @@ static epp_status *build_clock(struct epp_timeline *timeline, struct causal_cloc
 	EPP_TRY(causal_clock_build(clock));
 	clock->is_wrong = !clock->is_built && run_coverage_contradicts(&clock->coverage, runs);
 	timeline->counts.jumped_clocks += clock->bound.pieces_count > 1;
-	timeline->counts.contradicted_clocks += clock->bound.is_beyond_repair;
+	timeline->counts.contradicted_clocks += clock->bound.is_unusable;
 	timeline->counts.adrift_clocks += clock->is_wrong;
 	return NULL;
 }

@@ -19,7 +19,7 @@ struct epp_timeline;
 struct merge_source {
 	const struct item *head, *end;
 	const int64_t *starts;    /* starts of the items from `head` on */
-	const struct item *items; /* the run's items, for the index into extras */
+	const struct item *items; /* the run's first item; an item's index in the run is its index in `extras` */
 	const struct item_extra *extras;
 	struct run *run;
 };

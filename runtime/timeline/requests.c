@@ -14,7 +14,7 @@
 static const struct event_grant *find(const struct requests *requests, const struct open_grants *open, uint32_t source,
                                       uint64_t id)
 {
-	const struct event_grant *found = id ? event_grants_find(&requests->lasting, source, id) : NULL;
+	const struct event_grant *found = id ? event_grants_find(&requests->persistent, source, id) : NULL;
 
 	return found || !id ? found : event_grants_find(&open->open, source, id);
 }
@@ -28,7 +28,7 @@ uint32_t requests_of_id(const struct requests *requests, const struct open_grant
 
 uint64_t requests_source_of(const struct requests *requests, uint32_t source, uint64_t id)
 {
-	const struct event_grant *found = event_grants_find(&requests->lasting, source, id);
+	const struct event_grant *found = event_grants_find(&requests->persistent, source, id);
 
 	return found ? found->u.of : 0;
 }
@@ -40,7 +40,7 @@ epp_status *requests_of(const struct requests *requests, struct open_grants *ope
 
 	/* The id of a flow is that of the event at its end, so it is not looked up as the event's own. */
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-		found = event_grants_find(&requests->lasting, source, event->id);
+		found = event_grants_find(&requests->persistent, source, event->id);
 	if (!found)
 		found = find(requests, open, source, event->parent);
 	if (!found && event->kind == EPP_EVENT_FLOW)
@@ -192,7 +192,7 @@ static epp_status *add_to_set(struct pass *pass, uint32_t number)
 static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
 {
 	struct requests *requests = pass->requests;
-	const struct event_grant *known = event_grants_find(&requests->lasting, source, id);
+	const struct event_grant *known = event_grants_find(&requests->persistent, source, id);
 	struct grant *earlier = known ? &requests->grants[known->grant] : NULL;
 
 	if (earlier && earlier->id == id && earlier->source == source) {
@@ -212,7 +212,8 @@ static epp_status *add_grant(struct pass *pass, uint32_t source, uint64_t id)
 	*grant = (struct grant){ .id = id, .source = source };
 	if (!string_table_add(&requests->sets, pass->set, pass->set_count * sizeof(*pass->set), &grant->set))
 		return epp_status_no_memory();
-	return event_grants_add(&requests->lasting, &(struct event_grant){ .id = id, .source = source, .grant = number });
+	return event_grants_add(&requests->persistent,
+	                        &(struct event_grant){ .id = id, .source = source, .grant = number });
 }
 
 static int by_number(const void *a, const void *b)
@@ -261,7 +262,7 @@ static epp_status *inherit(struct pass *pass, uint32_t source, uint64_t id, uint
 
 	if (!found || find(pass->requests, pass->open, source, id))
 		return NULL;
-	return event_grants_add(&pass->requests->lasting,
+	return event_grants_add(&pass->requests->persistent,
 	                        &(struct event_grant){ .id = id, .source = source, .grant = found->grant, .u.of = of });
 }
 
@@ -276,20 +277,20 @@ static epp_status *read_set(struct pass *pass, const epp_event *event)
 
 	pass->set_count = 0;
 	while (epp_event_args(pass->timeline, event, &cursor, &arg)) {
-		const struct event_grant *begun = NULL;
+		const struct event_grant *started = NULL;
 		pass->text_bytes = 0;
 		if (is_key(&arg, REQUEST_KEY_EVENT, EPP_ARG_U64))
 			id = arg.value.u64;
 		if (is_key(&arg, REQUEST_KEY_OF, EPP_ARG_U64))
 			of = arg.value.u64;
 		if (is_key(&arg, REQUEST_KEY_CONTEXT, EPP_ARG_U64))
-			begun = event_grants_find(&requests->begun, source, arg.value.u64);
+			started = event_grants_find(&requests->started, source, arg.value.u64);
 		else if (is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT))
 			EPP_TRY(take_text(pass, event, &cursor, &arg));
 		if (pass->text_bytes)
 			EPP_TRY(request_of_text(pass, source, &number));
-		else if (begun)
-			number = begun->grant;
+		else if (started)
+			number = started->grant;
 		else
 			continue;
 		EPP_TRY(add_to_set(pass, number));
@@ -318,13 +319,13 @@ static epp_status *read_begin(struct pass *pass, const epp_event *event)
 		return NULL;
 	struct request made = { .source = source, .id = arg.value.u64, .begin_ns = event->start_ns, .first_ns = INT64_MAX };
 	if (!made.id || !epp_event_args(pass->timeline, event, &cursor, &arg) ||
-	    !is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT) || event_grants_find(&requests->begun, source, made.id))
+	    !is_key(&arg, REQUEST_KEY_PARENT, EPP_ARG_TEXT) || event_grants_find(&requests->started, source, made.id))
 		return NULL;
 	EPP_TRY(take_text(pass, event, &cursor, &arg));
 	if (!pass->text_bytes)
 		return NULL;
 	EPP_TRY(add_request(pass, &made, &number));
-	EPP_TRY(event_grants_add(&requests->begun,
+	EPP_TRY(event_grants_add(&requests->started,
 	                         &(struct event_grant){ .id = made.id, .source = source, .grant = number }));
 	pass->set_count = 0;
 	EPP_TRY(add_to_set(pass, number));
@@ -346,10 +347,10 @@ static epp_status *read_events(struct pass *pass, struct epp_timeline *timeline,
 			EPP_TRY(read_begin(pass, &event));
 		else if (event.requests && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE &&
 		         !(event.flags & EPP_FLAG_OWN_REQUEST))
-			EPP_TRY(
-			    event_grants_add(&requests->lasting, &(struct event_grant){ .id = event.id,
-			                                                                .source = event.track->source,
-			                                                                .grant = event.requests - 1 }));
+			EPP_TRY(event_grants_add(&requests->persistent,
+			                         &(struct event_grant){ .id = event.id,
+			                                                .source = event.track->source,
+			                                                .grant = event.requests - 1 }));
 	}
 	EPP_TRY(epp_timeline_status(timeline));
 	return settle_grants(requests);
@@ -393,8 +394,8 @@ void requests_destroy(struct requests *requests)
 	for (size_t i = 0; i < requests->grants_count; i++)
 		free(requests->grants[i].more);
 	free(requests->grants);
-	event_grants_deinit(&requests->begun);
-	event_grants_deinit(&requests->lasting);
+	event_grants_deinit(&requests->started);
+	event_grants_deinit(&requests->persistent);
 	string_table_deinit(&requests->texts);
 	string_table_deinit(&requests->sets);
 	free(requests);

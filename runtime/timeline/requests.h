@@ -35,7 +35,7 @@ struct grant {
 struct requests {
 	struct request *requests;
 	size_t requests_count, requests_room;
-	struct event_grants begun; /* events that are requests, by id; `grant` is the number of the request */
+	struct event_grants started; /* events that are requests, by id; `grant` is the number of the request */
 	struct string_table texts;
 	uint32_t *of_text; /* by the index of a text: the number + 1 of the request without an event that has this text;
                             * 0: none */
@@ -43,7 +43,7 @@ struct requests {
 	struct string_table sets; /* each string is a set: the numbers of its requests, ascending */
 	struct grant *grants;
 	size_t grants_count, grants_room;
-	struct event_grants lasting; /* events that were given to requests, or to which others refer */
+	struct event_grants persistent; /* events that were given to requests, or to which others refer */
 };
 
 /* Reads all events of a trace, of the processes that the options select.  *requests is NULL if the trace has no

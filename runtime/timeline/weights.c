@@ -24,9 +24,9 @@ epp_status *weights_of(const struct weights *weights, struct open_grants *open, 
 		return NULL;
 	/* The id of a flow is that of the event at its end, so it is not looked up as the event's own. */
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
-		found = event_grants_find(&weights->lasting, source, event->id);
+		found = event_grants_find(&weights->persistent, source, event->id);
 	if (!found && event->parent)
-		found = event_grants_find(&weights->lasting, source, event->parent);
+		found = event_grants_find(&weights->persistent, source, event->parent);
 	if (!found && event->parent)
 		found = event_grants_find(&open->open, source, event->parent);
 	if (!found)
@@ -55,7 +55,7 @@ static epp_status *read_weight(struct weights *weights, const struct epp_timelin
 			weight = arg.value.u64;
 	}
 	made.grant = (uint32_t)weight;
-	return made.id && weight && weight <= WEIGHT_MAX ? event_grants_add(&weights->lasting, &made) : NULL;
+	return made.id && weight && weight <= WEIGHT_MAX ? event_grants_add(&weights->persistent, &made) : NULL;
 }
 
 static epp_status *read_events(struct weights *weights, struct epp_timeline *timeline, struct open_grants *open)
@@ -67,9 +67,9 @@ static epp_status *read_events(struct weights *weights, struct epp_timeline *tim
 		if (event.kind == EPP_EVENT_INSTANT && is_text(event.name, event.name_bytes, WEIGHT_SET))
 			EPP_TRY(read_weight(weights, timeline, &event));
 		else if (event.weight > 1 && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE)
-			EPP_TRY(event_grants_add(&weights->lasting, &(struct event_grant){ .id = event.id,
-			                                                                   .source = event.track->source,
-			                                                                   .grant = event.weight }));
+			EPP_TRY(event_grants_add(&weights->persistent, &(struct event_grant){ .id = event.id,
+			                                                                      .source = event.track->source,
+			                                                                      .grant = event.weight }));
 	}
 	return epp_timeline_status(timeline);
 }
@@ -103,6 +103,6 @@ epp_status *weights_create(struct reader *reader, const epp_timeline_options *op
 void weights_destroy(struct weights *weights)
 {
 	if (weights)
-		event_grants_deinit(&weights->lasting);
+		event_grants_deinit(&weights->persistent);
 	free(weights);
 }

@@ -12,7 +12,7 @@
 struct reader;
 
 struct weights {
-	struct event_grants lasting; /* by event: outermost events of runs, and events to which others refer; `grant` is the
+	struct event_grants persistent; /* by event: outermost events of runs, and events to which others refer; `grant` is the
                                  * weight */
 };
 

@@ -192,7 +192,7 @@ START_TEST(jumps)
 		struct result result;
 		play(&result, &scene);
 		build(&result, CAUSAL_WAIT);
-		ck_assert(!result.band.is_beyond_repair);
+		ck_assert(!result.band.is_unusable);
 		ck_assert_uint_gt(result.band.pieces_count, 3);
 		ck_assert_msg(result.outside <= result.count / 1000 && result.mean_ns < 20e3,
 		              "case %u: %zu of %zu outside, mean width %g us", i, result.outside, result.count,
@@ -215,7 +215,7 @@ START_TEST(nothing_waited)
 	/* The ends of the parents are no limits: they contradict the truth. */
 	causal_band_deinit(&result.band);
 	build(&result, CAUSAL_PARENT);
-	ck_assert(result.band.is_beyond_repair || result.band.pieces_count > 1);
+	ck_assert(result.band.is_unusable || result.band.pieces_count > 1);
 	release(&result);
 }
 END_TEST
@@ -295,7 +295,7 @@ START_TEST(beyond_repair)
 		add(&points, i * MS, i * MS, low, low + US, CAUSAL_WAIT);
 	}
 	check_ok(causal_band_build(&band, &points, CAUSAL_WAIT, NULL));
-	ck_assert(band.is_beyond_repair);
+	ck_assert(band.is_unusable);
 	for (size_t i = 0; i < points.count; i++) {
 		ck_assert(causal_band_at(&band, points.points[i].at_ns, points.points[i].cause_ns, &low_ns, &high_ns));
 		MUST(low_ns <= points.points[i].low_ns + US && high_ns >= points.points[i].low_ns);

@@ -19,7 +19,7 @@
 #include "export/rows.h"
 #include "export/writer.h"
 
-/* The most events in the page's timeline if the caller sets no limit. */
+/* The maximum number of events in the page's timeline if the caller sets no limit. */
 #define HTML_EVENTS_MAX 2000000u
 /* The maximum size of the names, and of the args.  Further texts are left out and counted. */
 #define HTML_TEXTS_BYTES_MAX (64u << 20)

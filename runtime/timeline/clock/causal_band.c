@@ -359,7 +359,7 @@ static void make_band(const struct causal_band *band, struct causal_piece *piece
 /* Rejects all pieces.  The band becomes the smallest range that contains the offset of each limit. */
 static void reject_all(struct causal_band *band, size_t count)
 {
-	band->is_beyond_repair = true;
+	band->is_unusable = true;
 	band->low_ns = CAUSAL_NS_MAX;
 	band->high_ns = -CAUSAL_NS_MAX;
 	for (size_t i = 0; i < count; i++) {
@@ -507,7 +507,7 @@ bool causal_band_at(const struct causal_band *band, int64_t at_ns, int64_t cause
 {
 	*low_ns = CAUSAL_NS_MAX;
 	*high_ns = -CAUSAL_NS_MAX;
-	if (band->is_beyond_repair) {
+	if (band->is_unusable) {
 		*low_ns = band->low_ns;
 		*high_ns = band->high_ns;
 		return *low_ns <= *high_ns;

@@ -76,8 +76,8 @@ struct causal_band {
 	double rate_room; /* the clock's rate may differ from `rate` by this much */
 	int64_t origin_ns;
 	/* too many contradictions for pieces to be meaningful: the band is the range of all limits */
-	bool is_beyond_repair;
-	int64_t low_ns, high_ns; /* the range, only if is_beyond_repair */
+	bool is_unusable;
+	int64_t low_ns, high_ns; /* the range, only if is_unusable */
 };
 
 /* `sample`: a comparison of the two clocks that was made before all causes; NULL: none.  Upper limits with a level

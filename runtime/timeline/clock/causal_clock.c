@@ -209,7 +209,7 @@ static bool is_frequent(const struct causal_clock *clock, uint64_t count)
 /* Returns true if a band excludes a time that the clock claimed. */
 static bool excludes_claims(const struct causal_band *band)
 {
-	if (band->is_beyond_repair)
+	if (band->is_unusable)
 		return true;
 	for (size_t piece = 0; piece < band->pieces_count; piece++) {
 		const struct causal_piece *of = &band->pieces[piece];
@@ -239,7 +239,7 @@ epp_status *causal_clock_build(struct causal_clock *clock)
 		size_t jumps = clock->bound.pieces_count * (clock->has_end ? 1 : 2);
 		/* Some events may end after their cause for other reasons. */
 		size_t pieces_most = jumps + clock->events_count / OUTLASTING_ONE_IN;
-		bool is_possible = !clock->place.is_beyond_repair && !clock->bound.is_beyond_repair;
+		bool is_possible = !clock->place.is_unusable && !clock->bound.is_unusable;
 		clock->has_place = is_possible && clock->place.pieces_count <= pieces_most;
 		clock->is_wide = is_possible && !clock->has_end;
 	}

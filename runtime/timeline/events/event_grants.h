@@ -13,7 +13,7 @@ struct event_grants {
 		uint32_t source, grant;
 		union {
 			int64_t end_ns; /* in open_grants */
-			uint64_t of; /* in requests.lasting: the event from which this one has its requests; 0: from an
+			uint64_t of; /* in requests.persistent: the event from which this one has its requests; 0: from an
                                       * instant or from its parent */
 		} u;
 	} * events;

@@ -30,7 +30,7 @@ struct start_order {
 	uint64_t moved; /* number of moves so far: adding an event moves each event inside it by one */
 };
 
-#define START_ORDER_MOVES_MOST 64u /* most moves per event, before the general sort is used */
+#define START_ORDER_MOVES_MOST 64u /* the maximum number of moves per event before the general sort is used */
 
 /* Adds `index`.  `before(of, a, b)` returns true if record a starts before record b.  Returns false if the caller must
  * use a general sort instead. */

@@ -34,7 +34,7 @@ struct pu1_host {
 /* The buffers.  The ABI has no user pointer, so there is one set for the process. */
 struct pu1_buffers {
 	pthread_mutex_t lock; /* guards all below */
-	size_t bytes;         /* of each buffer; 0: none is given */
+	size_t bytes;         /* the size of each buffer; 0: requests get no buffer */
 	size_t max_records;
 	unsigned count;
 	struct pu1_buffer {
