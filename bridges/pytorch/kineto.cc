@@ -34,6 +34,8 @@
 namespace
 {
 
+#define OUT_OF_MEMORY "out of memory: this profile may lack events of plugins"
+
 constexpr uint64_t WAIT_NS = 20000000000u;
 
 /* ---- plugins ---- */
@@ -47,16 +49,21 @@ struct Plugins {
 		hosted_plugins_load(found, this);
 	}
 
-	static void found(void *user, const char *path, epp_plugin *plugin, const epp_status *failure)
+	/* Called by C code, so it must not throw. */
+	static void found(void *user, const char *path, epp_plugin *plugin, const epp_status *failure) noexcept
 	{
 		auto *plugins = static_cast<Plugins *>(user);
 		epp_status *warning = plugin ? epp_path_check(path) : nullptr;
-		if (plugin)
-			plugins->loaded.push_back(plugin);
-		else
-			plugins->failures.push_back(epp_status_message(failure));
-		if (warning)
-			plugins->failures.push_back(epp_status_message(warning));
+		try {
+			if (plugin)
+				plugins->loaded.push_back(plugin);
+			else
+				plugins->failures.push_back(epp_status_message(failure));
+			if (warning)
+				plugins->failures.push_back(epp_status_message(warning));
+		} catch (const std::bad_alloc &) {
+			fprintf(stderr, "epprof: %s: out of memory\n", path);
+		}
 		epp_status_destroy(warning);
 	}
 };
@@ -149,19 +156,10 @@ class Session : public libkineto::IActivityProfilerSession
 	{
 		buffer_->span = libkineto::TraceSpan(0, 0, "epprof");
 		buffer_->gpuOpCount = 0;
-		for (const std::string &failure : plugins().failures)
-			errors_.push_back(failure);
-		note(create_session(&session_));
-		for (epp_plugin *plugin : plugins().loaded) {
-			OrtEpProfilerImpl *profiler = nullptr;
-			epp_status *status = session_ ? epp_plugin_profiler_create(plugin, &profiler) : nullptr;
-			if (epp_status_code(status) == EPP_TIMEOUT)
-				hung_.emplace_back(epp_plugin_name(plugin), epp_status_message(status));
-			if (!status && profiler &&
-			    (status = epp_session_attach(session_, profiler, epp_plugin_name(plugin))))
-				epp_plugin_profiler_destroy(profiler);
-			note(status);
-		}
+		guarded([&] { errors_ = plugins().failures; });
+		guarded([&] { note(create_session(&session_)); });
+		for (epp_plugin *plugin : plugins().loaded)
+			guarded([&] { attach(plugin); });
 		attach_ops();
 	}
 
@@ -173,17 +171,7 @@ class Session : public libkineto::IActivityProfilerSession
 
 	void start() override
 	{
-		const auto *profiler = torch::profiler::impl::ProfilerStateBase::getTLS();
-		const auto global = torch::profiler::impl::ProfilerStateBase::getGlobal();
-		profiler = profiler ? profiler : global.get();
-		kineto_ops::record_shapes(profiler && profiler->config().report_input_shapes);
-		if (session_) {
-			const Budget budget(budget_);
-			note(epp_session_start(session_));
-			hosted_plugins_report_hung(session_);
-			for (const auto &[label, message] : hung_)
-				epp_session_report_hang(session_, label.c_str(), message.c_str());
-		}
+		guarded([&] { start_session(); });
 		status_ = libkineto::TraceStatus::RECORDING;
 	}
 
@@ -193,24 +181,18 @@ class Session : public libkineto::IActivityProfilerSession
 		detach_ops();
 		if (!session_)
 			return;
-		note(epp_session_end(session_));
-		note(epp_session_wait(session_, WAIT_NS));
-		epp_trace *trace;
-		std::string error = message_of(epp_trace_open_session(session_, &trace));
-		if (!error.empty()) {
-			errors_.push_back(error);
-			return;
-		}
-		error = read_events(trace_, trace);
-		if (!error.empty())
-			errors_.push_back(error);
-		read_ledger(trace_, trace);
-		epp_trace_close(trace);
+		/* The session ends also if there is no memory for the note. */
+		epp_status *ended = epp_session_end(session_), *waited = epp_session_wait(session_, WAIT_NS);
+		guarded([&] { note(ended); });
+		guarded([&] { note(waited); });
+		guarded([&] { read_trace(); });
 	}
 
 	std::vector<std::string> errors() override
 	{
-		return errors_;
+		std::vector<std::string> errors;
+		guarded([&] { errors = errors_; });
+		return errors;
 	}
 
 	void processTrace(libkineto::ActivityLogger &logger) override
@@ -225,11 +207,15 @@ class Session : public libkineto::IActivityProfilerSession
 		buffer_->span.startTime = start;
 		buffer_->span.endTime = end;
 		for (const auto &[device, name] : trace_.devices)
-			logger.handleDeviceInfo({ device, device + SORT_DEVICES, name, name }, start);
+			guarded([&, device = device, &name = name] {
+				logger.handleDeviceInfo({ device, device + SORT_DEVICES, name, name }, start);
+			});
 		for (const auto &[place, name] : trace_.streams)
-			logger.handleResourceInfo({ place.second, place.second, place.first, name }, start);
+			guarded([&, place = place, &name = name] {
+				logger.handleResourceInfo({ place.second, place.second, place.first, name }, start);
+			});
 		for (const Event &event : trace_.events)
-			log(logger, linked, event);
+			guarded([&] { log(logger, linked, event); });
 		trace_.events.clear();
 	}
 
@@ -272,22 +258,83 @@ class Session : public libkineto::IActivityProfilerSession
 	std::unordered_map<std::string, std::string> getMetadata() override
 	{
 		std::unordered_map<std::string, std::string> metadata;
-		if (!trace_.ledger.empty())
-			metadata["epprof_ledger"] = trace_.ledger;
-		/* PyTorch calls errors() but does not show the result, so problems are also in the metadata. */
-		std::string problems;
-		for (const std::string &error : errors_)
-			problems += (problems.empty() ? "" : ", ") + quoted(error);
-		if (!problems.empty())
-			metadata["epprof_problems"] = "[" + problems + "]";
+		guarded([&] {
+			if (!trace_.ledger.empty())
+				metadata.emplace("epprof_ledger", trace_.ledger);
+		});
+		guarded([&] {
+			/* PyTorch calls errors() but does not show the result, so problems are also in the metadata. */
+			std::string problems;
+			for (const std::string &error : errors_)
+				problems += (problems.empty() ? "" : ", ") + quoted(error);
+			if (is_out_of_memory_)
+				problems += (problems.empty() ? "" : ", ") + quoted(OUT_OF_MEMORY);
+			if (!problems.empty())
+				metadata.emplace("epprof_problems", "[" + problems + "]");
+		});
 		return metadata;
 	}
 
       private:
 	static constexpr int64_t SORT_DEVICES = 5000000; /* after all processes, as Kineto sorts its own devices */
 
-	/* Adds a problem.  If a plugin hung, this is also logged, because the trace may look complete. */
-	void note(epp_status *status)
+	/* Runs a step of which an allocation may fail.  PyTorch does not expect exceptions from a profiler, so the rest of
+	 * the step is left out.  The metadata contains a note, for which there may be no memory either. */
+	template <typename Step> void guarded(const Step &step) noexcept
+	{
+		try {
+			step();
+		} catch (const std::bad_alloc &) {
+			if (!is_out_of_memory_)
+				fputs("epprof: " OUT_OF_MEMORY "\n", stderr);
+			is_out_of_memory_ = true;
+		}
+	}
+
+	void attach(epp_plugin *plugin)
+	{
+		OrtEpProfilerImpl *profiler = nullptr;
+		epp_status *status = session_ ? epp_plugin_profiler_create(plugin, &profiler) : nullptr;
+		if (!status && profiler && (status = epp_session_attach(session_, profiler, epp_plugin_name(plugin))))
+			epp_plugin_profiler_destroy(profiler);
+		bool hangs = epp_status_code(status) == EPP_TIMEOUT;
+		std::string message = note(status);
+		if (hangs)
+			hung_.emplace_back(epp_plugin_name(plugin), message);
+	}
+
+	void start_session()
+	{
+		const auto *profiler = torch::profiler::impl::ProfilerStateBase::getTLS();
+		const auto global = torch::profiler::impl::ProfilerStateBase::getGlobal();
+		profiler = profiler ? profiler : global.get();
+		kineto_ops::record_shapes(profiler && profiler->config().report_input_shapes);
+		if (session_) {
+			const Budget budget(budget_);
+			note(epp_session_start(session_));
+			hosted_plugins_report_hung(session_);
+			for (const auto &[label, message] : hung_)
+				epp_session_report_hang(session_, label.c_str(), message.c_str());
+		}
+	}
+
+	void read_trace()
+	{
+		epp_trace *opened;
+		std::string error = message_of(epp_trace_open_session(session_, &opened));
+		if (!error.empty()) {
+			errors_.push_back(error);
+			return;
+		}
+		std::unique_ptr<epp_trace, decltype(&epp_trace_close)> trace(opened, epp_trace_close);
+		error = read_events(trace_, trace.get());
+		if (!error.empty())
+			errors_.push_back(error);
+		read_ledger(trace_, trace.get());
+	}
+
+	/* Adds a problem, and returns its text.  If a plugin hung, this is also logged, because the trace may look complete. */
+	std::string note(epp_status *status)
 	{
 		bool hangs = epp_status_code(status) == EPP_TIMEOUT;
 		std::string message = message_of(status);
@@ -295,6 +342,7 @@ class Session : public libkineto::IActivityProfilerSession
 			LOG(WARNING) << "epprof: " << message;
 		if (!message.empty())
 			errors_.push_back(message);
+		return message;
 	}
 
 	/* Returns the operation that caused an event.  The launching call may be between the two. */
@@ -359,7 +407,7 @@ class Session : public libkineto::IActivityProfilerSession
 	}
 
 	epp_session *session_ = nullptr;
-	bool has_ops_ = false;
+	bool has_ops_ = false, is_out_of_memory_ = false;
 	uint64_t budget_;
 	Trace trace_;
 	std::vector<std::string> errors_;
@@ -390,9 +438,13 @@ class Profiler : public libkineto::IActivityProfiler
 		if (!types.count(ActivityType::CONCURRENT_KERNEL))
 			return nullptr;
 		const Budget budget(0);
-		if (plugins().loaded.empty())
-			return nullptr;
-		return std::make_unique<Session>(budget.number());
+		try {
+			if (!plugins().loaded.empty())
+				return std::make_unique<Session>(budget.number());
+		} catch (const std::bad_alloc &) {
+			fputs("epprof: " OUT_OF_MEMORY "\n", stderr);
+		}
+		return nullptr;
 	}
 
 	std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t ts_ms, int64_t duration_ms,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <libkineto.h>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -23,9 +24,8 @@ using libkineto::ActivityType;
 /* Returns the message of a status, which it releases; "" for success. */
 std::string message_of(epp_status *status)
 {
-	std::string message = status ? epp_status_message(status) : "";
-	epp_status_destroy(status);
-	return message;
+	std::unique_ptr<epp_status, decltype(&epp_status_destroy)> owned(status, epp_status_destroy);
+	return status ? epp_status_message(status) : "";
 }
 
 struct Correlation {
@@ -177,31 +177,34 @@ void add_device_event(Trace &trace, const epp_trace *of, const epp_timeline *tim
 /* Writes the plugins' ledgers as JSON. */
 void read_ledger(Trace &trace, epp_trace *of)
 {
+	std::string ledger;
 	epp_trace_ledger_entry account = {};
 	account.struct_size = sizeof(account);
 	for (size_t i = 0; i < epp_trace_ledger_count(of); i++) {
 		if (!message_of(epp_trace_ledger_at(of, i, &account)).empty() || !account.is_plugin)
 			continue;
-		trace.ledger += trace.ledger.empty() ? "{" : ", ";
-		trace.ledger += quoted(account.producer) + ": {\"emitted\": " + std::to_string(account.emitted) +
-		                ", \"written\": " + std::to_string(account.written) +
-		                ", \"lost\": " + std::to_string(account.lost_total) +
-		                ", \"errors\": " + std::to_string(account.errors) + "}";
+		ledger += ledger.empty() ? "{" : ", ";
+		ledger += quoted(account.producer) + ": {\"emitted\": " + std::to_string(account.emitted) +
+		          ", \"written\": " + std::to_string(account.written) +
+		          ", \"lost\": " + std::to_string(account.lost_total) +
+		          ", \"errors\": " + std::to_string(account.errors) + "}";
 	}
-	if (!trace.ledger.empty())
-		trace.ledger += "}";
+	if (!ledger.empty())
+		trace.ledger = ledger + "}";
 }
 
 std::string read_events(Trace &trace, epp_trace *of)
 {
-	epp_timeline *timeline;
+	epp_timeline *created;
 	const epp_event *event;
 	int64_t epoch_unix_ns = epp_trace_get_info(of)->epoch_unix_ns;
 	number_devices(trace, of);
-	std::string error = message_of(epp_timeline_create(of, nullptr, &timeline));
+	std::string error = message_of(epp_timeline_create(of, nullptr, &created));
 	if (!error.empty())
 		return error;
-	while (epp_timeline_next(timeline, &event)) {
+	std::unique_ptr<epp_timeline, decltype(&epp_timeline_destroy)> owned(created, epp_timeline_destroy);
+	const epp_timeline *timeline = created;
+	while (epp_timeline_next(created, &event)) {
 		if (event->kind != EPP_EVENT_SLICE)
 			continue;
 		if (event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS)
@@ -209,9 +212,7 @@ std::string read_events(Trace &trace, epp_trace *of)
 		else
 			add_host_event(trace, timeline, event);
 	}
-	error = message_of(epp_timeline_status(timeline));
-	epp_timeline_destroy(timeline);
-	return error;
+	return message_of(epp_timeline_status(created));
 }
 
 } // namespace

@@ -62,6 +62,7 @@ struct Name {
 struct Thread {
 	Facts next = {};
 	std::vector<Op> open;
+	size_t unrecorded; /* number of open operations for which there was no memory; they are inside those in `open` */
 	std::array<Name, NAMES_COUNT> names = {};
 
 	Thread();
@@ -188,6 +189,21 @@ void kineto_ops::record_shapes(bool wanted)
 
 /* ---- events ---- */
 
+/* Returns true if the next operation can be added to `open`. */
+static bool has_room(Thread &thread)
+{
+	if (thread.unrecorded)
+		return false;
+	if (thread.open.size() < thread.open.capacity())
+		return true;
+	try {
+		thread.open.reserve(2 * thread.open.size() + 8);
+		return true;
+	} catch (const std::bad_alloc &) {
+		return false;
+	}
+}
+
 void kineto_ops::begin(epp_session *session, epp_category category, uint64_t kineto_id)
 {
 	static const epp_name unknown = epp_name_intern("op");
@@ -195,6 +211,11 @@ void kineto_ops::begin(epp_session *session, epp_category category, uint64_t kin
 	std::vector<Op> &open = thread.open;
 	while (!open.empty() && open.back().session != session)
 		open.pop_back();
+	if (!has_room(thread)) {
+		thread.unrecorded++;
+		epp_session_count_refused(session, 1);
+		return;
+	}
 	epp_name name = thread.next.name ? thread.next.name : unknown;
 	size_t event = open.size();
 	uint64_t id = 0;
@@ -233,7 +254,12 @@ static void end_event(epp_session *session, const Op &op)
 
 void kineto_ops::end(epp_session *session)
 {
-	std::vector<Op> &open = this_thread().open;
+	Thread &thread = this_thread();
+	std::vector<Op> &open = thread.open;
+	if (thread.unrecorded) {
+		thread.unrecorded--;
+		return;
+	}
 	if (open.empty() || open.back().session != session)
 		return;
 	if (open.back().id)
