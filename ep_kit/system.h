@@ -100,7 +100,7 @@ static inline void system_pause(void);
 typedef void (*system_function)(void);
 
 /* Returns the function `symbol` of a loaded library whose file name begins with `file`; NULL if there is none.  On
- * systems other than Linux always returns NULL. */
+ * Windows the file's name must be `file` with ".dll"; on other systems than these and Linux always returns NULL. */
 static inline system_function system_library_function(const char *file, const char *symbol);
 
 #ifdef _WIN32
@@ -114,6 +114,8 @@ static inline system_function system_library_function(const char *file, const ch
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
 #endif
+#include <stdio.h>
+#include <string.h>
 #include <windows.h>
 
 static inline uint64_t system_process_id(void)
@@ -163,9 +165,15 @@ static inline void system_pause(void)
 
 static inline system_function system_library_function(const char *file, const char *symbol)
 {
-	(void)file;
-	(void)symbol;
-	return NULL;
+	char name[64];
+	HMODULE library;
+	system_function function = NULL;
+	snprintf(name, sizeof(name), "%s.dll", file);
+	if (!GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_PIN, name, &library))
+		return NULL;
+	FARPROC found = GetProcAddress(library, symbol);
+	memcpy(&function, &found, sizeof(function));
+	return function;
 }
 
 #else

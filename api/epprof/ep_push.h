@@ -213,8 +213,8 @@ typedef uint64_t (*EpprofApi_HostTicksPerSecond_SinceV1_Fn)(void);
  * clock.  The kit does so.
  *
  * The collector is a loaded library whose file name begins with EPPROF_COLLECTOR_FILE and which exports
- * EPPROF_COLLECTOR_SYMBOL, an EpprofGetCollector_Fn.  Look for it with dl_iterate_phdr and dlopen(RTLD_NOLOAD), for
- * example in StartProfiling; it is never unloaded.  If there is no such library, or if it has no such symbol, a
+ * EPPROF_COLLECTOR_SYMBOL, an EpprofGetCollector_Fn.  Look for it with dl_iterate_phdr and dlopen(RTLD_NOLOAD), on
+ * Windows with GetModuleHandle, for example in StartProfiling; it is never unloaded.  If there is no such library, or if it has no such symbol, a
  * profiler can only add its events to ONNX Runtime's container. */
 #define EPPROF_COLLECTOR_FILE "libepprof_ort"
 #define EPPROF_COLLECTOR_SYMBOL "EpprofGetCollector"

@@ -3,9 +3,10 @@
 #
 #   libepprof.dll, libepprof.a               record
 #   libepprof-trace.dll, libepprof-trace.a   read, export, merge, rewrite and import traces
+#   libepprof_ort.dll                        the collector in ONNX Runtime
 #   epprof.exe                               the command
 #
-# Left out: window_shrink.c (a finished trace keeps its window of 60 MiB), control (`epprof ctl`), plugins and the bridges, and the
+# Left out: window_shrink.c (a finished trace keeps its window of 60 MiB), control (`epprof ctl`), plugins and the other bridges, and the
 # commands that need these, other processes or sockets.  docs/windows.md describes it.
 
 WIN_INCLUDE := runtime/base/os/windows/include
@@ -29,9 +30,10 @@ WIN_POSIX := $(wildcard runtime/base/os/windows/posix*.c)
 WIN_MAIN := runtime/base/os/windows/main.c
 STATELESS := $(filter-out runtime/base/os/linux.c $(WIN_POSIX) $(WIN_MAIN),$(call parts,containers encoding codec base/os))
 EPPROF := $(filter-out runtime/base/os/% %/window_shrink.c runtime/record/control/%,$(call parts,base ort_abi storage record)) \
-	packaging/windows/left_out.c
-TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import)) \
+	$(filter-out %/ort_loader.c,$(call parts,plugins/ort)) packaging/windows/left_out.c
+TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events)) \
 	bridges/shared/no_yajl.c
+ORT_BRIDGE := $(filter-out $(addprefix %/,ort_hosted.c ort_profile.c ort_slots.c hosted_plugins.c),$(ORT_BRIDGE)) packaging/windows/left_out_bridge.c
 CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% record/% run/% view/% bridge.c import.c shared/device.c shared/post.c shared/progress.c),$(CLI)) \
 	packaging/windows/left_out_command.c $(WIN_MAIN)
 WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c export_text.c parquet_text.c sql_text.c sqlite_text.c \
@@ -47,7 +49,7 @@ WIN_TESTS := $(wildcard $(addprefix tests/,analysis/check_histogram.c base/check
 WIN_PROGRAMS := $(patsubst %.c,$(BUILD)/tests/%.exe,$(notdir $(WIN_TESTS) tests/windows/trace_host.c))
 
 .PHONY: windows windows-check
-windows: $(BUILD)/libepprof.dll $(BUILD)/libepprof.a $(BUILD)/libepprof-trace.dll $(BUILD)/libepprof-trace.a $(BUILD)/epprof.exe
+windows: $(BUILD)/libepprof.dll $(BUILD)/libepprof.a $(BUILD)/libepprof-trace.dll $(BUILD)/libepprof-trace.a $(BUILD)/libepprof_ort.dll $(BUILD)/epprof.exe
 
 $(BUILD)/include/bsd/%: /usr/include/bsd/%
 	@mkdir -p $(@D)
@@ -59,7 +61,7 @@ $(BUILD)/include/yajl/%: /usr/include/yajl/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-$(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(CLI) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): | $(WIN_COPIED)
+$(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(ORT_BRIDGE) $(CLI) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): | $(WIN_COPIED)
 $(call objects,$(TRACE)): | $(WIN_FETCHED)
 # The program begins in $(WIN_MAIN).
 $(O)/cli/main.o: EXTRA = -Dmain=program_main -Wno-missing-prototypes
@@ -110,6 +112,12 @@ $(BUILD)/libepprof-trace.dll: $(BUILD)/libepprof-trace.def $(call objects,$(TRAC
 	$(call say,LD)
 	$(Q)$(WIN_LD) -shared -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.def %.o,$^) $(BUILD)/libepprof.dll.a $(WIN_LIBRARIES) \
 		-Wl,--out-implib,$@.a -Wl,--gc-sections $(WIN_LIBS)
+
+$(BUILD)/libepprof_ort.dll: $(call objects,$(ORT_BRIDGE) $(STATELESS)) $(BUILD)/libepprof-trace.a $(BUILD)/libepprof.dll $(WIN_LIBRARIES)
+	$(call say,LD)
+	$(Q)printf '%s\n' EXPORTS CreateEpFactories ReleaseEpFactory EpprofGetCollector >$(@:.dll=.def)
+	$(Q)$(WIN_LD) -shared -static $(CFLAGS) $(LDFLAGS) -o $@ $(@:.dll=.def) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+		$(BUILD)/libepprof.dll.a -Wl,--gc-sections $(WIN_LIBS)
 
 WIN_LINK = $(WIN_LD) -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(WIN_STACK) \
 	-Wl,--gc-sections $(WIN_LIBS)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The kit and the sample EP on Windows: built by MinGW, in ONNX Runtime for Windows, under Wine.  The profile has the same events as
-one that ONNX Runtime wrote here."""
+one that ONNX Runtime wrote here.  The collector of `make WIN=1` is tried if it was built: its trace has the same events as here."""
 import collections
+import json
 import os
 import re
 import shutil
@@ -24,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 RUNS = 50
 BATCH = 16
 MINGW = "x86_64-w64-mingw32-gcc"
+COLLECTOR = interop.ROOT / "build-windows" / "libepprof_ort.dll"
 MISSING = [tool for tool in (MINGW, "wine") if not shutil.which(tool)]
 # No windows, no .NET, no entries in the desktop's menus.
 WINE = {"WINEPREFIX": str(environment.cache() / "wine"), "WINEARCH": "win64", "WINEDEBUG": "-all",
@@ -82,6 +84,18 @@ def counts_of(profile):
     return collections.Counter((event["cat"], re.sub(r"_\d{9,}_", "_", event["name"])) for event in profile.host + profile.kernels)
 
 
+def recorded_in(trace):
+    """How many events of each kind, category and name a trace has, with and without a parent, and how many it lost."""
+    epprof = interop.BUILD / "epprof"
+    subprocess.run([epprof, "validate", "--strict", trace], check=True, stdout=subprocess.DEVNULL)
+    text = subprocess.run([epprof, "convert", "-t", "ndjson", "-o", "-", trace], capture_output=True, check=True).stdout
+    events = [json.loads(line) for line in text.decode().splitlines()]
+    lost = sum(sum(event["ledger"]["lost"].values()) for event in events if event["kind"] == "ledger")
+    names = collections.Counter((event["kind"], event["category"], re.sub(r"_\d{9,}_", "_", event["name"]), "parent" in event)
+                                for event in events if event["kind"] not in ("ledger", "trace"))
+    return names, lost
+
+
 @unittest.skipIf(MISSING, f"not installed: {' '.join(MISSING)} (./setup --interop)")
 class Windows(unittest.TestCase):
     @classmethod
@@ -92,16 +106,21 @@ class Windows(unittest.TestCase):
         except subprocess.CalledProcessError as error:
             cls.unavailable = f"ONNX Runtime for Windows cannot be fetched: {error.stderr.strip()[-200:]}"
             return
-        host = compiled("host.exe", "-municode", "-Werror", HERE / "windows" / "host.c")
-        arguments = [library, sample_ep(), "SampleEP", interop.DATA / "digits.onnx",
-                     interop.DATA / "digits_test.bin", interop.scratch() / "windows"]
-        done = subprocess.run(["wine", host, *(windows_path(each) if isinstance(each, Path) else each for each in arguments), str(RUNS)],
-                              env={**os.environ, **WINE}, capture_output=True, text=True, errors="replace", check=False)
+        cls.host = compiled("host.exe", "-municode", "-Werror", HERE / "windows" / "host.c")
+        cls.arguments = [library, sample_ep(), "SampleEP", interop.DATA / "digits.onnx", interop.DATA / "digits_test.bin"]
+        cls.output = cls.run_host("windows")
+        cls.path = interop.scratch() / re.search(r"^profile .*\\(.*\.json)", cls.output, re.MULTILINE)[1]
+        cls.profile = ort.Profile(cls.path)
+
+    @classmethod
+    def run_host(cls, prefix, *collector, **variables):
+        """What host.exe prints."""
+        arguments = [*cls.arguments, interop.scratch() / prefix, str(RUNS), *collector]
+        done = subprocess.run(["wine", cls.host, *(windows_path(each) if isinstance(each, Path) else each for each in arguments)],
+                              env={**os.environ, **WINE, **variables}, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode != 0:
             raise AssertionError(f"host.exe: exit status {done.returncode}\n{done.stdout}{done.stderr}")
-        cls.output = done.stdout
-        cls.path = interop.scratch() / re.search(r"^profile .*\\(.*\.json)", done.stdout, re.MULTILINE)[1]
-        cls.profile = ort.Profile(cls.path)
+        return done.stdout
 
     def setUp(self):
         if self.unavailable:
@@ -126,6 +145,26 @@ class Windows(unittest.TestCase):
         self.assertIn(f"right {right}\n", self.output.replace("\r", ""))
         self.assertEqual(counts_of(self.profile), counts_of(here))
         self.assertEqual(len(self.profile.named("gemm")), 2 * RUNS)
+
+    def test_the_collector_records_what_it_records_here(self):
+        if not COLLECTOR.exists():
+            self.skipTest("no collector for Windows (make WIN=1)")
+        there, here = interop.scratch() / "there.epp", interop.scratch() / "here.epp"
+        output = self.run_host("collected", COLLECTOR, EPPROF_OUTPUT=windows_path(there))
+        self.assertRegex(output, r"(?m)^profile ")
+        images = ort.digits()[0]
+        os.environ["EPPROF_OUTPUT"] = str(here)
+        with ort.Library("libsample_ort_ep", "SampleEP") as sample, ort.Library("libepprof_ort", "epprof") as collector:
+            session = ort.session(str(interop.DATA / "digits.onnx"), sample, collector, profiled=True)
+            for i in range(RUNS):
+                session.run(None, {"x": images[i * BATCH % len(images):][:BATCH]})
+            session.end_profiling()
+            del session
+        del os.environ["EPPROF_OUTPUT"]
+        names, lost = recorded_in(there)
+        self.assertEqual((names, lost), recorded_in(here))
+        self.assertEqual(lost, 0)
+        self.assertEqual(sum(count for (_, _, name, has_parent), count in names.items() if name == "gemm" and has_parent), 2 * RUNS)
 
     def test_events_lie_within_their_parents(self):
         self.assertEqual(self.profile.lost, [])

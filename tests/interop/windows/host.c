@@ -1,6 +1,6 @@
 /* A host program for Windows: runs the digits model on an execution provider in ONNX Runtime, profiled.
  *
- *   host.exe ONNXRUNTIME_DLL EP_DLL EP_NAME MODEL TEST_DATA PROFILE_PREFIX RUNS
+ *   host.exe ONNXRUNTIME_DLL EP_DLL EP_NAME MODEL TEST_DATA PROFILE_PREFIX RUNS [COLLECTOR_DLL]
  *
  * Each run has 16 images.  Prints the number of right answers of all runs, and the name of the profile.  ONNX Runtime's
  * paths are wide strings on Windows, which epprof/abi/ort_tables.h declares as char. */
@@ -91,18 +91,33 @@ static int run(OrtSession *session, OrtAllocator *allocator, const float *pixels
 	return right;
 }
 
+/* Registers the library and adds its provider to the session. */
+static void provider_add(OrtEnv *env, OrtSessionOptions *options, const char *name, const wchar_t *library,
+                         const char *ep_name)
+{
+	const OrtEpDevice *const *devices;
+	size_t devices_count, own = 0;
+	check(ort->RegisterExecutionProviderLibrary(env, name, path(library)), "register");
+	check(ort->GetEpDevices(env, &devices, &devices_count), "devices");
+	while (own < devices_count && strcmp(ort->EpDevice_EpName(devices[own]), ep_name) != 0)
+		own++;
+	if (own == devices_count) {
+		printf("no device of %s\n", ep_name);
+		exit(1);
+	}
+	check(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &devices[own], 1, NULL, NULL, 0), "provider");
+}
+
 int wmain(int count, wchar_t **arguments)
 {
 	OrtEnv *env;
 	OrtSessionOptions *options;
 	OrtSession *session;
 	OrtAllocator *allocator;
-	const OrtEpDevice *const *devices;
-	size_t devices_count, own = 0;
 	uint32_t counts[2];
 	int64_t *answers;
 	char ep_name[64], *profile;
-	if (count != 8)
+	if (count != 8 && count != 9)
 		return 2;
 	ort = api_load(arguments[1]);
 	if (!ort)
@@ -110,16 +125,10 @@ int wmain(int count, wchar_t **arguments)
 	float *pixels = data_read(arguments[5], counts, &answers);
 	snprintf(ep_name, sizeof(ep_name), "%ls", arguments[3]);
 	check(ort->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "host", &env), "environment");
-	check(ort->RegisterExecutionProviderLibrary(env, "ep", path(arguments[2])), "register");
-	check(ort->GetEpDevices(env, &devices, &devices_count), "devices");
-	while (own < devices_count && strcmp(ort->EpDevice_EpName(devices[own]), ep_name) != 0)
-		own++;
-	if (own == devices_count) {
-		printf("no device of %s\n", ep_name);
-		return 1;
-	}
 	check(ort->CreateSessionOptions(&options), "options");
-	check(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &devices[own], 1, NULL, NULL, 0), "provider");
+	provider_add(env, options, "ep", arguments[2], ep_name);
+	if (count == 9)
+		provider_add(env, options, "epprof", arguments[8], "epprof");
 	check(ort->EnableProfiling(options, path(arguments[6])), "profiling");
 	check(ort->CreateSession(env, path(arguments[4]), options, &session), "session");
 	check(ort->GetAllocatorWithDefaultOptions(&allocator), "allocator");
@@ -135,6 +144,8 @@ int wmain(int count, wchar_t **arguments)
 	ort->ReleaseSession(session);
 	ort->ReleaseSessionOptions(options);
 	check(ort->UnregisterExecutionProviderLibrary(env, "ep"), "unregister");
+	if (count == 9)
+		check(ort->UnregisterExecutionProviderLibrary(env, "epprof"), "unregister the collector");
 	ort->ReleaseEnv(env);
 	free(pixels);
 	free(answers);
