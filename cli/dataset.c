@@ -21,14 +21,15 @@ static epp_status *merge(epp_trace **traces, size_t count, const char *folder, e
 		return epp_status_no_memory();
 	int fd = mkostemp(path, O_CLOEXEC);
 	epp_status *status = fd < 0 ? epp_status_errno(errno, "%s", folder) : NULL;
+	/* The merged trace replaces the file, which Windows refuses while it is open. */
+	if (fd >= 0)
+		close(fd);
 	if (!status)
 		status = epp_trace_merge(traces, count, path, &options, cli_print_receipt, NULL, NULL);
 	if (!status)
 		status = epp_trace_open(path, merged);
-	if (fd >= 0) {
-		close(fd);
+	if (fd >= 0)
 		unlink(path);
-	}
 	free(path);
 	return status;
 }

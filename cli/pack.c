@@ -43,10 +43,12 @@ static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace 
 	if (asprintf(&path, "%s/epprof-XXXXXX", folder && *folder ? folder : "/tmp") < 0)
 		return epp_status_no_memory();
 	int fd = mkostemp(path, O_CLOEXEC);
+	/* The trace replaces the file, which Windows refuses while it is open. */
+	if (fd >= 0)
+		close(fd);
 	epp_status *status = fd < 0 ? NULL : write(trace, path, true);
 	if (fd >= 0) {
 		*bytes = status ? 0 : disk_bytes(path);
-		close(fd);
 		unlink(path);
 	}
 	free(path);

@@ -61,7 +61,8 @@ $(BUILD)/include/yajl/%: /usr/include/yajl/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-$(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(ORT_BRIDGE) $(CLI) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): | $(WIN_COPIED)
+# A change of this header is not in the lists of the compiler, which leave out system headers.
+$(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(ORT_BRIDGE) $(CLI) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): $(WIN_INCLUDE)/libc.h | $(WIN_COPIED)
 $(call objects,$(TRACE)): | $(WIN_FETCHED)
 # The program begins in $(WIN_MAIN).
 $(O)/cli/main.o: EXTRA = -Dmain=program_main -Wno-missing-prototypes
