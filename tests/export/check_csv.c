@@ -1,5 +1,5 @@
 /* Comma-separated values: read back by a strict reader of RFC 4180, field by field.  Covers encoding/csv.c and
- * export/text/export_csv.c, and pieces.c and args_text.c with them. */
+ * export/text/export_csv.c, and text_cache.c and args_text.c with them. */
 #include "encoding/csv.h"
 
 #include <string.h>

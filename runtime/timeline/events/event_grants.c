@@ -1,4 +1,4 @@
-/* Implements granted.h. */
+/* Implements event_grants.h. */
 #include "timeline/events/event_grants.h"
 
 #include <stdlib.h>
