@@ -6,7 +6,7 @@
 #   libepprof_ort.dll                        the collector in ONNX Runtime
 #   epprof.exe                               the command
 #
-# Left out: window_shrink.c (a finished trace keeps its window of 60 MiB), control (`epprof ctl`), plugins and the other bridges, and the
+# Left out: window_shrink.c (a finished trace keeps its window), control (`epprof ctl`), plugins and the other bridges, and the
 # commands that need these, other processes or sockets.  docs/windows.md describes it.
 
 WIN_INCLUDE := runtime/base/os/windows/include
@@ -63,7 +63,7 @@ $(BUILD)/include/yajl/%: /usr/include/yajl/%
 
 # A change of this header is not in the lists of the compiler, which leave out system headers.
 $(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(ORT_BRIDGE) $(CLI) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): $(WIN_INCLUDE)/libc.h | $(WIN_COPIED)
-$(call objects,$(TRACE)): | $(WIN_FETCHED)
+$(call objects,$(TRACE) $(WIN_SUPPORT)): | $(WIN_FETCHED)
 # The program begins in $(WIN_MAIN).
 $(O)/cli/main.o: EXTRA = -Dmain=program_main -Wno-missing-prototypes
 
