@@ -62,7 +62,7 @@ struct kernels {
 	struct causes causes;
 	int64_t profile_us;     /* Unix time at which the current profile began; 0: not known */
 	bool profile_is_sure;   /* profile_us was computed from one of the profile's own host events */
-	struct multiset hosted; /* event_parse_number() of the events with the mark */
+	struct multiset hosted; /* event_hash() of the events with the mark */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct ring_limit limit;
 	bool has_overwritten; /* the recording is a ring that has overwritten events, which it counted */
@@ -197,7 +197,7 @@ static void push_name(struct kernels *kernels, int32_t device)
 /* ---- events of hosted providers ---- */
 
 /* Returns a hash of an event without its times, because two profilers of one device record slightly different times. */
-static uint64_t event_parse_number(const epp_event *event, const struct reported_args *reported)
+static uint64_t event_hash(const epp_event *event, const struct reported_args *reported)
 {
 	const uint64_t parts[] = { (uint64_t)reported->correlation, (uint64_t)event->track->device,
 		                   (uint64_t)event->track->stream };
@@ -241,7 +241,7 @@ static epp_status *append(struct kernels *kernels, const epp_timeline *timeline,
 	reported_args_read(timeline, event, &reported);
 	if (is_recorded(kernels, &reported))
 		return NULL;
-	if (reported.is_hosted || multiset_take(&kernels->hosted, event_parse_number(event, &reported)))
+	if (reported.is_hosted || multiset_take(&kernels->hosted, event_hash(event, &reported)))
 		return NULL;
 	if (is_too_old(kernels, event, &reported)) {
 		kernels->too_old_count++;
@@ -334,7 +334,7 @@ static epp_status *collect_event(struct kernels *kernels, const epp_timeline *ti
 	if (reported.recorded >= 0)
 		return NULL;
 	if (reported.is_hosted)
-		return multiset_add(&kernels->hosted, event_parse_number(event, &reported));
+		return multiset_add(&kernels->hosted, event_hash(event, &reported));
 	if (kernels->names_devices) {
 		bool is_known = find_reported(kernels, event, &reported, &cause) == 1;
 		EPP_TRY(device_names_add(&kernels->devices, &kernels->causes, event->track->device,
