@@ -71,11 +71,14 @@ $(BUILD)/tests/libsupport.a: $(call objects,$(WIN_SUPPORT))
 
 # ---- the libraries of others ----
 
+# The two variables let cargo 1.65, which is Debian 12's, fetch the index by file instead of all of it by git; a newer cargo does so
+# by itself.
 $(WIN_FETCHED): packaging/windows/libraries/Cargo.toml
 	@command -v cargo >/dev/null || { echo "make WIN=1: cargo is missing, which fetches the sources of SQLite, zlib and zstd" >&2; exit 1; }
 	@echo "  FETCH	libraries"
 	@rm -rf $(WIN_VENDOR) && mkdir -p $(@D)
-	$(Q)cp $(<D)/Cargo.toml $(<D)/none.rs $(@D) && cd $(@D) && cargo vendor --quiet vendor >/dev/null
+	$(Q)cp $(<D)/Cargo.toml $(<D)/none.rs $(@D) && cd $(@D) && \
+		RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_SPARSE_REGISTRY=true cargo vendor --quiet vendor >/dev/null
 	@touch $@
 
 WIN_COMPILE_OTHERS = $(CC) -O2 -w -ffunction-sections -fdata-sections
