@@ -139,13 +139,13 @@ END_TEST
 /* Records are in chunks beyond those that a default window has. */
 START_TEST(a_live_trace)
 {
-	epp_session *session = start(check_path("live.epp"), 64 * MIB);
+	epp_session *session = start(check_path("live.epp"), 96 * MIB);
 	pthread_mutex_lock(&recording_storage(session)->drain_lock);
-	for (int i = 0; i < THREADS * EVENTS_A_THREAD * 3; i++)
+	for (int i = 0; i < THREADS * EVENTS_A_THREAD * 4; i++)
 		epp_event_end(session, epp_event_begin(session, EPP_NODE, name), NULL, 0);
 	struct trace_scan *scan = trace_scan_file(check_path("live.epp"));
 	ck_assert_uint_gt(scan->window_regions_count, EPF_CHUNK_COUNT);
-	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, name), THREADS * EVENTS_A_THREAD * 3);
+	ck_assert_uint_eq(scan_count(scan, EPF_EVENT, name), THREADS * EVENTS_A_THREAD * 4);
 	trace_scan_free(scan);
 	epp_trace_close(open_valid(check_path("live.epp")));
 	pthread_mutex_unlock(&recording_storage(session)->drain_lock);

@@ -86,9 +86,9 @@ static void *hold(void *session)
 	return NULL;
 }
 
-static struct trace_scan *hold_chunks(unsigned count)
+static struct trace_scan *hold_chunks(unsigned count, uint64_t buffer_bytes)
 {
-	epp_session *session = start((epp_session_options){ .lossless = 1 });
+	epp_session *session = start((epp_session_options){ .lossless = 1, .buffer_bytes = buffer_bytes });
 	pthread_t *threads = calloc(count, sizeof(*threads));
 	pthread_barrier_init(&holding, NULL, count + 1);
 	pthread_barrier_init(&let_go, NULL, count + 1);
@@ -105,7 +105,7 @@ static struct trace_scan *hold_chunks(unsigned count)
 
 START_TEST(the_window_grows_where_none_is_full)
 {
-	struct trace_scan *scan = hold_chunks(WINDOW_FIRST_CHUNKS + 50);
+	struct trace_scan *scan = hold_chunks(WINDOW_FIRST_CHUNKS + 50, 0);
 	ck_assert_uint_eq(scan->records_count, (WINDOW_FIRST_CHUNKS + 50) * 10);
 	trace_scan_free(scan);
 }
@@ -113,11 +113,12 @@ END_TEST
 
 START_TEST(more_threads_than_chunks)
 {
-	struct trace_scan *scan = hold_chunks(EPF_CHUNK_COUNT + 50);
+	const unsigned chunks_count = 256;
+	struct trace_scan *scan = hold_chunks(chunks_count + 50, chunks_count * EPF_CHUNK_BYTES);
 	uint64_t lost = scan_lost(scan, EPP_LOSS_NO_BUFFER);
 	ck_assert_uint_gt(lost, 0);
 	ck_assert_uint_le(lost, 50 * 10);
-	ck_assert_uint_eq(scan->records_count + lost, (EPF_CHUNK_COUNT + 50) * 10);
+	ck_assert_uint_eq(scan->records_count + lost, (chunks_count + 50) * 10);
 	trace_scan_free(scan);
 }
 END_TEST
