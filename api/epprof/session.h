@@ -88,7 +88,7 @@ typedef struct epp_session_options {
 	                          returns.  EPP_INCOMPATIBLE if the kernel has no membarrier(2) */
 	uint64_t buffer_bytes; /* the size of the chunk pool: the memory, in chunks of 64 KiB, that threads fill before
 	                          the helper thread writes it to the file.  Each recording thread holds one chunk.  0: 2
-	                          MiB at first, then more while threads record fast, up to 64 MiB.  Else 2 MiB to 4 GiB,
+	                          MiB at first, then more while threads record fast, up to 48 MiB.  Else 2 MiB to 4 GiB,
 	                          rounded up to whole chunks: the pool has this fixed size, and all of it is allocated
 	                          and touched when epp_session_create returns (about 0.5 s a GiB).  Set it if bursts
 	                          lose events by default (EPP_LOSS_NO_BUFFER): an event takes 32 bytes, and more with

@@ -67,7 +67,7 @@
 #define EPF_SLOT_BYTES 4096u
 #define EPF_SLOT_COUNT 1024u
 #define EPF_CHUNK_BYTES 65536u
-#define EPF_CHUNK_COUNT 1024u
+#define EPF_CHUNK_COUNT 768u
 #define EPF_LOG_BYTES (1u << 20)
 #define EPF_LOG_EXTENTS \
 	7u /* in addition to the piece at log_offset; a file has as many as there is room for before segments_offset */
