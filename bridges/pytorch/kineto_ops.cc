@@ -62,7 +62,9 @@ struct Name {
 struct Thread {
 	Facts next = {};
 	std::vector<Op> open;
-	size_t unrecorded; /* number of open operations for which there was no memory; they are inside those in `open` */
+	/* number of open operations of a session for which there was no memory; they are inside those in `open` */
+	size_t unrecorded = 0;
+	epp_session *unrecorded_session = nullptr;
 	std::array<Name, NAMES_COUNT> names = {};
 
 	Thread();
@@ -211,8 +213,11 @@ void kineto_ops::begin(epp_session *session, epp_category category, uint64_t kin
 	std::vector<Op> &open = thread.open;
 	while (!open.empty() && open.back().session != session)
 		open.pop_back();
+	if (thread.unrecorded_session != session)
+		thread.unrecorded = 0; /* they were open when their session ended */
 	if (!has_room(thread)) {
 		thread.unrecorded++;
+		thread.unrecorded_session = session;
 		epp_session_count_refused(session, 1);
 		return;
 	}
@@ -256,7 +261,7 @@ void kineto_ops::end(epp_session *session)
 {
 	Thread &thread = this_thread();
 	std::vector<Op> &open = thread.open;
-	if (thread.unrecorded) {
+	if (thread.unrecorded && thread.unrecorded_session == session) {
 		thread.unrecorded--;
 		return;
 	}

@@ -30,8 +30,8 @@ void qsort_r(void *base, size_t count, size_t bytes, int (*compare)(const void *
 	qsort(base, count, bytes, compare_with_user);
 }
 
-/* Returns that a node is the one that is looked for. */
-static int is_first(const void *a, const void *b)
+/* For tdelete: every node compares as equal, so that the root is deleted. */
+static int compare_equal(const void *a, const void *b)
 {
 	(void)a, (void)b;
 	return 0;
@@ -41,7 +41,7 @@ void tdestroy(void *root, void (*destroy)(void *node))
 {
 	while (root) {
 		void *key = *(void **)root;
-		tdelete(key, &root, is_first);
+		tdelete(key, &root, compare_equal);
 		destroy(key);
 	}
 }
