@@ -27,7 +27,23 @@ struct fault {
 	enum { GAP_LATE, GAP_IDLE, GAP_SYNCHRONISED, GAP_ON_CPU, GAP_ALLOCATES } gap;
 	int64_t copy_ns;     /* each run waits for a copy of this length, which nothing overlaps */
 	uint64_t copy_bytes; /* of that copy, which a node launches; 0: it is not known */
-	enum { COPY_EACH_RUN, COPY_OTHER_SIZES, COPY_SOME_RUNS, COPY_MORE_ONCE, COPY_OUT, COPY_OVERLAPPED } copied;
+	enum {
+		COPY_EACH_RUN,
+		COPY_OTHER_SIZES,
+		COPY_SOME_RUNS,
+		COPY_MORE_ONCE,
+		COPY_OUT,
+		COPY_OVERLAPPED,
+		COPY_BLOCKS,    /* the call that launches it returns after its end */
+		COPY_WAITED,    /* the host waits for it */
+		COPY_SUBMITTED, /* the node submits it with its kernels, and prepares it */
+		COPY_HIDDEN     /* it runs while the host does other work */
+	} copied;
+	int64_t prepare_ns;     /* the host prepares that copy for this time before it starts */
+	int64_t between_ns;     /* the host does other work for this time between that copy and the first kernel */
+	bool copied_twice;      /* there is another copy behind it, of another size */
+	bool copied_once;       /* only the first run has that copy */
+	bool synchronous;       /* the host waits for the device at the end of each run */
 	int64_t fallback_ns;    /* each 10th run has a node on the processor, which takes this, between two kernels */
 	int64_t overlapped_ns;  /* a copy of this length beside the kernels of each run */
 	int64_t outlier_ns;     /* one kernel takes this much longer */
@@ -126,6 +142,50 @@ static void add_copy(struct scene *scene, const struct fault *fault, unsigned nu
 	}
 }
 
+#define RETURN_NS (20 * US) /* from the end of a copy to the end of the call that waits for it */
+
+/* A copy for which the host waits, in a call or in a wait after it, or which the host prepares in a node.  Returns the
+ * node. */
+static uint64_t add_host_copy(struct scene *scene, const struct fault *fault, uint64_t bytes)
+{
+	struct epp_builder *builder = scene->builder;
+	uint64_t begin = scene->host, ready = begin + (uint64_t)fault->prepare_ns;
+	uint64_t start = scene->device > ready ? scene->device : ready, end = start + (uint64_t)fault->copy_ns;
+	const epp_arg args[] = { { .key = EPF_NAME_SUBMIT, .type = EPP_ARG_U64, .value.u64 = begin },
+		                 { .key = scene->bytes, .type = EPP_ARG_U64, .value.u64 = bytes } };
+	bool is_submitted = fault->copied == COPY_SUBMITTED;
+	uint64_t node = builder_begin(builder, scene->thread, begin, EPP_NODE, scene->node), launch = node;
+
+	scene->host = end + RETURN_NS;
+	if (fault->copied == COPY_BLOCKS)
+		launch = builder_event(builder, scene->thread, begin, scene->host - begin, EPP_API, scene->launch, NULL, 0);
+	if (fault->copied == COPY_WAITED) {
+		launch = builder_event(builder, scene->thread, begin, ready - begin, EPP_API, scene->launch, NULL, 0);
+		builder_event(builder, scene->thread, ready, scene->host - ready, EPP_API,
+		              builder_name(builder, "eventSynchronize"), NULL, 0);
+	}
+	if (fault->copied == COPY_HIDDEN) {
+		launch = builder_event(builder, scene->thread, begin, 2 * US, EPP_API, scene->launch, NULL, 0);
+		scene->host = begin + 2 * US;
+	}
+	if (is_submitted)
+		scene->host = ready;
+	builder_end(builder, scene->thread, node, scene->host, NULL, 0);
+	builder_complete(builder, scene->other, start, end - start, EPP_KERNEL, scene->copy, launch,
+	                 args + !is_submitted, 1 + is_submitted);
+	scene->device = end;
+	return node;
+}
+
+static uint64_t add_host_copies(struct scene *scene, const struct fault *fault)
+{
+	uint64_t node = add_host_copy(scene, fault, fault->copy_bytes);
+
+	if (fault->copied_twice)
+		add_host_copy(scene, fault, 2 * fault->copy_bytes);
+	return node;
+}
+
 static void add_kernel(struct scene *scene, const struct fault *fault, unsigned number, unsigned kernel, uint64_t launch)
 {
 	bool other = fault->serial && (number * KERNELS + kernel) % 2;
@@ -174,16 +234,27 @@ static void add_run(struct scene *scene, const struct fault *fault, unsigned num
 	for (unsigned i = 0; i < KERNELS; i++) {
 		if (i == 2 && number && number % 10 == 0 && fault->fallback_ns)
 			add_fallback(scene, fault);
+		bool is_copied = !i && fault->copied >= COPY_BLOCKS && !(fault->copied_once && number);
+		uint64_t node = is_copied ? add_host_copies(scene, fault) : 0;
+		if (!i && fault->between_ns)
+			host_event(scene, fault->between_ns, EPP_NODE, scene->prepare);
 		uint64_t launch = host_event(scene, 2 * US, EPP_API, scene->launch);
-		if (!i && fault->copy_bytes)
+		if (node && fault->copied == COPY_SUBMITTED)
+			launch = node;
+		if (!i && fault->copy_bytes && fault->copied < COPY_BLOCKS)
 			add_copy(scene, fault, number);
-		else if (!i && fault->copy_ns)
+		else if (!i && fault->copy_ns && !fault->copy_bytes)
 			device_event(scene, scene->other, fault->copy_ns, scene->copy, launch);
 		if (!i && fault->overlapped_ns)
 			builder_complete(scene->builder, scene->other, copy_at, (uint64_t)fault->overlapped_ns,
 			                 EPP_KERNEL, scene->copy, launch, NULL, 0);
 		add_kernel(scene, fault, number, i, launch);
 	}
+	if (fault->synchronous)
+		builder_event(scene->builder, scene->thread, scene->host, scene->device + RETURN_NS - scene->host,
+		              EPP_API, builder_name(scene->builder, "deviceSynchronize"), NULL, 0);
+	if (fault->synchronous)
+		scene->host = scene->device + RETURN_NS;
 	builder_end(scene->builder, scene->thread, run, scene->host, NULL, 0);
 }
 
@@ -386,6 +457,8 @@ START_TEST(other_copies_are_not_repeated)
 		{ .copy_ns = MS, .copy_bytes = 4096, .copied = COPY_OUT },
 		{ .copy_ns = MS, .copy_bytes = 4096, .copied = COPY_OVERLAPPED },
 		{ .copy_ns = MS }, /* of unknown size */
+		/* It ends long before the host launches the kernel. */
+		{ .copy_ns = MS, .copy_bytes = 4096, .copied = COPY_HIDDEN, .between_ns = 3 * MS, .synchronous = true },
 	};
 	epp_trace *trace = open_fault(&faults[_i]);
 	epp_advice *advice;
@@ -395,9 +468,62 @@ START_TEST(other_copies_are_not_repeated)
 		ck_assert_str_ne(epp_advice_finding_at(advice, i)->rule->name, "repeated-copies");
 	for (size_t i = 0; epp_advice_rule_at(i); i++)
 		if (strcmp(epp_advice_rule_at(i)->name, "repeated-copies") == 0)
-			ck_assert_int_eq(sql_gain(trace, epp_advice_rule_at(i)->sql), 0);
+			ck_assert_int_le(sql_gain(trace, epp_advice_rule_at(i)->sql), faults[_i].between_ns / 10);
 	epp_advice_destroy(advice);
 	epp_trace_close(trace);
+}
+END_TEST
+
+/* What is saved in truth: the time of the same program without the copies after the first run. */
+START_TEST(copies_cost_the_host_and_the_device)
+{
+	static const struct {
+		struct fault fault;
+		uint64_t count;
+	} scenes[] = {
+		/* The host is ahead of the device until the call, in which it waits for the kernels before. */
+		{ { .copied = COPY_BLOCKS, .copy_ns = MS, .prepare_ns = 2 * MS }, RUNS - 1 },
+		{ { .copied = COPY_WAITED, .copy_ns = MS, .prepare_ns = 2 * MS }, RUNS - 1 },
+		/* The device is idle when the host prepares the copy. */
+		{ { .copied = COPY_BLOCKS, .copy_ns = 100 * US, .prepare_ns = 2 * MS, .synchronous = true }, RUNS - 1 },
+		{ { .copied = COPY_WAITED, .copy_ns = 100 * US, .prepare_ns = 2 * MS, .synchronous = true }, RUNS - 1 },
+		{ { .copied = COPY_SUBMITTED, .copy_ns = 100 * US, .prepare_ns = 2 * MS, .synchronous = true }, RUNS - 1 },
+		{ { .copied = COPY_BLOCKS, .copy_ns = MS, .copied_twice = true, .synchronous = true }, 2 * (RUNS - 1) },
+		/* The host's work between the copy and the kernel remains. */
+		{ { .copied = COPY_BLOCKS, .copy_ns = MS, .between_ns = 3 * MS, .synchronous = true }, RUNS - 1 },
+		{ { .copied = COPY_WAITED, .copy_ns = MS, .between_ns = 3 * MS, .synchronous = true }, RUNS - 1 },
+	};
+	struct fault fault = scenes[_i].fault;
+	epp_advice *advice;
+
+	fault.copy_bytes = 4096;
+	struct fault once = fault;
+	once.copied_once = true;
+	struct scene with = scene_create(&fault), without = scene_create(&once);
+	scene_play(&with, &fault);
+	scene_play(&without, &once);
+	int64_t saved_ns = (int64_t)(with.device - without.device);
+	ck_assert_int_gt(saved_ns, RUNS / 2 * MS);
+	epp_trace *trace = builder_open(with.builder, EPF_FINISHED);
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	const epp_advice_finding *finding = finding_of(advice, "repeated-copies");
+	ck_assert_msg(llabs(finding->gain_ns - saved_ns) <= saved_ns * 15 / 100, "%lld promised, %lld saved",
+	              (long long)finding->gain_ns, (long long)saved_ns);
+	ck_assert_int_lt(finding->gain_error_ns, finding->gain_ns);
+	ck_assert_uint_eq(finding->count, scenes[_i].count);
+	int64_t queried_ns = sql_gain(trace, finding->rule->sql);
+	ck_assert_msg(llabs(queried_ns - finding->gain_ns) <= finding->gain_ns / 100, "%lld in SQL, not %lld",
+	              (long long)queried_ns, (long long)finding->gain_ns);
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+	builder_destroy(with.builder);
+	trace = builder_open(without.builder, EPF_FINISHED);
+	check_ok(epp_advice_create(trace, NULL, &advice));
+	for (size_t i = 0; i < epp_advice_findings_count(advice); i++)
+		ck_assert_str_ne(epp_advice_finding_at(advice, i)->rule->name, "repeated-copies");
+	epp_advice_destroy(advice);
+	epp_trace_close(trace);
+	builder_destroy(without.builder);
 }
 END_TEST
 
@@ -524,8 +650,9 @@ static Suite *advice_suite(void)
 	tcase_add_loop_test(tests, a_planted_fault_is_found, 0, (int)(sizeof planted / sizeof *planted));
 	tcase_add_test(tests, clean_traces_have_no_finding);
 	tcase_add_test(tests, a_node_of_many_threads_is_no_cause);
-	tcase_add_loop_test(tests, other_copies_are_not_repeated, 0, 6);
+	tcase_add_loop_test(tests, other_copies_are_not_repeated, 0, 7);
 	tcase_add_test(tests, a_warm_up_is_as_uncertain_as_the_runs_vary);
+	tcase_add_loop_test(tests, copies_cost_the_host_and_the_device, 0, 8);
 	tcase_add_test(tests, repeated_copies_are_worded_as_seen);
 	tcase_add_test(tests, no_gain_is_smaller_than_its_error);
 	tcase_add_test(tests, traces_without_devices_have_no_finding);

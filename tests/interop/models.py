@@ -35,9 +35,9 @@ def path_of(test, name):
         test.skipTest(str(error))
 
 
-def feed_forward(activation, blocks=6, rows=32, width=32, hidden=64):
+def feed_forward(activation, blocks=6, rows=32, width=32, hidden=64, replaceable=False):
     """The feed-forward layers of a transformer, with residuals.  `activation` is Relu, or Clip for ReLU6: with the default sizes no
-    value reaches 6, so that both give the same.  Returns the path."""
+    value reaches 6, so that both give the same.  A caller may replace the weights of a `replaceable` model.  Returns the path."""
     random = numpy.random.default_rng(1)
     nodes, constants, x = [], [], "x"
     for block in range(blocks):
@@ -55,8 +55,10 @@ def feed_forward(activation, blocks=6, rows=32, width=32, hidden=64):
         x = f"y{block}"
     constants += [numpy_helper.from_array(numpy.float32(limit), name) for name, limit in zip(limits, (0, 6))]
     ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, width])] for name in ("x", x)]
+    if replaceable:
+        ends[0] += [helper.make_tensor_value_info(each.name, TensorProto.FLOAT, each.dims) for each in constants]
     made = helper.make_model(helper.make_graph(nodes, "feed forward", *ends, constants),
                              opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    path = os.path.join(interop.scratch(), f"{activation}.onnx")
+    path = os.path.join(interop.scratch(), f"{activation}{replaceable}{width}.onnx")
     onnx.save(made, path)
     return path

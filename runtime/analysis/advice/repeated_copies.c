@@ -1,7 +1,14 @@
-/* The rule repeated-copies: each run of the model copies the same number of bytes to the device under the same node. */
+/* The rule repeated-copies: each run of the model copies the same number of bytes to the device under the same node.
+ *
+ * What a copy costs depends on the first kernel behind it.  If this kernel was launched before the copy ended, it waited
+ * for the copy on the device: the cost is the time that the copy adds to the device's work, with the time in which the
+ * device did nothing because the host prepared the copy.  If the kernel was launched later, the host came late: the cost
+ * is the time that the host spent in the call that launched the copy, and in waits until it launched the kernel.  It is
+ * not more than the time for which no kernel ran, because the kernel could not have started earlier. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/advice/advice.h"
 #include "analysis/advice/names.h"
@@ -14,8 +21,8 @@
 #define GROUPS_MOST 8u
 /* Number of host events that are kept, because their device events may come later. */
 #define CAUSES_COUNT 16384u
-/* Number of copies of a device that are kept, because kernels may overlap them. */
-#define PENDING_MOST 16u
+/* Number of copies of a device that are kept until the next kernel starts. */
+#define PENDING_MOST 256u
 
 /* Runs of one name on one thread: events of category session that no other one encloses. */
 struct runs {
@@ -56,18 +63,25 @@ struct thread {
 struct cause {
 	uint64_t id, run;
 	uint32_t source;
+	bool is_call; /* a call into the runtime or the driver */
 	const struct runs *runs;
 	struct node *node;
 };
 
+struct pending_copy {
+	struct group *group;    /* NULL: the copy is not to be counted */
+	epp_advice_place place; /* its gain is the cost if the next kernel waits on the device */
+	int64_t host_ns;        /* the cost if the host launches the next kernel later */
+	int64_t error_ns;
+};
+
 struct device_copies {
 	int64_t kernels_until_ns;
-	struct {
-		struct group *group;
-		epp_advice_place place;
-		int64_t error_ns;
-	} pending[PENDING_MOST];
+	/* The copies since the last kernel. */
+	struct pending_copy pending[PENDING_MOST];
 	unsigned pending_count;
+	int64_t end_ns;  /* the end of the last copy */
+	int64_t host_ns; /* the end of the last call that launched one; INT64_MIN: one was not launched by a call */
 };
 
 struct repeated_copies {
@@ -118,6 +132,7 @@ static epp_status *add_cause(struct repeated_copies *found, const struct thread 
 		.id = event->id,
 		.run = thread->current->count,
 		.source = event->track->source,
+		.is_call = event->category == EPP_API,
 		.runs = thread->current,
 		.node = thread->open[thread->open_count - 1].node
 	};
@@ -154,30 +169,48 @@ static epp_status *process_host_event(struct repeated_copies *found, const struc
 
 /* ---- device events ---- */
 
-static void commit_pending(struct device_copies *device, unsigned index)
+static void commit(const struct pending_copy *copy, int64_t gain_ns)
 {
-	if (device->pending[index].group)
-		advice_places_add(&device->pending[index].group->places, &device->pending[index].place,
-		                  device->pending[index].error_ns);
-	device->pending_count--;
-	for (unsigned i = index; i < device->pending_count; i++)
-		device->pending[i] = device->pending[i + 1];
+	epp_advice_place place = copy->place;
+
+	place.gain_ns = gain_ns;
+	if (copy->group && gain_ns > 0)
+		advice_places_add(&copy->group->places, &place, copy->error_ns);
 }
 
-/* Handles the start of a device event: adds the pending copies that have ended by then.  If the event is a kernel, the
- * other pending copies overlap it and are dropped. */
-static void resolve_pending(struct device_copies *device, int64_t start_ns, bool is_kernel)
+/* Returns true if the host launched the kernel when the copies were over, and each copy was launched by a call. */
+static bool is_launched_behind(const struct device_copies *device, const struct advice_event *kernel)
 {
-	for (unsigned i = 0; i < device->pending_count;) {
-		bool is_over = device->pending[i].place.end_ns <= start_ns;
-		if (!is_over && !is_kernel) {
-			i++;
-			continue;
-		}
-		if (!is_over)
-			device->pending[i].group = NULL;
-		commit_pending(device, i);
+	int64_t launch_ns = kernel->event->launch_ns;
+
+	return device->host_ns != INT64_MIN && launch_ns != INT64_MIN && launch_ns >= device->host_ns &&
+	       launch_ns >= device->end_ns - kernel->error_ns;
+}
+
+/* Adds the copies since the last kernel.  `kernel` is the next one; NULL: there is none.  Copies that it overlaps are
+ * dropped. */
+static void commit_pending(struct device_copies *device, const struct advice_pass *pass, const struct advice_event *kernel)
+{
+	bool is_host = kernel && device->pending_count && is_launched_behind(device, kernel);
+	int64_t most_ns = INT64_MAX;
+
+	if (is_host) {
+		device->pending[device->pending_count - 1].host_ns += spans_covered(&pass->waits, device->host_ns,
+		                                                                    kernel->event->launch_ns);
+		if (device->kernels_until_ns != INT64_MIN)
+			most_ns = kernel->event->start_ns - device->kernels_until_ns;
 	}
+	for (unsigned i = 0; i < device->pending_count; i++) {
+		const struct pending_copy *copy = &device->pending[i];
+		int64_t gain_ns = copy->place.gain_ns;
+		if (is_host) {
+			gain_ns = copy->host_ns < most_ns ? copy->host_ns : most_ns;
+			most_ns -= gain_ns;
+		}
+		if (!kernel || copy->place.end_ns <= kernel->event->start_ns)
+			commit(copy, gain_ns);
+	}
+	device->pending_count = 0;
 }
 
 static struct device_copies *copies_of(struct repeated_copies *found, uint32_t index)
@@ -249,26 +282,88 @@ static void count_copy(struct group *group, uint64_t run)
 	group->copies++;
 }
 
+static bool is_submit_measured(const struct advice_pass *pass, const epp_event *event)
+{
+	epp_trace_arg arg;
+
+	for (size_t cursor = 0; work_next_arg(pass->timeline, event, &cursor, &arg);)
+		if (strcmp(arg.key, "launch_ns") == 0)
+			return event->launch_ns != INT64_MIN;
+	return false;
+}
+
+/* Returns the time that a copy adds to the work of its device: from the end of the work before, or from the submission
+ * of the copy, if that is later.  Without a measured submission it is the time of the copy, and before it the time of
+ * the call that launched it: another launch would also have taken the time between the two. */
+static int64_t device_cost(const struct advice_pass *pass, const struct advice_event *current, bool is_call)
+{
+	const epp_event *event = current->event;
+	int64_t from_ns = event->start_ns, until_ns = event->start_ns, busy_ns = current->device->busy_until_ns;
+
+	if (is_call) {
+		from_ns = event->parent_start_ns;
+		until_ns = event->parent_end_ns;
+	} else if (is_submit_measured(pass, event)) {
+		from_ns = event->launch_ns;
+	}
+	if (until_ns > event->start_ns)
+		until_ns = event->start_ns;
+	if (from_ns < busy_ns)
+		from_ns = busy_ns;
+	int64_t before_ns = until_ns > from_ns ? until_ns - from_ns : 0;
+	int64_t start_ns = event->start_ns < busy_ns ? busy_ns : event->start_ns;
+	return before_ns + (current->end_ns > start_ns ? current->end_ns - start_ns : 0);
+}
+
+/* Returns the time of the host for a copy: that of the call, and of waits between the last call and this one. */
+static int64_t host_cost(struct device_copies *device, const struct advice_pass *pass, const epp_event *event, bool is_call)
+{
+	int64_t from_ns = event->parent_start_ns, until_ns = device->pending_count ? device->host_ns : from_ns;
+	int64_t ns = 0;
+
+	if (!is_call || until_ns == INT64_MIN) {
+		device->host_ns = INT64_MIN;
+		return 0;
+	}
+	if (until_ns < from_ns)
+		ns = spans_covered(&pass->waits, until_ns, from_ns);
+	else
+		from_ns = until_ns;
+	if (event->parent_end_ns > from_ns) {
+		ns += event->parent_end_ns - from_ns;
+		until_ns = event->parent_end_ns;
+	}
+	device->host_ns = until_ns;
+	return ns;
+}
+
 static epp_status *process_copy(struct repeated_copies *found, struct device_copies *device,
                                 const struct advice_pass *pass, const struct advice_event *current)
 {
-	const struct cause *cause = cause_of(found, current->event);
+	const epp_event *event = current->event;
+	const struct cause *cause = cause_of(found, event);
 	struct group *group = NULL;
 	uint64_t bytes = 0;
 
-	if (!cause || !work_add_bytes(pass->timeline, current->event, &bytes))
+	if (!cause || !work_add_bytes(pass->timeline, event, &bytes))
 		return NULL;
-	EPP_TRY(group_of(cause, current->event, bytes, &group));
+	EPP_TRY(group_of(cause, event, bytes, &group));
 	if (!group)
 		return NULL;
 	count_copy(group, cause->run);
-	if (cause->run == group->first_run || device->kernels_until_ns > current->event->start_ns)
-		return NULL;
-	if (device->pending_count == PENDING_MOST)
-		commit_pending(device, 0);
-	device->pending[device->pending_count].group = group;
-	device->pending[device->pending_count].place = advice_place_of(current, current->event->duration_ns);
-	device->pending[device->pending_count++].error_ns = current->error_ns;
+	if (cause->run == group->first_run || device->kernels_until_ns > event->start_ns)
+		group = NULL;
+	if (device->pending_count == PENDING_MOST) {
+		commit(&device->pending[0], device->pending[0].place.gain_ns);
+		memmove(device->pending, device->pending + 1, --device->pending_count * sizeof *device->pending);
+	}
+	if (!device->pending_count || current->end_ns > device->end_ns)
+		device->end_ns = current->end_ns;
+	struct pending_copy copy = { .group = group,
+		                     .place = advice_place_of(current, device_cost(pass, current, cause->is_call)),
+		                     .host_ns = host_cost(device, pass, event, cause->is_call),
+		                     .error_ns = current->error_ns };
+	device->pending[device->pending_count++] = copy;
 	return NULL;
 }
 
@@ -281,9 +376,11 @@ static epp_status *process_event(const struct advice_pass *pass, void *state, co
 	struct device_copies *device = copies_of(found, event->device->index);
 	if (!device)
 		return epp_status_no_memory();
-	resolve_pending(device, event->event->start_ns, event->work == WORK_KERNEL);
-	if (event->work == WORK_KERNEL && event->end_ns > device->kernels_until_ns)
-		device->kernels_until_ns = event->end_ns;
+	if (event->work == WORK_KERNEL) {
+		commit_pending(device, pass, event);
+		if (event->end_ns > device->kernels_until_ns)
+			device->kernels_until_ns = event->end_ns;
+	}
 	return event->work == WORK_COPY_IN ? process_copy(found, device, pass, event) : NULL;
 }
 
@@ -326,7 +423,7 @@ static epp_status *end(struct advice_pass *pass, void *state)
 	char others[64] = "";
 
 	for (size_t i = 0; i < found->devices.count; i++)
-		resolve_pending((struct device_copies *)(uintptr_t)found->devices.entries[i].value, INT64_MAX, false);
+		commit_pending((struct device_copies *)(uintptr_t)found->devices.entries[i].value, pass, NULL);
 	for (size_t i = 0; (node = advice_names_at(&found->nodes, i)); i++)
 		for (unsigned at = 0; at < node->groups_count; at++)
 			if (is_in_each_run(node->groups[at]) && node->groups[at]->places.count)
@@ -373,10 +470,14 @@ const struct advice_rule advice_repeated_copies = {
 	          .documentation =
 	              "Looks at copies to a device with the arg bytes, which a host event launched inside a node and a run.  A\n"
 	              "run is an event of category session that no other one encloses.  Copies of one name and size under nodes of\n"
-	              "one name are reported if each run of a thread has the same number of them, at least 10 runs.  The gain is the time\n"
-	              "of those during which no kernel ran, without the first run.  A trace does not show what data was\n"
-	              "copied: weights would not have to be copied again, but inputs have equal sizes, too.  So the confidence is\n"
-	              "low.  Copies from the device are not counted.\n",
+	              "one name are reported if each run of a thread has the same number of them, at least 10 runs.  Copies of\n"
+	              "the first run, and those that overlap with a kernel, have no gain.  For the others it depends on the next kernel:\n"
+	              "  launched before the copy ended     the time that the copy adds to the device's work, with the time of the\n"
+	              "                                     call that launched it, or from its measured submission on\n"
+	              "  launched after the copy and its    the time of the host in this call, and in waits from then to the launch of\n"
+	              "  call ended                         the kernel; at most the time from the kernel before to this kernel\n"
+	              "A trace does not show what data was copied: weights would not have to be copied again, but inputs have\n"
+	              "equal sizes, too.  So the confidence is low.  Copies from the device are not counted.\n",
 	          .remedy = "If this is data that does not change, such as weights, copy it once and keep it on the device.  If these "
 	                    "are inputs, bind them to memory of the device.",
 	          .sql = "WITH s AS (SELECT s.source, s.track, s.name, s.start_ns, s.start_ns + s.duration_ns AS end_ns FROM timeline s\n"
@@ -384,19 +485,32 @@ const struct advice_rule advice_repeated_copies = {
 	                 "  WHERE s.thread_id IS NOT NULL AND s.kind = 'slice' AND s.category = 'Session' AND o.id IS NULL),\n"
 	                 "r AS (SELECT *, count(*) OVER (PARTITION BY source, track, name) AS runs,\n"
 	                 "  row_number() OVER (PARTITION BY source, track, name ORDER BY start_ns) AS turn FROM s),\n"
-	                 "c AS (SELECT d.source, d.name AS copy, value AS bytes, d.duration_ns, h.track, r.name AS run, runs, turn,\n"
-	                 "    (SELECT n.name FROM timeline n WHERE n.source = h.source AND n.track = h.track AND n.kind = 'slice'\n"
-	                 "      AND n.category = 'Node' AND n.start_ns <= h.start_ns AND n.start_ns + n.duration_ns > h.start_ns\n"
+	                 "w AS (SELECT d.event, d.source, d.group_name, d.name, d.work, d.start_ns, d.start_ns + d.duration_ns AS end_ns,\n"
+	                 "    h.track, h.category = 'Api' AS is_call, h.start_ns AS call_ns, h.start_ns + h.duration_ns AS call_end_ns,\n"
+	                 "    coalesce(d.start_ns - s.value, h.start_ns) AS launch_ns, s.value IS NOT NULL AS is_submitted FROM timeline d\n"
+	                 "  LEFT JOIN timeline h ON h.id = d.parent AND h.source = d.source\n"
+	                 "  LEFT JOIN args s ON s.event = d.event AND s.key = 'launch_ns' WHERE d.stream IS NOT NULL),\n"
+	                 "v AS (SELECT *, max(end_ns) OVER before AS busy_ns, max(end_ns) FILTER (WHERE work = 'kernel') OVER before AS kernel_ns,\n"
+	                 "    min(start_ns) FILTER (WHERE work = 'kernel') OVER behind AS next_ns,\n"
+	                 "    min(launch_ns) FILTER (WHERE work = 'kernel') OVER behind AS next_launch_ns FROM w\n"
+	                 "  WINDOW before AS (PARTITION BY source, group_name ORDER BY event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),\n"
+	                 "    behind AS (PARTITION BY source, group_name ORDER BY event DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)),\n"
+	                 "c AS (SELECT d.source, d.name AS copy, value AS bytes, d.track, r.name AS run, runs, turn,\n"
+	                 "    (SELECT n.name FROM timeline n WHERE n.source = d.source AND n.track = d.track AND n.kind = 'slice'\n"
+	                 "      AND n.category = 'Node' AND n.start_ns <= call_ns AND n.start_ns + n.duration_ns > call_ns\n"
 	                 "      ORDER BY n.depth DESC LIMIT 1) AS node,\n"
-	                 "    NOT EXISTS (SELECT 1 FROM timeline k WHERE k.source = d.source AND k.group_name = d.group_name\n"
-	                 "      AND k.stream IS NOT NULL AND k.work = 'kernel' AND k.start_ns < d.start_ns + d.duration_ns\n"
-	                 "      AND k.start_ns + k.duration_ns > d.start_ns) AS alone\n"
-	                 "  FROM timeline d JOIN args ON args.event = d.event AND key = 'bytes'\n"
-	                 "  JOIN timeline h ON h.id = d.parent AND h.source = d.source\n"
-	                 "  JOIN r ON r.source = h.source AND r.track = h.track AND h.start_ns >= r.start_ns AND h.start_ns < end_ns\n"
-	                 "  WHERE d.stream IS NOT NULL AND d.work = 'copy in'),\n"
-	                 "g AS (SELECT *, count(*) AS copies, sum(duration_ns) FILTER (WHERE alone AND turn > 1) AS alone_ns,\n"
-	                 "  count(*) FILTER (WHERE alone AND turn > 1) AS places FROM c WHERE node IS NOT NULL\n"
+	                 "    coalesce(next_ns >= d.end_ns, true) AND coalesce(kernel_ns <= d.start_ns, true) AS alone,\n"
+	                 "    CASE WHEN is_call AND next_launch_ns >= call_end_ns AND next_launch_ns >= d.end_ns THEN\n"
+	                 "      min(coalesce(next_ns - kernel_ns, 9e18), call_end_ns - call_ns + (SELECT coalesce(sum(o.duration_ns), 0) FROM timeline o\n"
+	                 "        WHERE o.source = d.source AND o.category = 'Api' AND (o.name LIKE '%sync%' OR o.name LIKE '%wait%')\n"
+	                 "          AND o.start_ns >= call_end_ns AND o.start_ns + o.duration_ns <= next_launch_ns))\n"
+	                 "    ELSE d.end_ns - max(d.start_ns, coalesce(busy_ns, d.start_ns)) + max(0, CASE WHEN is_call THEN min(call_end_ns, d.start_ns)\n"
+	                 "      WHEN is_submitted THEN d.start_ns ELSE 0 END - max(launch_ns, coalesce(busy_ns, launch_ns))) END AS cost_ns\n"
+	                 "  FROM v d JOIN args ON args.event = d.event AND key = 'bytes'\n"
+	                 "  JOIN r ON r.source = d.source AND r.track = d.track AND call_ns >= r.start_ns AND call_ns < r.end_ns\n"
+	                 "  WHERE d.work = 'copy in'),\n"
+	                 "g AS (SELECT *, count(*) AS copies, sum(cost_ns) FILTER (WHERE alone AND turn > 1) AS alone_ns,\n"
+	                 "  count(*) FILTER (WHERE alone AND turn > 1 AND cost_ns > 0) AS places FROM c WHERE node IS NOT NULL\n"
 	                 "  GROUP BY source, track, run, node, copy, bytes, turn)\n"
 	                 "SELECT sum(gain_ns) AS gain_ns, sum(places) AS places, group_concat(DISTINCT node) AS nodes FROM (\n"
 	                 "  SELECT node, sum(alone_ns) AS gain_ns, sum(places) AS places FROM g\n"
