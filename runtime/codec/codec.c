@@ -135,9 +135,9 @@ static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const s
  * decoding the record. */
 static void remember_keys(struct codec_keys *keys, const struct epf_arg *args, uint32_t slots)
 {
-	uint32_t slot = 0, count = 0;
+	uint32_t slot = 0, count = 0, integers_count = 0;
 
-	keys->slots = keys->bytes_max = 0;
+	keys->slots = keys->bytes = keys->integers_count = 0;
 	if (slots > CODEC_KEYS_MAX || args[0].key == EPF_NAME_PARENT)
 		return;
 	while (slot < slots) {
@@ -149,10 +149,12 @@ static void remember_keys(struct codec_keys *keys, const struct epf_arg *args, u
 			slot = text_end(slot, slots, &bytes);
 		if (bytes != full_bytes)
 			return;
+		integers_count += type == EPP_ARG_I64 || type == EPP_ARG_U64;
 		memcpy(&keys->of[count++], arg, sizeof(keys->of[0]));
-		keys->bytes_max += 4 + (type == EPP_ARG_TEXT ? bytes : VARINT_BYTES_MAX);
+		keys->bytes += (arg->key >> 7 ? 2 : 1) + 1 + (type == EPP_ARG_TEXT ? 1 + bytes : 0);
 	}
 	keys->slots = slots;
+	keys->integers_count = integers_count == slots ? slots : 0;
 }
 
 static inline uint64_t load(const uint8_t *at)
@@ -227,6 +229,34 @@ __attribute__((noinline)) static uint8_t *put_values_slow(struct codec_writer *w
 	return at;
 }
 
+/* Returns false if args without keys would make a decoder append too much. */
+static inline bool may_append(const struct codec_writer *writer, const uint8_t *at)
+{
+	return writer->appended_bytes <= CODEC_APPENDED_MAX * (size_t)(at - writer->start);
+}
+
+/* Encodes the values of args if writer->keys has integers only, these args are the same, and each value takes at most 2
+ * bytes; else returns NULL. */
+static inline uint8_t *put_integers(struct codec_writer *writer, uint8_t *at, const struct epf_arg *args, uint32_t slots)
+{
+	uint64_t differences = 0;
+	uint8_t *begin = at;
+
+	if (slots != writer->keys.integers_count || unlikely(!may_append(writer, at)))
+		return NULL;
+	for (uint32_t i = 0; i < slots; i++) {
+		uint64_t first = load((const uint8_t *)&args[i]), value = args[i].value;
+		if ((first >> 32 & 255) == EPP_ARG_I64)
+			value = zigzag(value);
+		differences |= (first ^ writer->keys.of[i]) | value >> 14;
+		at = put_short(at, (uint32_t)value);
+	}
+	if (unlikely(differences))
+		return NULL;
+	writer->appended_bytes += writer->keys.bytes + (size_t)(at - begin);
+	return at;
+}
+
 /* Encodes only the values of args, if their keys, types and text lengths are those of writer->keys; else returns NULL.
  * Small integers, and texts that are already in the payload, are encoded here without a call. */
 __attribute__((noinline)) static uint8_t *put_values(struct codec_writer *writer, uint8_t *at,
@@ -234,11 +264,10 @@ __attribute__((noinline)) static uint8_t *put_values(struct codec_writer *writer
 {
 	const struct epf_arg *end = arg + slots;
 	const uint64_t *of = writer->keys.of;
+	const uint8_t *begin = at;
 
-	if (unlikely(slots != writer->keys.slots ||
-	             writer->appended_bytes > CODEC_APPENDED_MAX * (size_t)(at - writer->start)))
+	if (unlikely(slots != writer->keys.slots || !may_append(writer, at)))
 		return NULL;
-	writer->appended_bytes += writer->keys.bytes_max;
 	for (; arg < end; of++) {
 		const struct epf_arg *next = arg + 1;
 		uint64_t value = arg->value, first = load((const uint8_t *)arg);
@@ -254,10 +283,14 @@ __attribute__((noinline)) static uint8_t *put_values(struct codec_writer *writer
 		}
 		bool is_new_text = type == EPP_ARG_TEXT && !value;
 		if (unlikely(type == EPP_ARG_F64 || is_new_text || value >> 14))
-			return put_values_slow(writer, of, at, arg, end);
+			break;
 		at = put_short(at, (uint32_t)value);
 		arg = next;
 	}
+	if (unlikely(arg < end))
+		at = put_values_slow(writer, of, at, arg, end);
+	if (at)
+		writer->appended_bytes += writer->keys.bytes + (size_t)(at - begin);
 	return at;
 }
 
@@ -396,8 +429,12 @@ static inline const uint8_t *append_fast(struct codec_writer *writer, const uint
 			}
 		}
 		if (slots) {
+			const struct epf_arg *args = (const struct epf_arg *)(const void *)(record + 1);
+			uint8_t *args_at = at;
 			shape |= CODEC_ARGS | CODEC_SAME_KEYS;
-			at = put_values(writer, at, (const struct epf_arg *)(const void *)(record + 1), slots);
+			at = put_integers(writer, args_at, args, slots);
+			if (unlikely(!at))
+				at = put_values(writer, args_at, args, slots);
 			if (unlikely(!at))
 				break;
 		}

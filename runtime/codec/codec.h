@@ -43,7 +43,9 @@ enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 
 struct codec_keys {
 	uint32_t slots;              /* the number of slots of that record; 0: the next record with args is encoded with
 	                                keys */
-	uint32_t bytes_max;          /* the maximum size of args with these keys, as codec_arg reads them */
+	uint32_t bytes;              /* the size of args with these keys, as codec_arg reads them, without the values
+	                                that are not texts */
+	uint32_t integers_count;     /* the number of args if all are integers, else 0 */
 	uint64_t of[CODEC_KEYS_MAX]; /* for each arg the first 8 bytes of its slot */
 };
 
@@ -73,7 +75,7 @@ struct codec_writer {
 	uint32_t cut_count; /* the number of records from which args were left out because they are not defined */
 
 	struct codec_keys keys;
-	size_t appended_bytes;       /* the maximum number of bytes that codec_decode appends */
+	size_t appended_bytes;       /* at least the number of bytes that codec_decode appends */
 	uint32_t texts[CODEC_TEXTS]; /* for each hash of a text its position in the payload; 0: none */
 };
 

@@ -428,6 +428,56 @@ START_TEST(args_without_keys)
 }
 END_TEST
 
+/* Decodes in exactly CODEC_PAYLOAD_ROOM. */
+static void check_room(const struct sample *sample)
+{
+	struct codec_record records[RECORDS_MAX];
+	uint64_t open_ids[EPF_OPEN_MAX];
+	uint32_t decoded;
+	ck_assert(decode(&sample->block, sample->payload, records, &decoded, open_ids));
+	ck_assert_uint_eq(decoded, sample->count);
+}
+
+START_TEST(small_integers_are_encoded_with_keys_once)
+{
+	static const uint32_t types[] = { EPP_ARG_I64, EPP_ARG_U64 };
+	struct sample *sample = sample_create();
+	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+		sample_add(sample, 20 * i, 5, 7 + i, 20, EPF_BITS(1, EPF_EVENT, 0, 0))->arg_slots = 2;
+		for (uint32_t arg = 0; arg < 2; arg++)
+			sample->args[i][arg] = (struct epf_arg){ .key = 21 + arg,
+				                                 .type_and_bytes = types[arg],
+				                                 .value = i % 60 };
+	}
+	sample_encode(sample);
+	check_same(sample);
+	check_room(sample);
+	/* The shape, two times and two values take a byte each. */
+	ck_assert_uint_lt(sample->block.payload_bytes, RECORDS_MAX * 5 + 30);
+	free(sample);
+}
+END_TEST
+
+/* A decoder appends far more bytes than a reference to a text takes. */
+START_TEST(decoded_args_fit_into_the_room)
+{
+	for (uint32_t key = 100; key <= 200; key += 100) {
+		struct sample *sample = sample_create();
+		for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+			struct epf_arg *args = sample->args[i];
+			sample_add(sample, 20 * i, 5, 7 + i, 20, EPF_BITS(1, EPF_EVENT, 0, 0))->arg_slots = CODEC_KEYS_MAX;
+			args[0] = (struct epf_arg){ .key = key, .type_and_bytes = EPP_ARG_TEXT | 80 << 8 };
+			memset(&args[1], 'a', 80);
+			args[6] = (struct epf_arg){ .key = key, .type_and_bytes = EPP_ARG_F64, .value = i };
+		}
+		sample_encode(sample);
+		check_same(sample);
+		check_room(sample);
+		free(sample);
+	}
+}
+END_TEST
+
 /* References to texts from near and from far, beside values that take one byte, several or 8. */
 START_TEST(references_to_texts)
 {
@@ -605,6 +655,8 @@ static Suite *codec_suite(void)
 	tcase_add_loop_test(cases, few_args, 1, 6);
 	tcase_add_test(cases, args_that_lie);
 	tcase_add_test(cases, args_without_keys);
+	tcase_add_test(cases, small_integers_are_encoded_with_keys_once);
+	tcase_add_test(cases, decoded_args_fit_into_the_room);
 	tcase_add_test(cases, references_to_texts);
 	tcase_add_test(cases, values_without_keys);
 	tcase_add_test(cases, cut_payloads);
