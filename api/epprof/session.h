@@ -118,14 +118,19 @@ typedef struct epp_session_options {
 	                     ends on the thread on which it began.  With max_overhead: the name of the events that are
 	                     runs; NULL or empty: events that are in no other event */
 	double max_overhead; /* the part of each thread's CPU time that recording may take, such as 0.01; at most 0.5;
-	                        0: no limit.  If recording everything would take more, first args are left out, then all
-	                        but one run in N.  A run is an event of a thread that is in no other event, together
-	                        with all events inside it; it is recorded or left out as a whole.  Each thread has its
-	                        own N, which is adjusted every 200 ms (at first more often), or when the budget of that
-	                        time is spent.  A thread that records only instants and counters is not limited.  Events
-	                        that are left out are counted (EPP_LOSS_THROTTLED), and epp_event_begin returns 0 for
-	                        them, or EPP_LEFT_OUT_ID for a run.  A run that is recorded has N as its weight
-	                        (epp_event.weight).  A device event with a parent is recorded if the parent is; one
+	                        0: no limit.  If recording everything would take more, first args are left out, then,
+	                        if the session has device events, the events inside runs ("kernels only"), then all but
+	                        one run in N.  A run is an event of a thread that is in no other event, together with
+	                        all events inside it; in this last step it is recorded or left out as a whole.  Each
+	                        thread has its own step and N, which change at the begin of a run, every 200 ms (at
+	                        first more often) or when the budget of that time is spent.  A thread that records only
+	                        instants and counters is not limited.  Events that are left out are counted
+	                        (EPP_LOSS_THROTTLED), and epp_event_begin returns 0 for them, or EPP_LEFT_OUT_ID for a
+	                        run.  Where the events inside a run are left out, its args, and asynchronous events and
+	                        requests in it, are recorded.  Profilers then get only the StartEvent and StopEvent of
+	                        the run, which so becomes the parent of what they launch; a program that calls
+	                        epp_event_record passes the id of the run.  A run that is recorded as one in N has N as
+	                        its weight (epp_event.weight).  A device event with a parent is recorded if the parent is; one
 	                        without a parent is left out if it began between the first and the last time at which a
 	                        thread began to leave out runs.  Cannot be combined with a schedule */
 	uint64_t grace_ns;   /* the maximum time that the end of a run waits for unfinished work of devices, which

@@ -142,6 +142,9 @@ typedef struct epp_summary_totals {
 	                               runs */
 	double runs_count_variance; /* the variances of the two estimates; 0: no run was left out */
 	double runs_ns_variance;
+	uint64_t kernels_only_count; /* how often a thread began to leave out the events inside its runs (max_overhead).
+	                                Numbers and times are then without those events, for which no weight makes
+	                                up, and the self times of runs contain theirs */
 } epp_summary_totals;
 
 typedef struct epp_summary_options {

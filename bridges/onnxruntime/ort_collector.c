@@ -544,7 +544,11 @@ uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id,
 	if (!event)
 		return 0;
 	event->profiler = number;
-	return event->id;
+	/* If the event is left out, the cause is the innermost event around it that is recorded. */
+	const struct open_event *around = event;
+	while (!around->id && around > this_thread->events && around[-1].number == collector->number)
+		around--;
+	return around->id;
 }
 
 bool ort_output_wanted(void)

@@ -210,6 +210,8 @@ void summary_print_json(const struct summary *summary)
 		       ", \"runs_count_error\": %.0f, \"runs_ns\": %" PRId64 ", \"runs_ns_error\": %.0f,\n",
 		       totals->runs_kept, totals->runs_count, sqrt(totals->runs_count_variance), totals->runs_ns,
 		       sqrt(totals->runs_ns_variance));
+	if (totals->kernels_only_count)
+		printf("  \"kernels_only_count\": %" PRIu64 ",\n", totals->kernels_only_count);
 	printf("  \"correlated\": %" PRIu64 ", \"inferred\": %" PRIu64 ", \"ambiguous\": %" PRIu64
 	       ", \"uncorrelated\": %" PRIu64 ", \"outside_parent\": %" PRIu64 ", \"largest_error_ns\": %" PRId64 ",\n",
 	       totals->counts->correlated, totals->counts->inferred, totals->counts->ambiguous,

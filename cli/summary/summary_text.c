@@ -113,6 +113,16 @@ static void print_run_length(const epp_trace *trace)
 	}
 }
 
+/* Prints whether a budget has left out events inside runs, which the tables then lack. */
+static void print_kernels_only(const epp_summary_totals *totals)
+{
+	if (!totals->kernels_only_count)
+		return;
+	cli_print("          a budget has left out host events inside runs, ");
+	print_number(totals->kernels_only_count, "time");
+	cli_print(": their rows lack these\n");
+}
+
 /* Prints how many runs a budget has left out.  If there are any, the counts and sums in the tables are estimates. */
 static void print_runs(const epp_summary_totals *totals)
 {
@@ -162,6 +172,7 @@ static void print_head(const struct summary *summary)
 	}
 	cli_print("\n");
 	print_runs(totals);
+	print_kernels_only(totals);
 	print_device(summary, wall_ns);
 	accounts_reasons(summary->accounts.lost, reasons, sizeof reasons);
 	if (summary->accounts.lost_total) {

@@ -11,6 +11,7 @@
 #include "analysis/weighted.h"
 #include "base/options.h"
 #include "base/status.h"
+#include "base/weight.h"
 #include "containers/array.h"
 #include "epprof/summary.h"
 #include "timeline/events/readable_name.h"
@@ -595,12 +596,30 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	return NULL;
 }
 
+/* Returns true if the event is an instant at which a thread began to leave out the events inside its runs. */
+static bool begins_kernels_only(const epp_timeline *timeline, const epp_event *event)
+{
+	size_t cursor = 0;
+	epp_trace_arg arg;
+
+	if (event->kind != EPP_EVENT_INSTANT || event->name_bytes != strlen(BUDGET_STEP) ||
+	    memcmp(event->name, BUDGET_STEP, event->name_bytes) != 0)
+		return false;
+	while (epp_event_args(timeline, event, &cursor, &arg)) {
+		if (arg.type == EPP_ARG_TEXT && arg.text_bytes == strlen(BUDGET_STEP_KERNELS) &&
+		    memcmp(arg.value.text, BUDGET_STEP_KERNELS, arg.text_bytes) == 0)
+			return true;
+	}
+	return false;
+}
+
 epp_status *accumulator_event(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event)
 {
 	if (event->kind == EPP_EVENT_SLICE || event->kind == EPP_EVENT_ASYNC)
 		return add_slice(accumulator, timeline, event);
 	accumulator->totals.instants += event->kind == EPP_EVENT_INSTANT;
 	accumulator->totals.counters += event->kind == EPP_EVENT_COUNTER;
+	accumulator->totals.kernels_only_count += begins_kernels_only(timeline, event);
 	return NULL;
 }
 

@@ -11,7 +11,8 @@
 #define WEIGHT_MAX (1u << 20)      /* larger weights are ignored */
 
 #define BUDGET_STEP "epprof.budget"
-#define BUDGET_KEY_STEP "step"     /* text: "all", "args off" or "runs" */
+#define BUDGET_KEY_STEP "step"     /* text: "all", "args off", BUDGET_STEP_KERNELS or "runs" */
 #define BUDGET_KEY_ONE_IN "one_in" /* u64: one run in this many is recorded */
+#define BUDGET_STEP_KERNELS "kernels only"
 
 #endif

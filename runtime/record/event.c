@@ -186,20 +186,35 @@ static bool is_left_out(struct recorder *recorder, epp_name name)
 
 /* ---- the budget for overhead ---- */
 
-/* Returns true if an event with this name begins a run. The mark is set. */
-static bool begins_run(struct recorder *recorder, epp_name name)
+static const struct throttle *throttle_of(const struct recorder *recorder)
 {
-	const struct throttle *throttle = recorder->hot->filter ? recorder->hot->filter->throttle : NULL;
-	if (!throttle)
-		return false;
-	if (!throttle->step)
-		return recorder_depth(recorder) == 0;
-	if (name != throttle->step)
-		return false;
+	return recorder->hot->filter ? recorder->hot->filter->throttle : NULL;
+}
+
+/* Returns true if the thread is inside a run that is recorded. The mark is set, and the session has a throttle. */
+static bool is_in_run(const struct recorder *recorder)
+{
+	if (!throttle_of(recorder)->step)
+		return recorder_depth(recorder) > 0;
 	for (const struct epf_open *open = recorder->slot->open; open < recorder->hot->top; open++)
 		if (open->id == recorder->throttle.run_id)
-			return false;
-	return true;
+			return true;
+	return false;
+}
+
+/* Returns true if an event with this name begins a run. `is_inner`: the result of is_in_run. The session has a
+ * throttle. */
+static bool begins_run(const struct recorder *recorder, epp_name name, bool is_inner)
+{
+	epp_name step = throttle_of(recorder)->step;
+	return !is_inner && (!step || name == step);
+}
+
+/* Counts an event that is recorded. */
+static void count_recorded(struct recorder *recorder, bool is_inner)
+{
+	recorder->throttle.budget.counts.events++;
+	recorder->throttle.budget.counts.inner += is_inner;
 }
 
 /* Records an instant with the thread's new step and N. */
@@ -228,8 +243,9 @@ static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t 
 	size_t bytes = EPF_RECORD_BYTES + 2 * sizeof(struct epf_arg);
 	bool has_room = *weight <= 1 || recorder_room(recorder, bytes);
 	bool is_recorded = *weight && has_room;
-	thread->skip = is_recorded ? SKIP_NONE : SKIP_RUN;
-	uintptr_t handle = is_recorded && clock_is_fast() ? (uintptr_t)session : RECORDER_CACHE_EMPTY;
+	thread->skip = !is_recorded ? SKIP_RUN : thread->budget.step == BUDGET_KERNELS ? SKIP_INNER : SKIP_NONE;
+	bool is_fast = thread->skip == SKIP_NONE && clock_is_fast();
+	uintptr_t handle = is_fast ? (uintptr_t)session : RECORDER_CACHE_EMPTY;
 	STORE_RELAXED(&recorder_hot.handle, handle);
 	if (is_recorded)
 		return true;
@@ -250,14 +266,14 @@ static void store_weight(struct recorder *recorder, uint64_t run, uint32_t weigh
 	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
-/* Counts an event in a run that is left out. The mark is set. */
+/* Counts an event that is left out. The mark is set. */
 static void lose_throttled(struct recorder *recorder)
 {
 	recorder_lose_idless(recorder, EPP_LOSS_THROTTLED);
 	recorder->throttle.budget.counts.left_out++;
 }
 
-/* The path of begin in runs that are left out, which does not read the clock. Returns false if the event must take the
+/* The path of begin where events are left out, which does not read the clock. Returns false if the event must take the
  * slow path. */
 static bool is_skipped(epp_session *session, uint64_t *id)
 {
@@ -266,7 +282,7 @@ static bool is_skipped(epp_session *session, uint64_t *id)
 	    recorder_cache.in_callback || !recorder_enter(recorder))
 		return false;
 	*id = 0;
-	bool is_skipped = recorder->throttle.skip == SKIP_RUN;
+	bool is_skipped = throttle_skips_inside(&recorder->throttle);
 	if (!is_skipped && throttle_skips_next(&recorder->throttle)) {
 		is_skipped = true;
 		recorder->throttle.skip = SKIP_RUN;
@@ -286,17 +302,27 @@ static void leave_run(struct recorder *recorder)
 	recorder->throttle.skip = recorder->throttle.is_alone ? SKIP_NEXT : SKIP_NONE;
 }
 
+/* Returns true if the name is the library's own. */
+static bool is_own_name(epp_name name)
+{
+	struct name_text text = name_get(name);
+	return text.bytes >= strlen(OWN_PREFIX) && memcmp(text.text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
+}
+
 /* As recorder_enter_new, for an event with this name. Also returns NULL if the filter or the throttle leaves out the
- * event. */
-static struct recorder *enter_for_name(epp_session *session, epp_name name)
+ * event. `is_nested`: the event belongs to the run in which the thread is. */
+static struct recorder *enter_for_name(epp_session *session, epp_name name, bool is_nested)
 {
 	struct recorder *recorder = recorder_enter_new(session);
 	if (!recorder)
 		return NULL;
-	if (recorder->throttle.skip == SKIP_RUN)
+	/* Requests are recorded where only the run is, because the run then has the requests of all events in it. */
+	bool is_inner = throttle_of(recorder) && is_nested && is_in_run(recorder) && !is_own_name(name);
+	enum throttle_skip skip = (enum throttle_skip)recorder->throttle.skip;
+	if (skip == SKIP_RUN || (skip == SKIP_INNER && is_inner))
 		lose_throttled(recorder);
 	else if (!is_left_out(recorder, name)) {
-		recorder->throttle.budget.counts.events++;
+		count_recorded(recorder, is_inner);
 		return recorder;
 	}
 	recorder_leave(recorder);
@@ -322,7 +348,7 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 	struct recorder *recorder = recorder_cache.resident;
 	/* A session has two handles (NULL and its own). is_skipped does not recognise the recorder if the thread used
 	 * the other one before. */
-	if (recorder->throttle.skip == SKIP_RUN) {
+	if (throttle_skips_inside(&recorder->throttle)) {
 		lose_throttled(recorder);
 		recorder_leave_hot(&recorder_hot);
 		return 0;
@@ -332,7 +358,8 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 		recorder_leave_hot(&recorder_hot);
 		return is_step ? EPP_LEFT_OUT_ID : 0;
 	}
-	bool is_run = begins_run(recorder, EPF_TAIL_NAME(tail));
+	bool is_inner = throttle_of(recorder) && is_in_run(recorder);
+	bool is_run = throttle_of(recorder) && begins_run(recorder, EPF_TAIL_NAME(tail), is_inner);
 	if (is_run && !enter_run(recorder, session, now, &weight)) {
 		recorder_leave_hot(&recorder_hot);
 		return EPP_LEFT_OUT_ID;
@@ -340,13 +367,14 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 	uint64_t id = recorder_take_id(recorder, &recorder_hot);
 	if (recorder_is_full(&recorder_hot) && !remove_ended(recorder)) {
 		recorder_lose(recorder, EPP_LOSS_TOO_DEEP);
+		recorder->throttle.skip = SKIP_NONE;
 		recorder_leave_hot(&recorder_hot);
 		return is_step ? EPP_LEFT_OUT_ID : 0;
 	}
 	if (is_step)
 		recorder->step.id = id;
 	push(&recorder_hot, recorder_hot.top, id, tail, now);
-	recorder->throttle.budget.counts.events++;
+	count_recorded(recorder, is_inner);
 	if (is_run)
 		recorder->throttle.run_id = id;
 	if (weight > 1)
@@ -418,6 +446,14 @@ static bool is_left_out_at_end(struct recorder *recorder, uint64_t id, epp_name 
 	return name_filter_leaves_out(filter, name);
 }
 
+/* Counts the args of an event with this id. */
+static void count_slots(struct recorder *recorder, uint64_t id, uint32_t slots)
+{
+	struct budget_counts *counts = &recorder->throttle.budget.counts;
+	counts->slots += slots;
+	counts->run_slots += id == recorder->throttle.run_id ? slots : 0;
+}
+
 /* Ends the topmost open event of the resident recorder. Also handles the uncommon conditions that the fast path does
  * not. The mark is set. `tail` as for unwind. */
 static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
@@ -429,7 +465,7 @@ static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, s
 	struct args_size size = args_measure(args, args_count, EPF_ARG_SLOTS_MAX);
 	struct epf_record *record = NULL;
 	if (recorder_hot.filter)
-		recorder->throttle.budget.counts.slots += size.slots;
+		count_slots(recorder, open->id, size.slots);
 	if (tail && recorder_hot.filter && is_left_out_at_end(recorder, open->id, EPF_TAIL_NAME(tail), now))
 		recorder_lose(recorder, EPP_LOSS_FILTER);
 	else
@@ -484,8 +520,9 @@ static NOINLINE void end_slow(epp_session *session, uint64_t id, uint64_t now, u
 	uint32_t depth = recorder_depth(recorder);
 	if (depth == 0 || recorder->slot->open[depth - 1].id != id)
 		depth = unwind(recorder, id, now, tail, args, args_count);
-	/* If an outer event ends, a run inside it that is left out ends, too. */
-	if (depth && recorder->throttle.skip == SKIP_RUN)
+	/* No event inside the run is open: the event that ends is the run itself, or is around a run that is left out,
+	 * which then ends, too. */
+	if (depth && throttle_skips_inside(&recorder->throttle))
 		recorder->throttle.skip = SKIP_NONE;
 	if (depth == 0)
 		recorder_leave(recorder);
@@ -557,7 +594,7 @@ void epp_event_end_named(epp_session *session, uint64_t id, epp_category categor
 void epp_instant_record(epp_session *session, epp_category category, epp_name name, const epp_arg *args, size_t args_count)
 {
 	uint64_t now = clock_ticks();
-	struct recorder *recorder = enter_for_name(session, name);
+	struct recorder *recorder = enter_for_name(session, name, true);
 	if (!recorder)
 		return;
 	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
@@ -568,7 +605,7 @@ void epp_instant_record(epp_session *session, epp_category category, epp_name na
 static void counter(epp_session *session, epp_name name, const epp_arg *value)
 {
 	uint64_t now = clock_ticks();
-	struct recorder *recorder = enter_for_name(session, name);
+	struct recorder *recorder = enter_for_name(session, name, true);
 	if (!recorder)
 		return;
 	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), name ? name : EPF_NAME_NONE,
@@ -600,7 +637,7 @@ void epp_flow_record(epp_session *session, uint64_t from_id, uint64_t to_id)
 
 uint64_t epp_async_begin(epp_session *session, epp_category category, epp_name name)
 {
-	struct recorder *recorder = enter_for_name(session, name);
+	struct recorder *recorder = enter_for_name(session, name, false);
 	if (!recorder)
 		return 0;
 	uint64_t id = recorder_take_id(recorder, recorder->hot);

@@ -50,6 +50,7 @@ static uint64_t submission_store(struct recorder *recorder, const struct submitt
 	if (!recorder_room(recorder, bytes))
 		return 0;
 	submission_switch(recorder, event->track);
+	name_filter_note(recorder->hot->filter, event->category != EPP_API && !event->is_own);
 	struct epf_record *record = (struct epf_record *)(void *)recorder->hot->at;
 	record->start_ticks = event->start_ticks;
 	record->duration_ticks = event->end_ticks - event->start_ticks;

@@ -346,6 +346,37 @@ START_TEST(each_run_joins_anew)
 }
 END_TEST
 
+/* Launches a kernel in an event that is left out, because the stack of the thread is full. */
+static void record_left_out(void)
+{
+	struct host host = host_open();
+	OrtEpProfilerImpl *collector = started(&host);
+	epp_ep_profiler *ep = ep_started(NULL);
+	char name[32];
+	for (uint64_t i = 0; i <= EPF_OPEN_MAX; i++) {
+		begin(collector, 5000 + i);
+		begin(&ep->impl, 5000 + i);
+	}
+	emit(ep, epp_ep_current(ep), "kernel of innermost");
+	for (uint64_t i = EPF_OPEN_MAX + 1; i-- > 0;) {
+		snprintf(name, sizeof(name), i == EPF_OPEN_MAX - 1 ? "innermost" : "event %u", (unsigned)i);
+		end(collector, 5000 + i, name);
+		end(&ep->impl, 5000 + i, name);
+	}
+	ended(collector);
+	ended(&ep->impl);
+	host_close(&host);
+}
+
+START_TEST(the_cause_is_an_event_that_is_recorded)
+{
+	struct trace_scan *scan = recorded(record_left_out, NULL);
+	ck_assert_uint_eq(scan_lost(scan, EPP_LOSS_TOO_DEEP), 1);
+	assert_caused(scan, "innermost");
+	trace_scan_free(scan);
+}
+END_TEST
+
 #define KILLED_EVENTS 5000u
 
 START_TEST(what_was_handed_over_survives_a_kill)
@@ -485,6 +516,7 @@ static Suite *ort_joined_suite(void)
 	tcase_add_test(tcase, the_collector_may_go_first);
 	tcase_add_test(tcase, the_ep_may_go_first);
 	tcase_add_test(tcase, each_run_joins_anew);
+	tcase_add_test(tcase, the_cause_is_an_event_that_is_recorded);
 	tcase_add_test(tcase, what_was_handed_over_survives_a_kill);
 	tcase_add_test(tcase, a_provider_is_not_missing_under_another_label);
 	tcase_add_test(tcase, nor_after_a_kill);

@@ -101,32 +101,46 @@ static void measure(struct budget_thread *thread, const struct budget_costs *cos
 	const struct budget_counts *now = &thread->counts, *begin = &thread->begin;
 	double recorded = (double)(now->events - begin->events), left_out = (double)(now->left_out - begin->left_out);
 	double all = recorded + left_out;
+	/* In BUDGET_KERNELS each run is known: all that is left out is inside runs. */
+	double known = thread->step == BUDGET_KERNELS ? all : recorded;
+	double inner = (double)(now->inner - begin->inner) + (known - recorded);
 	/* The cost of args is known only from recorded events.  If none was recorded, or args are off, the known ratio
 	 * is kept. */
 	double slots_part = thread->events_rate > 0 ? thread->slots_rate / thread->events_rate : 0;
+	double run_slots_part = thread->events_rate > 0 ? thread->run_slots_rate / thread->events_rate : 0;
 	/* Before the first period no rates are known, so its rates are used alone. */
 	double part = thread->events_rate > 0 ? NEW_PART : 1;
 
-	if (recorded > 0 && costs->event_ps && thread->step != BUDGET_ARGS_OFF)
-		slots_part = (double)(now->slots - begin->slots) * (double)costs->slot_ps /
-		             (recorded * (double)costs->event_ps);
+	if (recorded > 0)
+		thread->inner_part = inner / known;
+	if (recorded > 0 && costs->event_ps && thread->step != BUDGET_ARGS_OFF) {
+		double slot_part = (double)costs->slot_ps / (known * (double)costs->event_ps);
+		run_slots_part = (double)(now->run_slots - begin->run_slots) * slot_part;
+		if (thread->step != BUDGET_KERNELS)
+			slots_part = (double)(now->slots - begin->slots) * slot_part;
+	}
 	average_in(&thread->events_rate, all * (double)costs->event_ps, cpu_ps, part);
 	average_in(&thread->left_out_rate,
 	           all * (double)costs->left_out_ps + (double)(now->clocks - begin->clocks) * (double)costs->clock_ps,
 	           cpu_ps, part);
 	thread->slots_rate = slots_part * thread->events_rate;
+	thread->run_slots_rate = run_slots_part * thread->events_rate;
 }
 
 /* Selects the step and N of the next period by the rates.  `target` is the part of CPU time that recording may take. */
 static void choose_step(struct budget_thread *thread, double share, double target)
 {
 	double all = thread->events_rate + thread->slots_rate, kept = target - thread->left_out_rate;
+	double kernels = (1 - thread->inner_part) * thread->events_rate + thread->run_slots_rate +
+	                 thread->inner_part * thread->left_out_rate;
 
 	thread->one_in = 1;
 	if (all <= target) {
 		thread->step = BUDGET_ALL;
 	} else if (thread->events_rate <= target) {
 		thread->step = BUDGET_ARGS_OFF;
+	} else if (thread->has_devices && thread->inner_part > 0 && kernels <= target) {
+		thread->step = BUDGET_KERNELS;
 	} else {
 		thread->step = BUDGET_RUNS;
 		kept = max_f64(kept, share * LEAST_PART_OF_RUNS);

@@ -4,10 +4,13 @@
  *
  * Time is divided into periods of 200 ms.  If the budget of a period is spent, the period ends at once.  At the end of
  * each period, the numbers of recorded and left-out events give the cost of recording everything.  This cost selects
- * one of three steps for the next period:
+ * one of four steps for the next period:
  *
  *   BUDGET_ALL       everything is recorded
  *   BUDGET_ARGS_OFF  events are recorded without args
+ *   BUDGET_KERNELS   of each run the outermost event is recorded, with its args, and not the events inside it.  Device
+ *                    events, whose parent is then the outermost event, are recorded.  This step is selected only if
+ *                    there are device events
  *   BUDGET_RUNS      one run in N is recorded, with all its events.  Each run is recorded with the probability 1 / N,
  *                    independently of the others, so sums are unbiased if each recorded run has the weight N.  The
  *                    number of runs between two recorded ones has a geometric distribution
@@ -29,7 +32,7 @@
 #define BUDGET_PERIOD_NS UINT64_C(200000000)
 #define BUDGET_CARRIED_NS UINT64_C(1000000000)
 
-enum budget_step { BUDGET_ALL, BUDGET_ARGS_OFF, BUDGET_RUNS };
+enum budget_step { BUDGET_ALL, BUDGET_ARGS_OFF, BUDGET_KERNELS, BUDGET_RUNS };
 
 /* The costs of the parts of recording, in picoseconds. */
 struct budget_costs {
@@ -41,13 +44,18 @@ struct budget_costs {
 
 /* Counts of a thread since its beginning. */
 struct budget_counts {
-	uint64_t events, slots, left_out, clocks;
+	uint64_t events;    /* recorded events */
+	uint64_t inner;     /* those of them that are inside a run, not its outermost event */
+	uint64_t slots;     /* 16 bytes of args each */
+	uint64_t run_slots; /* those of them that belong to the outermost event of a run */
+	uint64_t left_out, clocks;
 };
 
 struct budget_thread {
 	struct budget_counts counts;
 	enum budget_step step;
-	uint32_t one_in; /* N; 1 in the steps before BUDGET_RUNS */
+	uint32_t one_in;  /* N; 1 in the steps before BUDGET_RUNS */
+	bool has_devices; /* set by the caller: BUDGET_KERNELS may be selected */
 	/* The members below are used by budget.c only. */
 	struct budget_counts begin; /* the counts at the begin of the period */
 	uint64_t begin_ns, begin_cpu_ns;
@@ -60,6 +68,8 @@ struct budget_thread {
 	/* Costs per picosecond of CPU time: of recording all events, of recording all args, and of leaving out all
 	 * events. */
 	double events_rate, slots_rate, left_out_rate;
+	double run_slots_rate; /* the part of slots_rate that belongs to the outermost events of runs */
+	double inner_part;     /* the part of all events that is inside runs */
 	uint64_t random;
 };
 

@@ -70,6 +70,7 @@ static void note_time(struct throttle *throttle, uint64_t now_ticks)
 static bool end_period(struct throttle *throttle, struct budget_thread *budget, const struct budget_costs *costs,
                        uint64_t now_ticks)
 {
+	budget->has_devices = LOAD_RELAXED(&throttle->has_devices);
 	bool is_changed = budget_next_period(budget, throttle->share, costs, to_ns(now_ticks), (uint64_t)thread_cpu_ns());
 
 	STORE_RELAXED(&throttle->one_in, budget->one_in);
@@ -119,7 +120,7 @@ bool throttle_was_on(const struct throttle *throttle, uint64_t ticks)
 
 const char *throttle_step_word(enum budget_step step)
 {
-	static const char *const words[] = { "all", "args off", "runs" };
+	static const char *const words[] = { "all", "args off", BUDGET_STEP_KERNELS, "runs" };
 
 	return words[step];
 }

@@ -2,9 +2,9 @@
  * other event on its thread or, if the session names its steps, an event with that name that is inside no other event
  * with it.
  *
- * For a run that is left out the thread reads no clock.  The recorder's handle is removed from the cache until that run
- * ends and, if the next run may be left out too, until the next run begins.  The fast path of begin then does not find
- * the recorder, and the slow path returns at once. */
+ * For an event that is left out the thread reads no clock.  The recorder's handle is removed from the cache until the
+ * run ends and, if the next run may be left out too, until the next run begins.  The fast path of begin then does not
+ * find the recorder, and the slow path returns at once. */
 #ifndef EPPROF_RUNTIME_RECORD_BUDGET_THROTTLE_H
 #define EPPROF_RUNTIME_RECORD_BUDGET_THROTTLE_H
 
@@ -17,8 +17,9 @@ struct throttle {
 	double share;  /* the share of CPU time that recording may take; above 0 */
 	epp_name step; /* the name of runs; 0: runs are the outermost events */
 	epp_name set, event, weight, change, change_step, change_one_in;
-	bool is_alone;   /* the session has no name filter, and runs are the outermost events */
-	uint32_t one_in; /* N of the thread whose period ended last; atomic */
+	bool is_alone;    /* the session has no name filter, and runs are the outermost events */
+	uint32_t one_in;  /* N of the thread whose period ended last; atomic */
+	bool has_devices; /* an event of a device was recorded; atomic */
 	/* The time range in which runs were left out, in ticks: from the first to the last time at which a thread began
 	 * to leave out runs.  0: never.  Atomic. */
 	uint64_t from_ticks, until_ticks;
@@ -26,8 +27,9 @@ struct throttle {
 
 enum throttle_skip {
 	SKIP_NONE = 0,
-	SKIP_RUN, /* the thread is in a run that is left out */
-	SKIP_NEXT /* the thread is in no event, and its next run may be left out */
+	SKIP_NEXT, /* the thread is in no event, and its next run may be left out */
+	SKIP_RUN,  /* the thread is in a run that is left out */
+	SKIP_INNER /* the thread is in a run of which only the outermost event is recorded */
 };
 
 /* The budget of a thread in a session with a throttle. */
@@ -52,6 +54,12 @@ epp_status *throttle_parse(const char *text, double *share) EPP_MUST_CHECK;
  * step or N has changed. */
 uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, uint64_t now_ticks,
                             bool *is_changed);
+
+/* Returns true if the thread is inside a run, and the events there are left out. */
+static inline bool throttle_skips_inside(const struct throttle_thread *thread)
+{
+	return thread->skip > SKIP_NEXT;
+}
 
 /* Returns true if the run that begins is left out.  Does not read the clock, and returns false if the clock must be
  * read. */

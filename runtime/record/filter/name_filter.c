@@ -7,8 +7,6 @@
 
 #include "base/status.h"
 
-#define OWN_PREFIX "epprof."
-
 static bool matches_any(const char *patterns, const char *text)
 {
 	for (; *patterns; patterns += strlen(patterns) + 1)

@@ -14,6 +14,7 @@
 
 #define NAME_FILTER_NAMES (1u << 20) /* the maximum number of names that base/name.c interns */
 #define NAME_FILTER_WORD_BITS 64u
+#define OWN_PREFIX "epprof." /* the names of the library's own events begin with it */
 
 struct name_filter {
 	struct name_listener listener;
@@ -50,6 +51,13 @@ static inline bool name_filter_leaves_out(const struct name_filter *filter, epp_
 {
 	return filter && name < NAME_FILTER_NAMES &&
 	       (LOAD_RELAXED(&filter->left_out[name / NAME_FILTER_WORD_BITS]) >> name % NAME_FILTER_WORD_BITS & 1);
+}
+
+/* Notes that an event was submitted, for the throttle.  `is_of_device`: a device did the work. */
+static inline void name_filter_note(const struct name_filter *filter, bool is_of_device)
+{
+	if (is_of_device && filter && filter->throttle && !LOAD_RELAXED(&filter->throttle->has_devices))
+		STORE_RELAXED(&filter->throttle->has_devices, true);
 }
 
 /* Returns the reason for which a submitted event is left out by name, schedule or throttle; EPP_LOSS_ENTRY_COUNT if it

@@ -15,6 +15,7 @@ struct load {
 	double idle_ns;                     /* between two runs, in which the thread does not run */
 	unsigned slots;                     /* of args, an event */
 	double least, most;                 /* the overhead, as a part of what was asked for */
+	bool has_devices;
 };
 
 struct result {
@@ -22,6 +23,7 @@ struct result {
 	double runs, weights; /* the number of runs, and the sum of weights */
 	double error;         /* of the sum of weights: standard error */
 	double kept_share;
+	double runs_only; /* the number of runs that were recorded without what is in them */
 };
 
 struct simulation {
@@ -39,6 +41,7 @@ static struct result simulate(const struct simulation *of)
 	struct result result = { 0 };
 	double wall = 0, cpu = 0, spent_ps = 0, kept = 0, variance = 0;
 	budget_begin(&thread, 0, 0, of->seed, of->one_in);
+	thread.has_devices = load->has_devices;
 	while (cpu < of->cpu_ns) {
 		const struct budget_costs *costs = cpu < of->cpu_ns / 2 ? &of->costs : &of->later;
 		bool is_slow = load->period_ns && fmod(cpu, load->period_ns) >= load->period_ns / 2;
@@ -54,10 +57,21 @@ static struct result simulate(const struct simulation *of)
 				budget_next_period(&thread, of->share, costs, now_ns, (uint64_t)cpu);
 		}
 		uint32_t weight = budget_draw(&thread, now_ns);
-		if (weight) {
-			uint64_t slots = thread.step == BUDGET_ARGS_OFF ? 0 : load->slots * EVENTS;
+		if (weight && thread.step == BUDGET_KERNELS) {
+			thread.counts.events++;
+			thread.counts.slots += load->slots;
+			thread.counts.run_slots += load->slots;
+			thread.counts.left_out += EVENTS - 1;
+			cost_ps += (double)(costs->event_ps + load->slots * costs->slot_ps +
+			                    (EVENTS - 1) * costs->left_out_ps);
+			result.runs_only++;
+		} else if (weight) {
+			bool has_args = thread.step != BUDGET_ARGS_OFF;
+			uint64_t slots = has_args ? load->slots * EVENTS : 0;
 			thread.counts.events += EVENTS;
+			thread.counts.inner += EVENTS - 1;
 			thread.counts.slots += slots;
+			thread.counts.run_slots += has_args ? load->slots : 0;
 			cost_ps += (double)(EVENTS * costs->event_ps + slots * costs->slot_ps);
 		} else {
 			thread.counts.left_out += EVENTS;
@@ -120,6 +134,36 @@ START_TEST(the_budget_is_kept)
 		ck_assert_msg(fabs(result.weights - result.runs) <= 6 * result.error + 1e-9,
 		              "%s, seed %u: %.0f of %.0f +- %.0f", load->name, seed, result.weights, result.runs,
 		              result.error);
+	}
+}
+END_TEST
+
+/* With devices, runs alone are recorded where that is within the budget, each with the weight 1; and if that takes too
+ * much, too, one in N. */
+START_TEST(kernels_only)
+{
+	static const struct {
+		struct load load;
+		double least_only; /* the share of runs without what is in them */
+		double most_only;
+	} cases[] = {
+		{ { "5 times too much", .fast_ns = 1000, .most = 1.1, .has_devices = true }, 0.9, 1 },
+		{ { "with args", .fast_ns = 1500, .slots = 8, .most = 1.1, .has_devices = true }, 0.9, 1 },
+		{ { "swings", .fast_ns = 800, .slow_ns = 400000, .period_ns = 2 * SECOND, .most = 1.1, .has_devices = true },
+		  0.8,
+		  1 },
+		{ { "runs take too much", .fast_ns = 400, .slots = 8, .most = 1.3, .has_devices = true }, 0, 0.2 },
+		{ { "within the budget", .fast_ns = 10000, .most = 0.51, .has_devices = true }, 0, 0 },
+		{ { "no devices", .fast_ns = 1000, .most = 1.1 }, 0, 0 },
+	};
+	for (unsigned seed = 1; seed <= 5; seed++) {
+		const struct load *load = &cases[_i].load;
+		const struct simulation of = { load, usual, usual, 0.01, 10 * SECOND, seed, 0 };
+		const struct result result = simulate(&of);
+		double only = result.runs_only / result.runs;
+		ck_assert_msg(result.overhead / 0.01 <= load->most, "%s: %.3f", load->name, result.overhead / 0.01);
+		ck_assert_msg(only >= cases[_i].least_only && only <= cases[_i].most_only, "%s: %.3f", load->name, only);
+		ck_assert(fabs(result.weights - result.runs) <= 6 * result.error + 1e-9);
 	}
 }
 END_TEST
@@ -214,7 +258,7 @@ START_TEST(clocks_at_their_limits)
 }
 END_TEST
 
-/* First args, then runs; and back. */
+/* First args, then, with devices, what is in runs, then runs; and back. */
 START_TEST(the_steps)
 {
 	struct budget_thread thread;
@@ -223,21 +267,29 @@ START_TEST(the_steps)
 	static const struct {
 		uint64_t events;
 		enum budget_step step;
-	} windows[] = { { 1000, BUDGET_ALL },
-		        { 36000, BUDGET_ARGS_OFF },
-		        { 200000, BUDGET_RUNS },
-		        { 36000, BUDGET_ARGS_OFF },
+	} windows[] = { { 1000, BUDGET_ALL },     { 36000, BUDGET_ARGS_OFF }, { 200000, BUDGET_KERNELS },
+		        { 2000000, BUDGET_RUNS }, { 200000, BUDGET_KERNELS }, { 36000, BUDGET_ARGS_OFF },
 		        { 1000, BUDGET_ALL } };
 	budget_begin(&thread, 0, 0, 1, 0);
+	thread.has_devices = _i;
 	for (unsigned i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
 		for (unsigned times = 0; times < 20; times++) {
+			uint64_t recorded = windows[i].events;
+			recorded /= thread.step == BUDGET_KERNELS ? EVENTS : thread.one_in;
 			now_ns += BUDGET_PERIOD_NS;
-			thread.counts.events += windows[i].events;
-			thread.counts.slots += thread.step == BUDGET_ARGS_OFF ? 0 : 2 * windows[i].events;
+			thread.counts.events += recorded;
+			thread.counts.left_out += windows[i].events - recorded;
+			thread.counts.inner += thread.step == BUDGET_KERNELS ? 0 : recorded - recorded / EVENTS;
+			thread.counts.slots += thread.step == BUDGET_ARGS_OFF ? 0 : 2 * recorded;
+			thread.counts.run_slots += thread.step == BUDGET_ARGS_OFF
+			                               ? 0
+			                               : 2 * recorded / (thread.step == BUDGET_KERNELS ? 1 : EVENTS);
 			thread.debt_ps = 0;
 			budget_next_period(&thread, 0.01, &usual, now_ns, now_ns);
 		}
-		ck_assert_msg(thread.step == windows[i].step, "window %u: step %d", i, thread.step);
+		enum budget_step step = windows[i].step;
+		step = step == BUDGET_KERNELS && !thread.has_devices ? BUDGET_RUNS : step;
+		ck_assert_msg(thread.step == step, "window %u: step %d", i, thread.step);
 		ck_assert_int_eq(thread.one_in > 1, thread.step == BUDGET_RUNS);
 	}
 }
@@ -255,7 +307,8 @@ static Suite *budget_suite(void)
 	tcase_add_test(tests, costs_that_change);
 	tcase_add_test(tests, a_budget_that_cannot_be_met);
 	tcase_add_test(tests, clocks_at_their_limits);
-	tcase_add_test(tests, the_steps);
+	tcase_add_loop_test(tests, the_steps, 0, 2);
+	tcase_add_loop_test(tests, kernels_only, 0, 6);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

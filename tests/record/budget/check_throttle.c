@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "epprof/profiler.h"
 #include "epprof/summary.h"
 #include "epprof/timeline.h"
 #include "epprof/track.h"
@@ -322,7 +323,298 @@ START_TEST(args_off)
 }
 END_TEST
 
-/* Killed in a run that is recorded, and in one that is left out. */
+/* ---- kernels only ---- */
+
+/* From now on the calling thread records runs without what is in them. */
+static void keep_kernels_only(void)
+{
+	keep_one_in(1);
+	recorder_cache.resident->throttle.budget.step = BUDGET_KERNELS;
+}
+
+static epp_session *start_kernels_only(epp_session_options options)
+{
+	epp_session *session = start_with(options);
+	epp_event_end(session, begin(session, "first"), NULL, 0);
+	keep_kernels_only();
+	return session;
+}
+
+/* Records a run of which only the run itself is recorded; returns its id. */
+static uint64_t run_alone(epp_session *session)
+{
+	uint64_t id = begin(session, "run"), inside = begin(session, "inside");
+	ck_assert_uint_gt(id, EPP_LEFT_OUT_ID);
+	ck_assert_uint_eq(inside, 0);
+	ck_assert_uint_eq(begin(session, "deeper"), 0);
+	epp_instant_record(session, EPP_NODE, epp_name_intern("instant"), NULL, 0);
+	epp_counter_record_i64(session, epp_name_intern("counter"), 1);
+	epp_event_end(session, 0, NULL, 0);
+	epp_event_end_named(session, inside, EPP_NODE, epp_name_intern("named"), NULL, 0);
+	epp_event_end(session, id, &(epp_arg){ .key = 1, .value.i64 = 1 }, 1);
+	return id;
+}
+#define LEFT_OUT_OF_RUN 4u
+
+#define TRACEPARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+/* Runs have their args, asynchronous events and requests in them are recorded, and kernels have the run as their parent. */
+START_TEST(kernels_only)
+{
+	enum { RUNS = 100 };
+	char *path = strdup(check_path("kernels.epp"));
+	epp_session *session = start_kernels_only((epp_session_options){ .path = path });
+	epp_track_options options;
+	epp_track device;
+	epp_track_options_init(&options);
+	options.device = 0;
+	check_ok(epp_track_create(session, &options, &device));
+	epp_name kernel = epp_name_intern("kernel");
+	for (unsigned i = 0; i < RUNS; i++) {
+		uint64_t id = run_alone(session), now = epp_host_ticks();
+		ck_assert_uint_ne(epp_event_record(session, device, EPP_KERNEL, kernel, now, now + 1, id, NULL, 0), 0);
+	}
+	ck_assert(recording_inside(session)->filter->throttle->has_devices);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), RUNS * LEFT_OUT_OF_RUN);
+	uint64_t with_request = begin(session, "run");
+	begin(session, "inside");
+	uint64_t async = epp_async_begin(session, EPP_NODE, epp_name_intern("async"));
+	ck_assert_uint_gt(async, EPP_LEFT_OUT_ID);
+	check_ok(epp_context_set(session, TRACEPARENT, NULL));
+	epp_async_end(session, async, NULL, 0);
+	epp_event_end(session, with_request, &(epp_arg){ .key = 1, .value.i64 = 1 }, 1);
+	/* From the next run on, all is recorded again. */
+	keep_one_in(1);
+	ck_assert(run(session));
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_THROTTLED), RUNS * LEFT_OUT_OF_RUN + 1);
+	recording_end(session);
+	epp_session_destroy(session);
+	epp_trace *trace = open_valid(path);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned runs = 0, kernels = 0, with_args = 0, inside = 0, requests = 0;
+	uint64_t last_run = 0;
+	check_ok(epp_timeline_create(
+	    trace, &(epp_timeline_options){ .struct_size = sizeof(epp_timeline_options), .requests = 1 }, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		ck_assert_uint_eq(event->weight, 1);
+		if (strcmp(event->name, "run") == 0) {
+			runs++;
+			with_args += event->args_count == 1;
+			last_run = event->id;
+			requests += event->requests != 0;
+		}
+		kernels += strcmp(event->name, "kernel") == 0 && event->parent == last_run;
+		inside += strcmp(event->name, "inside") == 0 || strcmp(event->name, "deeper") == 0;
+	}
+	ck_assert_uint_eq(runs, RUNS + 2);
+	ck_assert_uint_eq(with_args, RUNS + 1);
+	ck_assert_uint_eq(kernels, RUNS);
+	ck_assert_uint_eq(inside, 0);
+	ck_assert_uint_eq(requests, 1);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	free(path);
+}
+END_TEST
+
+/* A profiler that checks that events begin and end in pairs, on one thread. */
+struct pairs {
+	OrtEpProfilerImpl impl;
+	uint64_t open[8];
+	unsigned depth, begun;
+	bool is_wrong;
+};
+
+static OrtStatus *pairs_start(OrtEpProfilerImpl *impl, uint64_t id)
+{
+	struct pairs *pairs = (struct pairs *)(void *)impl;
+	pairs->begun++;
+	if (pairs->depth < 8)
+		pairs->open[pairs->depth++] = id;
+	else
+		pairs->is_wrong = true;
+	return NULL;
+}
+
+static OrtStatus *pairs_stop(OrtEpProfilerImpl *impl, uint64_t id, const OrtProfilingEvent *event)
+{
+	struct pairs *pairs = (struct pairs *)(void *)impl;
+	(void)event;
+	if (!pairs->depth || pairs->open[--pairs->depth] != id)
+		pairs->is_wrong = true;
+	return NULL;
+}
+
+static OrtStatus *nothing_started(OrtEpProfilerImpl *impl, int64_t offset_ns)
+{
+	(void)impl, (void)offset_ns;
+	return NULL;
+}
+
+static OrtStatus *nothing_ended(OrtEpProfilerImpl *impl, OrtProfilingEventsContainer *container)
+{
+	(void)impl, (void)container;
+	return NULL;
+}
+
+static void nothing_released(OrtEpProfilerImpl *impl)
+{
+	(void)impl;
+}
+
+/* A profiler gets the calls of the run, which is the innermost event during all that is in it. */
+START_TEST(profilers_get_the_run)
+{
+	static struct pairs pairs = { .impl = { .ort_version_supported = EPPROF_ORT_API_VERSION_MIN,
+		                                .Release = nothing_released,
+		                                .StartProfiling = nothing_started,
+		                                .StartEvent = pairs_start,
+		                                .StopEvent = pairs_stop,
+		                                .EndProfiling = nothing_ended } };
+	epp_session_options options = { .struct_size = sizeof(options), .max_overhead = 0.01 };
+	epp_session *session;
+	check_ok(epp_session_create(&options, &session));
+	check_ok(epp_session_attach(session, &pairs.impl, NULL));
+	check_ok(epp_session_start(session));
+	epp_event_end(session, begin(session, "first"), NULL, 0);
+	keep_kernels_only();
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t id = begin(session, "run");
+		ck_assert_uint_eq(begin(session, "inside"), 0);
+		ck_assert_uint_eq(pairs.depth, 1);
+		ck_assert_uint_eq(pairs.open[0], id);
+		epp_event_end(session, 0, NULL, 0);
+		epp_event_end(session, id, NULL, 0);
+		ck_assert_uint_eq(pairs.depth, 0);
+	}
+	ck_assert_uint_eq(pairs.begun, 11);
+	ck_assert(!pairs.is_wrong);
+	trace_scan_free(recording_finish(session));
+}
+END_TEST
+
+static void *kernels_only_of_thread(void *session)
+{
+	epp_event_end(session, begin(session, "run"), NULL, 0);
+	keep_kernels_only();
+	for (unsigned i = 0; i < 1000; i++)
+		run_alone(session);
+	return NULL;
+}
+
+/* Each thread has its own step. The name of runs, a handle of the default session, and a second session change
+ * nothing. */
+START_TEST(kernels_only_on_one_thread)
+{
+	setenv("EPPROF_OUTPUT", check_path("default.epp"), 1);
+	setenv("EPPROF_MAX_OVERHEAD", "1%", 1);
+	setenv("EPPROF_STEP", "run", 1);
+	epp_session *own = recording_start(NULL), *throttled;
+	check_ok(epp_session_share_output(&throttled));
+	pthread_t thread = recording_thread(kernels_only_of_thread, throttled);
+	epp_event_end(NULL, begin(NULL, "first"), NULL, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		uint64_t id = begin(i % 2 ? NULL : throttled, "run"), inside = begin(throttled, "inside");
+		uint64_t beside = begin(own, "beside");
+		ck_assert(id > EPP_LEFT_OUT_ID && inside > EPP_LEFT_OUT_ID && beside > EPP_LEFT_OUT_ID);
+		epp_event_end(own, beside, NULL, 0);
+		epp_event_end(NULL, inside, NULL, 0);
+		epp_event_end(throttled, id, NULL, 0);
+	}
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(epp_session_lost(throttled, EPP_LOSS_THROTTLED), 1000 * LEFT_OUT_OF_RUN);
+	epp_event_end(throttled, begin(throttled, "around"), NULL, 0);
+	keep_kernels_only();
+	for (unsigned i = 0; i < 100; i++) {
+		uint64_t around = begin(NULL, "around"), id = begin(i % 2 ? NULL : throttled, "run");
+		ck_assert_uint_eq(begin(i % 3 ? NULL : throttled, "run"), 0);
+		uint64_t beside = begin(own, "beside");
+		ck_assert_uint_gt(beside, EPP_LEFT_OUT_ID);
+		epp_event_end(own, beside, NULL, 0);
+		ck_assert_uint_eq(begin(i % 5 ? NULL : throttled, "inside"), 0);
+		/* Every other time the end of the run is missing. */
+		epp_event_end(i % 2 ? NULL : throttled, i % 4 ? id : around, NULL, 0);
+		uint64_t after = begin(NULL, "after");
+		ck_assert_uint_gt(after, EPP_LEFT_OUT_ID);
+		epp_event_end(throttled, after, NULL, 0);
+		epp_event_end(throttled, i % 4 ? around : 0, NULL, 0);
+	}
+	ck_assert_uint_eq(epp_session_lost(throttled, EPP_LOSS_THROTTLED), 1000 * LEFT_OUT_OF_RUN + 200);
+	/* A run that is too deep for the stack is lost, and what follows is lost for the same reason. */
+	uint64_t outermost = begin(throttled, "around");
+	for (unsigned i = 1; i < EPF_OPEN_MAX; i++)
+		begin(throttled, "around");
+	ck_assert_uint_eq(begin(throttled, "run"), 0);
+	ck_assert_uint_eq(begin(throttled, "inside"), 0);
+	ck_assert_uint_eq(epp_session_lost(throttled, EPP_LOSS_TOO_DEEP), 2);
+	epp_event_end(throttled, outermost, NULL, 0);
+	trace_scan_free(recording_finish(own));
+	epp_session_destroy(throttled);
+}
+END_TEST
+
+/* Records runs that consist almost only of events, with a budget that leaving out events is far below, until the thread
+ * is in the step. */
+static void run_until(epp_session *session, enum budget_step step)
+{
+	epp_name run_name = epp_name_intern("run"), node = epp_name_intern("node");
+	do {
+		uint64_t id = epp_event_begin(session, EPP_NODE, run_name);
+		for (unsigned i = 0; i < 1000; i++)
+			epp_event_end(session, epp_event_begin(session, EPP_NODE, node), NULL, 0);
+		epp_event_end(session, id, NULL, 0);
+	} while (recorder_cache.resident->throttle.budget.step != step);
+}
+
+/* Without events of devices, one run in N follows on args; with one, the runs alone. */
+START_TEST(the_step_needs_devices)
+{
+	if (!clock_is_fast())
+		return;
+	char *path = strdup(check_path("devices.epp"));
+	epp_session *session = start_with((epp_session_options){ .path = path, .max_overhead = 0.5 });
+	struct budget_costs costs;
+	epp_track_options options;
+	epp_track device;
+	while (!event_costs(&costs))
+		recording_sleep_ms(1);
+	run_until(session, BUDGET_RUNS);
+	epp_track_options_init(&options);
+	options.device = 0;
+	check_ok(epp_track_create(session, &options, &device));
+	uint64_t now = epp_host_ticks();
+	epp_event_record(session, device, EPP_API, epp_name_intern("call"), now, now + 1, 12345, NULL, 0);
+	ck_assert(!recording_inside(session)->filter->throttle->has_devices);
+	epp_event_record(session, device, EPP_KERNEL, epp_name_intern("kernel"), now, now + 1, 12345, NULL, 0);
+	run_until(session, BUDGET_KERNELS);
+	recording_end(session);
+	epp_session_destroy(session);
+	epp_trace *trace = open_valid(path);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned steps = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		size_t cursor = 0;
+		epp_trace_arg arg;
+		if (strcmp(event->name, "epprof.budget") == 0)
+			while (epp_event_args(timeline, event, &cursor, &arg))
+				steps += arg.type == EPP_ARG_TEXT && arg.text_bytes == strlen("kernels only") &&
+				         memcmp(arg.value.text, "kernels only", arg.text_bytes) == 0;
+	}
+	ck_assert_uint_eq(steps, 1);
+	epp_timeline_destroy(timeline);
+	epp_summary *summary;
+	check_ok(epp_summary_create(trace, NULL, &summary));
+	ck_assert_uint_eq(epp_summary_get_totals(summary)->kernels_only_count, 1);
+	epp_summary_destroy(summary);
+	epp_trace_close(trace);
+	free(path);
+}
+END_TEST
+
+/* Killed in a run that is recorded, in one that is left out, and in one that is recorded alone. */
 START_TEST(a_kill)
 {
 	char *path = strdup(check_path("killed.epp"));
@@ -332,6 +624,8 @@ START_TEST(a_kill)
 		epp_session *session = start_one_in(path, _i ? 2 : 1u << 20);
 		for (unsigned i = 0; i < 200; i++)
 			run(session);
+		if (_i == 2)
+			keep_kernels_only();
 		begin(session, "run");
 		begin(session, "open");
 		kill(getpid(), SIGKILL);
@@ -482,7 +776,11 @@ static Suite *throttle_suite(void)
 	tcase_add_test(tests, ends_that_are_wrong);
 	tcase_add_test(tests, events_of_devices);
 	tcase_add_test(tests, args_off);
-	tcase_add_loop_test(tests, a_kill, 0, 2);
+	tcase_add_test(tests, kernels_only);
+	tcase_add_test(tests, profilers_get_the_run);
+	tcase_add_test(tests, kernels_only_on_one_thread);
+	tcase_add_test(tests, the_step_needs_devices);
+	tcase_add_loop_test(tests, a_kill, 0, 3);
 	tcase_add_test(tests, wrong_budgets_are_refused);
 	tcase_add_test(tests, costs_are_medians);
 	tcase_add_test(tests, a_load_that_swings);
