@@ -37,6 +37,7 @@ extern const struct cli_command cli_tail;
 extern const struct cli_command cli_import;
 extern const struct cli_command cli_recover;
 extern const struct cli_command cli_merge;
+extern const struct cli_command cli_amend;
 extern const struct cli_command cli_diff;
 extern const struct cli_command cli_pack;
 extern const struct cli_command cli_anonymize;

@@ -11,9 +11,9 @@
 #include "epprof/epprof.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_info,    &cli_summary,  &cli_advise, &cli_show,   &cli_diff,    &cli_report,  &cli_flame, &cli_view,
-	&cli_convert, &cli_validate, &cli_tail,   &cli_import, &cli_recover, &cli_merge,   &cli_pack,  &cli_anonymize,
-	&cli_sql,     &cli_run,      &cli_record, &cli_ctl,    &cli_probe,   &cli_conform,
+	&cli_info,      &cli_summary,  &cli_advise, &cli_show,   &cli_diff,    &cli_report, &cli_flame,   &cli_view,
+	&cli_convert,   &cli_validate, &cli_tail,   &cli_import, &cli_recover, &cli_merge,  &cli_amend,   &cli_pack,
+	&cli_anonymize, &cli_sql,      &cli_run,    &cli_record, &cli_ctl,     &cli_probe,  &cli_conform,
 };
 #define COMMANDS_COUNT (sizeof commands / sizeof *commands)
 

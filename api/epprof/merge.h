@@ -1,4 +1,5 @@
-/* epprof: merges several traces into one, on one clock: the processes of a job, a server and its clients.
+/* epprof: merges several traces into one, on one clock: the processes of a job, a server and its clients; and adds
+ * events that came after the end of a recording to its trace.
  *
  * Each process of each trace becomes a process of the merged trace, with its tracks, its runs and its part of the
  * ledger.  An id refers to an event of the same process, so equal ids of two processes do not conflict.  The merged
@@ -62,6 +63,51 @@ typedef struct epp_merge_counts {
 EPP_EXPORT epp_status *epp_trace_merge(epp_trace *const *traces, size_t count, const char *path,
                                        const epp_merge_options *options, epp_receipt_fn receipt, void *receipt_user,
                                        epp_merge_counts *counts) EPP_MUST_CHECK;
+
+typedef struct epp_amend_options {
+	size_t struct_size;   /* a non-zero unknown tail is an error */
+	const char *profiler; /* the label of the account that gets the events; NULL: the account that is labelled as
+	                         theirs, else the only one with events lost after the end, else a new one */
+	const volatile int *cancel; /* as in epp_merge_options */
+	uint32_t overwrite;         /* 1: an existing file at `path` is replaced, which may be the trace itself */
+	uint32_t reserved;
+} epp_amend_options;
+
+typedef struct epp_amend_counts {
+	size_t struct_size; /* sizeof(epp_amend_counts) of the caller, who sets it */
+	uint64_t added;     /* events that were added */
+	uint64_t joined;    /* of these: events with a host event of the trace as their parent */
+	uint64_t ambiguous; /* of these: events without a parent, because several host events have their number */
+	uint64_t durations; /* of these: events without a time, because their clock has no relation to the trace's */
+	uint64_t recovered; /* events that an account counted as lost after the end, and does not any more */
+	uint64_t known;     /* events that the trace had already, because they were added before */
+	uint64_t left_out;  /* events of the late traces that are not of devices */
+} epp_amend_counts;
+
+/* Adds the device events of other traces to a finished trace, and writes the result to `path`, which appears by rename
+ * when it is complete: events that a device delivered, or wrote to a file, after the recording had ended.  A profile of
+ * another program is first converted by epp_import_file.
+ *
+ * The parent of an event becomes the host event of `trace` that it names: by its parent, if this is an id (a token of
+ * the kit) that no event of its own trace has; by the arg `token` or `external_id`, which is an id; or by the arg
+ * `correlation` or `correlation_id`, if one event of the host in `trace` has the same number (of several that enclose
+ * each other, the innermost).  Times are converted by CLOCK_MONOTONIC of the same boot, else by CLOCK_REALTIME; without
+ * either, and for clocks of durations, an event keeps its duration only.  Each event that is added counts one less as
+ * lost after the end (EPP_LOSS_AFTER_END) in its account, as long as there are any, and else one more as emitted.
+ * Everything else of the trace is unchanged; the blocks of a packed trace are unpacked.
+ *
+ * An event that has the same times and name in the trace, because it was added before, is not added again.
+ * `receipt` is called as by epp_export, with a line for each late trace, which reports how its clock was related.
+ * `options`, `receipt` and `counts` may be NULL.  Memory: that of the open traces and their names, and 24 bytes for each
+ * late event.
+ * Errors: EPP_WRONG_STATE (`trace` is not finished: epp_trace_recover), EPP_INCOMPATIBLE (a trace of several
+ * processes), EPP_INVALID_ARGUMENT (no late trace, or `trace` itself, or a trace without a run), EPP_NOT_FOUND (no account is named `profiler`),
+ * EPP_LIMIT (no room for another account or name), EPP_EXISTS, EPP_BUSY, EPP_CANCELLED, EPP_CORRUPT, EPP_IO,
+ * EPP_OUT_OF_MEMORY.
+ * Thread: one at a time for each trace. */
+EPP_EXPORT epp_status *epp_trace_amend(epp_trace *trace, epp_trace *const *late, size_t count, const char *path,
+                                       const epp_amend_options *options, epp_receipt_fn receipt, void *receipt_user,
+                                       epp_amend_counts *counts) EPP_MUST_CHECK;
 
 #ifdef __cplusplus
 }

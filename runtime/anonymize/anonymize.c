@@ -438,10 +438,11 @@ static epp_status *replace_names(struct anonymize *a)
 	return NULL;
 }
 
-static epp_status *replace_definitions(void *user)
+static epp_status *replace_definitions(void *user, struct epp_trace_writer *writer)
 {
 	struct anonymize *a = user;
 
+	(void)writer;
 	EPP_TRY(anonymize_open_events(a));
 	EPP_TRY(replace_names(a));
 	for (size_t i = 0; i < a->reader->tracks_count; i++)

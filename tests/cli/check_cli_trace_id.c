@@ -25,6 +25,7 @@ static const struct {
 	{ .name = "import", .without = "reads no trace" },
 	{ .name = "recover", .without = "writes all of a trace" },
 	{ .name = "merge", .without = "writes all of its traces" },
+	{ .name = "amend", .without = "writes all of a trace" },
 	{ .name = "pack", .without = "writes all of a trace" },
 	{ .name = "anonymize", .without = "writes all of a trace" },
 	{ .name = "sql", .without = "its tables have the column trace_id" },

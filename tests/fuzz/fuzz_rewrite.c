@@ -1,6 +1,6 @@
-/* Traces rewritten: recovered, then packed, anonymised, and merged with another one.  What was written must open; if the
- * recovered trace is valid, then the packed and the anonymised one are valid too, with as many events, and so is the
- * merged one.  Anonymising may refuse a trace in which a text is an allowed one and the bytes around it in the
+/* Traces rewritten: recovered, then packed, anonymised, merged with another one, and amended by it.  What was written must
+ * open; if the recovered trace is valid, then the packed and the anonymised one are valid too, with as many events, and so
+ * are the merged and the amended one.  Anonymising may refuse a trace in which a text is an allowed one and the bytes around it in the
  * file. */
 #include "epprof/anonymize.h"
 #include "epprof/merge.h"
@@ -65,10 +65,32 @@ static epp_status *merge(const char *from, const char *to)
 	return status;
 }
 
+/* Adds the events of the other trace, which names events of neither.  `late`: adds those of the fuzzed trace to it. */
+static epp_status *amend(const char *from, const char *to, bool late)
+{
+	epp_amend_options options = { .struct_size = sizeof options, .overwrite = 1 };
+	epp_trace *trace, *other = fuzz_trace_other();
+	epp_status *status = epp_trace_open(from, &trace);
+
+	FUZZ_MUST(!status);
+	if (late) {
+		/* What is amended is a file. */
+		status = epp_trace_recover(other, fuzz_path("other"), 1);
+		FUZZ_MUST(!status);
+		epp_trace_close(other);
+		status = epp_trace_open(fuzz_path("other"), &other);
+		FUZZ_MUST(!status);
+	}
+	status = epp_trace_amend(late ? other : trace, late ? &trace : &other, 1, to, &options, NULL, NULL, NULL);
+	epp_trace_close(trace);
+	epp_trace_close(other);
+	return status;
+}
+
 static void run(const uint8_t *bytes, size_t count)
 {
 	const char *recovered = fuzz_path("recovered"), *packed = fuzz_path("packed"), *merged = fuzz_path("merged"),
-		   *anonymized = fuzz_path("anonymized");
+		   *anonymized = fuzz_path("anonymized"), *amended = fuzz_path("amended");
 	uint64_t before, after;
 	epp_trace *trace;
 	epp_status *status = builder_open_image(bytes, count, &trace);
@@ -92,6 +114,12 @@ static void run(const uint8_t *bytes, size_t count)
 		status = merge(recovered, merged);
 		if (!status)
 			FUZZ_MUST(inspect(merged, &after) == 0 || !is_valid);
+		for (unsigned late = 0; late < 2; late++) {
+			epp_status_destroy(status);
+			status = amend(recovered, amended, late);
+			if (!status)
+				FUZZ_MUST(inspect(amended, &after) == 0 || !is_valid);
+		}
 	}
 	epp_status_destroy(status);
 }

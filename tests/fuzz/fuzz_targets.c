@@ -20,7 +20,7 @@ const char *fuzz_path(const char *name)
 	static struct {
 		const char *name;
 		char *path;
-	} paths[8];
+	} paths[16];
 	const char *folder = getenv("TMPDIR");
 	size_t i = 0;
 

@@ -80,6 +80,8 @@ static const struct fault_command fault_commands[] = {
 	{ .args = { "recover", "-o", "out/x.epp", "unfinished.epp" } },
 	{ .args = { "recover", "-o", "out/x.epp", "cut.epp" } },
 	{ .args = { "merge", "-o", "out/x.epp", "unfinished.epp", "import.epp" } },
+	{ .args = { "amend", "-o", "out/x.epp", "sample.epp", "import.epp" } },
+	{ .args = { "amend", "--in-place", "out/seed.epp", "kineto.json" }, .seeded = true },
 	{ .args = { "anonymize", "--key", "key", "-o", "out/x.epp", "sample.epp" } },
 	{ .args = { "anonymize", "--key", "key", "-o", "out/x.epp", "--keep-ops", "--round-shapes", "merged.epp" } },
 	{ .args = { "anonymize", "--key", "key", "-o", "out/x.epp", "unfinished.epp" } },

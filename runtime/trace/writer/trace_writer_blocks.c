@@ -174,7 +174,7 @@ epp_status *trace_writer_commit(struct epp_trace_writer *writer)
 		return epp_status_no_memory();
 	EPP_TRY(write_segment(writer));
 	EPP_TRY(write_header(writer));
-	if (writer->rewrite)
+	if (writer->rewrite && writer->rewrite->check)
 		EPP_TRY(writer->rewrite->check(writer->rewrite->user, writer->file.fd, trace_writer_end(writer)));
 	return atomic_file_commit(&writer->file);
 }

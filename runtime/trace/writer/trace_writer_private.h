@@ -76,12 +76,12 @@ struct trace_writer_index {
 /* Callbacks that change a trace while trace_writer_recover.c writes it as a finished one. */
 struct trace_rewrite {
 	void *user;
-	/* Writes the records of a block.  Called instead of writing the block. */
+	/* Writes the records of a block.  Called instead of writing the block; NULL: it is written. */
 	epp_status *(*block)(void *user, struct epp_trace_writer *writer, const struct reader_decoded *decoded);
 	/* Called after all blocks were written, and before anything else is written.  May change the reader's
-	 * definitions, clock samples, accounts and open events. */
-	epp_status *(*definitions)(void *user);
-	/* Called when the file is complete and does not have its name yet. */
+	 * definitions, clock samples, accounts and open events, and append blocks of its own. */
+	epp_status *(*definitions)(void *user, struct epp_trace_writer *writer);
+	/* Called when the file is complete and does not have its name yet; NULL: nothing is called. */
 	epp_status *(*check)(void *user, int fd, uint64_t file_bytes);
 	uint64_t base_ticks; /* subtracted from all host ticks */
 };

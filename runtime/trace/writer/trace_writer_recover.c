@@ -156,7 +156,7 @@ static epp_status *write_block(struct recovery *recovery, const struct reader_bl
 {
 	const struct trace_rewrite *rewrite = recovery->rewrite;
 
-	if (rewrite)
+	if (rewrite && rewrite->block)
 		return rewrite->block(rewrite->user, recovery->writer, records);
 	return block->is_packed ? write_rows(recovery, records)
 	                        : trace_writer_append(recovery->writer, (struct epf_block *)(void *)records->bytes);
@@ -369,7 +369,7 @@ static epp_status *write_changed_definitions(struct recovery *recovery)
 {
 	const struct trace_rewrite *rewrite = recovery->rewrite;
 
-	EPP_TRY(rewrite->definitions(rewrite->user));
+	EPP_TRY(rewrite->definitions(rewrite->user, recovery->writer));
 	recovery->last_ticks -= recovery->last_ticks < rewrite->base_ticks ? recovery->last_ticks : rewrite->base_ticks;
 	/* The header is filled in again, because the changes may have changed the reader's header since. */
 	fill_header(&recovery->writer->header, &recovery->impl->reader.header);

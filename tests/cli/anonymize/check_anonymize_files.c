@@ -210,9 +210,9 @@ static epp_status *write_block(void *user, struct epp_trace_writer *writer, cons
 	return NULL;
 }
 
-static epp_status *do_nothing(void *user)
+static epp_status *do_nothing(void *user, struct epp_trace_writer *writer)
 {
-	(void)user;
+	(void)user, (void)writer;
 	return NULL;
 }
 
