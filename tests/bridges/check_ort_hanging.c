@@ -101,7 +101,7 @@ static void run_case(int number)
 
 START_TEST(one_that_hangs_costs_nothing_but_itself)
 {
-	hanging_both(_i, run_case);
+	hanging_run(_i, run_case);
 }
 END_TEST
 
@@ -149,7 +149,7 @@ static Suite *ort_hanging_suite(void)
 {
 	Suite *suite = suite_create("ort_hanging");
 	TCase *tcase = tcase_create("ort_hanging");
-	tcase_add_loop_test(tcase, one_that_hangs_costs_nothing_but_itself, 0, HANGING_ENTRIES);
+	tcase_add_loop_test(tcase, one_that_hangs_costs_nothing_but_itself, 0, HANGING_GROUPS);
 	tcase_add_loop_test(tcase, steps_of_a_slow_plugin_share_the_limit, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return suite;

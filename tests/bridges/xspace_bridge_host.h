@@ -464,7 +464,7 @@ static void run_hanging_case(int number)
 
 START_TEST(one_that_hangs_costs_nothing_but_itself)
 {
-	hanging_both(_i, run_hanging_case);
+	hanging_run(_i, run_hanging_case);
 }
 END_TEST
 
@@ -501,7 +501,7 @@ static void shared_tests_add(TCase *tests)
 	tcase_add_test(tests, devices_are_gpus_on_request);
 	tcase_add_test(tests, a_run_without_work_is_empty);
 	tcase_add_test(tests, what_fails_costs_only_itself_and_is_told);
-	tcase_add_loop_test(tests, one_that_hangs_costs_nothing_but_itself, 0, HANGING_ENTRIES);
+	tcase_add_loop_test(tests, one_that_hangs_costs_nothing_but_itself, 0, HANGING_GROUPS);
 	tcase_add_test(tests, steps_of_a_slow_plugin_share_the_limit);
 	tcase_add_test(tests, texts_of_any_bytes_are_mended);
 	tcase_add_test(tests, more_than_can_be_told_is_cut);

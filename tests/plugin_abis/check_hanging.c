@@ -127,7 +127,7 @@ static void run_case(int number)
 
 START_TEST(one_that_hangs_costs_nothing_but_itself)
 {
-	hanging_both(_i, run_case);
+	hanging_run(_i, run_case);
 }
 END_TEST
 
@@ -135,7 +135,7 @@ static Suite *hanging_suite(void)
 {
 	Suite *suite = suite_create("hanging");
 	TCase *tcase = tcase_create("hanging");
-	tcase_add_loop_test(tcase, one_that_hangs_costs_nothing_but_itself, 0, HANGING_ENTRIES);
+	tcase_add_loop_test(tcase, one_that_hangs_costs_nothing_but_itself, 0, HANGING_GROUPS);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
