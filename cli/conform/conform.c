@@ -72,6 +72,7 @@ struct options {
 	int format;
 	int64_t fuzz_ns; /* 0: not given */
 	bool lists, only_failed, is_in_process, reproduces;
+	bool lacks_memory; /* it is not clear which cases are selected */
 };
 
 /* ---- options ---- */
@@ -81,7 +82,9 @@ static bool compile(const char *option, regex_t *regex)
 	char reason[128];
 	int error = regcomp(regex, optarg, REG_EXTENDED | REG_NOSUB);
 
-	if (error) {
+	if (error == REG_ESPACE) {
+		cli_no_memory();
+	} else if (error) {
 		regerror(error, regex, reason, sizeof(reason));
 		cli_misuse(&cli_conform, "%s '%s': %s", option, optarg, reason);
 	}
@@ -162,16 +165,25 @@ static bool take_option(struct options *options, int option)
 	}
 }
 
-static bool is_wanted(const struct options *options, const struct conform_names *failed, const struct conform_case *about)
+static bool matches(struct options *options, const regex_t *regex, const char *name)
 {
-	if (options->excluded_text && regexec(&options->excluded, about->name, 0, NULL, 0) == 0)
+	/* Without memory, glibc's regexec returns REG_NOMATCH. */
+	errno = 0;
+	bool is_match = regexec(regex, name, 0, NULL, 0) == 0;
+	options->lacks_memory |= !is_match && errno == ENOMEM;
+	return is_match;
+}
+
+static bool is_wanted(struct options *options, const struct conform_names *failed, const struct conform_case *about)
+{
+	if (options->excluded_text && matches(options, &options->excluded, about->name))
 		return false;
 	if (options->only_failed && !conform_names_find(failed, about->name))
 		return false;
 	if (options->reproduces && !conform_is_random(about))
 		return false;
 	if (options->wanted_text)
-		return regexec(&options->wanted, about->name, 0, NULL, 0) == 0;
+		return matches(options, &options->wanted, about->name);
 	return options->only_failed || options->reproduces || about->name[0] - '0' <= options->level;
 }
 
@@ -261,7 +273,9 @@ static int select_and_run(struct options *options)
 		if (is_wanted(options, &failed, &conform_cases[i]))
 			cases[cases_count++] = &conform_cases[i];
 	}
-	if (options->lists) {
+	if (options->lacks_memory) {
+		code = cli_failure(epp_status_no_memory());
+	} else if (options->lists) {
 		print_list(cases, cases_count);
 		code = CLI_OK;
 	} else if (options->is_in_process && cases_count == 1) {

@@ -19,7 +19,7 @@ static Suite *alloc_failures_suite(void)
 	tcase_add_unchecked_fixture(sweep, faults_setup, NULL);
 	if (getenv("CHECK_FAULTS_ALL"))
 		tcase_set_timeout(sweep, 3600);
-	tcase_add_loop_test(sweep, a_failed_allocation_ends_a_command, 0, FAULT_ALLOC_COMMANDS_COUNT);
+	tcase_add_loop_test(sweep, a_failed_allocation_ends_a_command, 0, FAULT_COMMANDS_COUNT);
 	suite_add_tcase(suite, sweep);
 	return suite;
 }

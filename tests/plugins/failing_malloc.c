@@ -2,6 +2,8 @@
  * strdup, asprintf, reallocarray and so on call these. */
 #include "failing_preload.h"
 
+#include <regex.h>
+
 EXPORT void *malloc(size_t bytes);
 EXPORT void *calloc(size_t count, size_t bytes);
 EXPORT void *realloc(void *old, size_t bytes);
@@ -51,4 +53,19 @@ int posix_memalign(void **result, size_t alignment, size_t bytes)
 	if (!next)
 		next = NEXT(posix_memalign);
 	return fails(ENOMEM) ? ENOMEM : next(result, alignment, bytes);
+}
+
+/* regcomp of glibc 2.36 frees memory twice if some of its allocations fail, so it fails as a whole. */
+EXPORT int regcomp(regex_t *regex, const char *pattern, int flags)
+{
+	static __typeof__(&regcomp) next;
+
+	if (!next)
+		next = NEXT(regcomp);
+	if (fails(ENOMEM))
+		return REG_ESPACE;
+	is_paused = true;
+	int error = next(regex, pattern, flags);
+	is_paused = false;
+	return error;
 }
