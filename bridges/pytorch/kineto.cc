@@ -416,17 +416,39 @@ class Session : public libkineto::IActivityProfilerSession
 	std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
 };
 
+/* PyTorch creates one, in the first profile of a process, and does not expect that this fails: it needs no memory. */
 class Profiler : public libkineto::IActivityProfiler
 {
       public:
+	static void *operator new(size_t)
+	{
+		alignas(void *) static unsigned char place[sizeof(void *)];
+		return place;
+	}
+
+	static void operator delete(void *)
+	{
+	}
+
 	const std::string &name() const override
 	{
-		return name_;
+		static const std::string name = "epprof";
+		return name;
 	}
 
 	const std::set<ActivityType> &availableActivities() const override
 	{
-		return types_;
+		static const std::set<ActivityType> none;
+		try {
+			static const std::set<ActivityType> all = { ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMSET,
+				                                    ActivityType::CONCURRENT_KERNEL,
+				                                    ActivityType::PRIVATEUSE1_RUNTIME,
+				                                    ActivityType::PRIVATEUSE1_DRIVER };
+			return all;
+		} catch (const std::bad_alloc &) {
+			fputs("epprof: " OUT_OF_MEMORY "\n", stderr);
+		}
+		return none;
 	}
 
 	/* After the first session with the device, Kineto calls this for sessions without the device too.  NULL: the
@@ -454,14 +476,9 @@ class Profiler : public libkineto::IActivityProfiler
 		(void)ts_ms, (void)duration_ms;
 		return configure(types, config);
 	}
-
-      private:
-	const std::string name_ = "epprof";
-	const std::set<ActivityType> types_ = { ActivityType::GPU_MEMCPY, ActivityType::GPU_MEMSET,
-		                                ActivityType::CONCURRENT_KERNEL, ActivityType::PRIVATEUSE1_RUNTIME,
-		                                ActivityType::PRIVATEUSE1_DRIVER };
 };
 
+static_assert(sizeof(Profiler) == sizeof(void *), "Profiler::operator new has room for its functions alone");
 REGISTER_PRIVATEUSE1_PROFILER(Profiler);
 
 } // namespace
