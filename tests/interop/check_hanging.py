@@ -12,6 +12,7 @@ import unittest
 
 import environment
 import interop
+import warm_python
 from hanging_host import COUNT
 
 FRAMEWORKS = {"onnxruntime": interop.ONNXRUNTIME, "tensorflow": interop.TENSORFLOW, "pytorch": interop.TORCH, "jax": interop.JAX}
@@ -46,6 +47,8 @@ def limit_ms(which):
 
 
 class Hanging(unittest.TestCase):
+    torch = None
+
     def run_host(self, name, which, at, fault="", **more):
         framework = FRAMEWORKS[name]
         try:
@@ -64,10 +67,16 @@ class Hanging(unittest.TestCase):
         if name == "jax":
             given["PYTHONPATH"] = str(interop.BUILD / "python")
         program = interop.ROOT / "tests" / "interop" / "hanging_host.py"
-        done = subprocess.run([python, program, name], env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              errors="replace", check=False, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr[-4000:])
-        return out, json.loads(done.stdout.splitlines()[-1]), done.stderr
+        if name == "pytorch":
+            Hanging.torch = Hanging.torch or warm_python.WarmPython(python, "import torch, torch._dynamo")
+            status = Hanging.torch.run(program, [name], given, out / "stdout", out / "stderr")
+        else:
+            with open(out / "stdout", "wb") as output, open(out / "stderr", "wb") as errors:
+                status = subprocess.run([python, program, name], env=given, stdout=output, stderr=errors, check=False,
+                                        timeout=300).returncode
+        log = (out / "stderr").read_text(errors="replace")
+        self.assertEqual(status, 0, log[-4000:])
+        return out, json.loads((out / "stdout").read_text().splitlines()[-1]), log
 
     def check_runs(self, name, which, runs):
         print(name, which, [{key: round(value, 2) for key, value in run.items()} for run in runs])

@@ -8,6 +8,7 @@ import sys
 import torch
 
 import interop
+import warm_python
 
 PATH = interop.library("libepprof_kineto")
 TORCH = os.path.dirname(torch.__file__)
@@ -50,19 +51,21 @@ def plugin(name):
 class Run:
     """A program in PyTorch, and the trace it wrote."""
     count = 0
+    python = None
 
     def __init__(self, program, library="", path=None, bridge=PATH, **environment):
         Run.count += 1
         out = interop.scratch() / f"trace-{Run.count}.json"
-        command = [sys.executable, "-c", PROGRAM + program, str(out), bridge, library]
+        file, log = out.with_suffix(".py"), out.with_suffix(".log")
+        file.write_text(PROGRAM + program, encoding="utf-8")
         env = {**os.environ, "KINETO_PLUGIN_PATH": library if path is None else path, **environment}
-        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", check=False)
-        if done.returncode != 0:
-            raise AssertionError(f"exit status {done.returncode}: {done.stdout[-2000:]}")
-        self.log = done.stdout
+        Run.python = Run.python or warm_python.WarmPython(sys.executable, "import torch, torch._dynamo")
+        status = Run.python.run(file, [str(out), bridge, library], env, log, log)
+        self.log = log.read_text(errors="replace")
+        if status != 0:
+            raise AssertionError(f"exit status {status}: {self.log[-2000:]}")
         # Lines of Kineto's own log go between.
-        self.said = [json.loads(line[1:]) for line in done.stdout.splitlines() if line.startswith("=")]
+        self.said = [json.loads(line[1:]) for line in self.log.splitlines() if line.startswith("=")]
         with open(out, encoding="utf-8") as file:
             self.trace = json.load(file)
         self.events = self.trace["traceEvents"]

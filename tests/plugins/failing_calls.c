@@ -1,13 +1,16 @@
 /* Preloaded into a program, makes selected system calls fail: those that open, map, read, write, size, name and sync
- * files, the creation of threads, membarrier and futex.  Calls that libc itself makes, as in stdio, never fail.
+ * files, make and list folders, the creation of threads, membarrier and futex.  Calls that libc itself makes, as in
+ * stdio, never fail; nor do fstat of an open file, and openat, without which a folder cannot be removed.
  * Or it makes reads and writes transfer only a part. */
 #include "failing_preload.h"
 
+#include <dirent.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -70,6 +73,11 @@ EXPORT ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offse
 WRAP(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count), ENOSPC, -1)
 WRAP(int, ftruncate, (int fd, off_t bytes), (fd, bytes), ENOSPC, -1)
 WRAP(int, ftruncate64, (int fd, off64_t bytes), (fd, bytes), ENOSPC, -1)
+WRAP(int, fallocate, (int fd, int mode, off_t at, off_t bytes), (fd, mode, at, bytes), ENOSPC, -1)
+WRAP(int, fallocate64, (int fd, int mode, off64_t at, off64_t bytes), (fd, mode, at, bytes), ENOSPC, -1)
+WRAP(int, link, (const char *from, const char *to), (from, to), EIO, -1)
+WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), EIO, -1)
+WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), EMFILE, -1)
 WRAP(int, rename, (const char *from, const char *to), (from, to), EIO, -1)
 WRAP(int, renameat2, (int from_fd, const char *from, int to_fd, const char *to, unsigned flags),
      (from_fd, from, to_fd, to, flags), EIO, -1)
@@ -78,6 +86,9 @@ WRAP(int, linkat, (int from_fd, const char *from, int to_fd, const char *to, int
 WRAP(int, fsync, (int fd), (fd), EIO, -1)
 WRAP(int, fdatasync, (int fd), (fd), EIO, -1)
 WRAP(int, mkstemp, (char *path), (path), ENOSPC, -1)
+WRAP(int, mkostemp, (char *path, int flags), (path, flags), ENOSPC, -1)
+WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), ENOMEM, NULL)
+WRAP(DIR *, opendir, (const char *path), (path), EMFILE, NULL)
 WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), EMFILE, NULL)
 WRAP(int, pthread_create, (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument),
      (thread, attributes, run, argument), EAGAIN, EAGAIN)
