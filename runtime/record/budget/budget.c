@@ -44,6 +44,18 @@ static double max_f64(double a, double b)
 	return a > b ? a : b;
 }
 
+/* Returns a number around `value`, 1 or more, so that the mean of its inverse is that of the value.  Always rounding up
+ * would leave a part of the budget unused. */
+static uint32_t round_at_random(struct budget_thread *thread, double value)
+{
+	double limited = min_f64(value, WEIGHT_MAX), lower = (double)(uint32_t)limited;
+	double random = (double)(next_random(thread) >> 11) * 0x1p-53;
+	/* lower is drawn with the probability p, for which p / lower + (1 - p) / (lower + 1) = 1 / value. */
+	double lower_probability = lower * (lower + 1) / limited - lower;
+
+	return (uint32_t)lower + (limited > lower && random >= lower_probability);
+}
+
 /* Rounds a positive value up to a whole number from 1 to `limit`. */
 static uint32_t round_up(double value, uint32_t limit)
 {
@@ -142,9 +154,9 @@ static void choose_step(struct budget_thread *thread, double share, double targe
 	} else if (thread->has_devices && thread->inner_part > 0 && kernels <= target) {
 		thread->step = BUDGET_KERNELS;
 	} else {
-		thread->step = BUDGET_RUNS;
 		kept = max_f64(kept, share * LEAST_PART_OF_RUNS);
-		thread->one_in = round_up(max_f64((all - thread->left_out_rate) / kept, 2), WEIGHT_MAX);
+		thread->one_in = round_at_random(thread, max_f64((all - thread->left_out_rate) / kept, 1));
+		thread->step = thread->one_in > 1 ? BUDGET_RUNS : BUDGET_ALL;
 	}
 }
 
@@ -172,7 +184,7 @@ bool budget_next_period(struct budget_thread *thread, double share, const struct
 	thread->debt_ps += spent_ps(thread, costs) - share * cpu_ps;
 	thread->debt_ps = min_f64(max_f64(thread->debt_ps, -limit_ps), limit_ps);
 	choose_step(thread, share,
-	            max_f64(share - thread->debt_ps / ((double)BUDGET_CARRIED_NS * 1000), share * LEAST_PART));
+	            max_f64(share - thread->debt_ps / ((double)BUDGET_BALANCED_NS * 1000), share * LEAST_PART));
 	thread->period_ns = thread->period_ns * 2 < BUDGET_PERIOD_NS ? thread->period_ns * 2 : BUDGET_PERIOD_NS;
 	plan_clock(thread, share, costs, now_ns);
 	begin_period(thread, now_ns, cpu_ns);

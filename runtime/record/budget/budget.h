@@ -20,7 +20,7 @@
  * unbiased.
  *
  * If more or less than the budget was spent, the difference is carried over, at most the budget of one second.  It is
- * compensated within the next second of CPU time.
+ * compensated in the next half second of CPU time, if the load is the same.
  *
  * These functions read no clock and have no state other than their arguments. */
 #ifndef EPPROF_RUNTIME_RECORD_BUDGET_BUDGET_H
@@ -31,6 +31,7 @@
 
 #define BUDGET_PERIOD_NS UINT64_C(200000000)
 #define BUDGET_CARRIED_NS UINT64_C(1000000000)
+#define BUDGET_BALANCED_NS UINT64_C(500000000)
 
 enum budget_step { BUDGET_ALL, BUDGET_ARGS_OFF, BUDGET_KERNELS, BUDGET_RUNS };
 
@@ -54,7 +55,7 @@ struct budget_counts {
 struct budget_thread {
 	struct budget_counts counts;
 	enum budget_step step;
-	uint32_t one_in;  /* N; 1 in the steps before BUDGET_RUNS */
+	uint32_t one_in;  /* N, which varies at random between two whole numbers; 1 in the steps before BUDGET_RUNS */
 	bool has_devices; /* set by the caller: BUDGET_KERNELS may be selected */
 	/* The members below are used by budget.c only. */
 	struct budget_counts begin; /* the counts at the begin of the period */

@@ -138,6 +138,28 @@ START_TEST(the_budget_is_kept)
 }
 END_TEST
 
+/* A recording of 3 seconds has the budget, too, where N is a small number that is not whole, and where the load swings. */
+START_TEST(a_short_recording)
+{
+	static const struct load short_loads[] = {
+		{ .name = "1.2 times too much", .fast_ns = 4000 },
+		{ .name = "1.7 times too much", .fast_ns = 2900 },
+		{ .name = "2.8 times too much", .fast_ns = 1750 },
+		{ .name = "swings in 100 ms", .fast_ns = 1700, .slow_ns = 1700000, .period_ns = 0.1 * SECOND },
+		{ .name = "swings in 200 ms", .fast_ns = 1700, .slow_ns = 1700000, .period_ns = 0.2 * SECOND },
+		{ .name = "swings in 500 ms", .fast_ns = 1000, .slow_ns = 1000000, .period_ns = 0.5 * SECOND },
+	};
+	double sum = 0;
+	for (unsigned seed = 1; seed <= 10; seed++) {
+		const struct simulation of = { &short_loads[_i], usual, usual, 0.01, 3 * SECOND, seed, 0 };
+		double part = simulate(&of).overhead / of.share;
+		ck_assert_msg(part > 0.8 && part < 1.1, "%s, seed %u: %.3f", short_loads[_i].name, seed, part);
+		sum += part / 10;
+	}
+	ck_assert_msg(sum > 0.86 && sum < 1.05, "%s: %.3f", short_loads[_i].name, sum);
+}
+END_TEST
+
 /* With devices, runs alone are recorded where that is within the budget, each with the weight 1; and if that takes too
  * much, too, one in N. */
 START_TEST(kernels_only)
@@ -309,6 +331,7 @@ static Suite *budget_suite(void)
 	tcase_add_test(tests, clocks_at_their_limits);
 	tcase_add_loop_test(tests, the_steps, 0, 2);
 	tcase_add_loop_test(tests, kernels_only, 0, 6);
+	tcase_add_loop_test(tests, a_short_recording, 0, 6);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
