@@ -26,6 +26,7 @@ static const struct bench_case {
 	{ "begin + end, a 16-byte string arg", bench_one_string },
 	{ "begin + end, the kit attached", bench_kit_attached },
 	{ "begin + end, a filter", bench_filter },
+	{ "begin + end, a budget of 1 %, load 1,000 to 1", bench_budget },
 	{ "begin + end, idle, EPPROF_ENABLED()", bench_idle_enabled },
 	{ "begin, end, idle, a call of either", bench_idle_call },
 	{ "begin + end, instructions", bench_instructions },

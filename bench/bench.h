@@ -145,6 +145,7 @@ void bench_two_integers(struct bench *bench);
 void bench_one_string(struct bench *bench);
 void bench_kit_attached(struct bench *bench);
 void bench_filter(struct bench *bench);
+void bench_budget(struct bench *bench);
 void bench_idle_enabled(struct bench *bench);
 void bench_idle_call(struct bench *bench);
 void bench_short_session(struct bench *bench);
