@@ -374,6 +374,32 @@ START_TEST(info_tells_what_recording_cost)
 }
 END_TEST
 
+/* Events that are left out have not taken what an event takes. */
+START_TEST(info_counts_recorded_events_only)
+{
+	struct epp_builder *b = builder_create();
+	struct epf_run run = { .run = 2,
+		               .start = { .ticks = BUILDER_START + 1000, .monotonic_ns = 1000, .realtime_ns = 1000 },
+		               .end = { .ticks = BUILDER_START + 2000, .monotonic_ns = 2000, .realtime_ns = 2000 },
+		               .event_cost_ps = 25000,
+		               .write_cpu_ns = 4000000 };
+	uint32_t thread = builder_thread(b, "main", 1);
+
+	builder_event(b, thread, BUILDER_START, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
+	builder_lost(b, thread, EPP_LOSS_THROTTLED, 7, 7);
+	builder_lost(b, thread, EPP_LOSS_FILTER, 5, 5);
+	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof(run) }, &run);
+	char *path = check_path("left_out.epp");
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	struct command command = command_run(NULL, "info", path, NULL);
+	ck_assert_msg(strstr(command.out, "\ncost      about 25 ns for 1 event of threads, 25 ns each without args; "
+	                                  "4.00 ms of CPU time to write; a few ns for each of 12 events left out\n") != NULL,
+	              "%s", command.out);
+	command_free(&command);
+}
+END_TEST
+
 START_TEST(the_help_of_info_explains_every_reason)
 {
 	struct command run = command_run(NULL, "info", "--help", NULL);
@@ -475,6 +501,7 @@ static Suite *cli_suite(void)
 	tcase_add_test(results, validate_finds_damage);
 	tcase_add_test(results, info_tells_what_a_trace_is);
 	tcase_add_test(results, info_tells_what_recording_cost);
+	tcase_add_test(results, info_counts_recorded_events_only);
 	tcase_add_test(results, the_help_of_info_explains_every_reason);
 	tcase_add_test(results, hostile_names_do_no_harm);
 	tcase_add_test(results, bridges_are_found);
