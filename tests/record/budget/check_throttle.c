@@ -513,7 +513,8 @@ START_TEST(kernels_only_on_one_thread)
 	epp_session *own = recording_start(NULL), *throttled;
 	check_ok(epp_session_share_output(&throttled));
 	pthread_t thread = recording_thread(kernels_only_of_thread, throttled);
-	epp_event_end(NULL, begin(NULL, "first"), NULL, 0);
+	epp_event_end(NULL, begin(NULL, "run"), NULL, 0);
+	keep_one_in(1);
 	for (unsigned i = 0; i < 100; i++) {
 		uint64_t id = begin(i % 2 ? NULL : throttled, "run"), inside = begin(throttled, "inside");
 		uint64_t beside = begin(own, "beside");
