@@ -102,7 +102,7 @@ static void reset_after_fork(struct pu1_library *library)
 	locks_init(library);
 	library->reading = NULL;
 	library->runs_count = 0;
-	library->reader_is_there = false;
+	library->reader_is_there = library->has_run = false;
 	LIST_INIT(&library->profilers);
 	if (library->tokens)
 		pu1_tokens_forget(library->tokens);

@@ -70,7 +70,8 @@ struct pu1_library {
 	LIST_HEAD(, pu1_profiler) profilers; /* to change the list, read_lock must be held too */
 	bool reader_is_there;
 	bool reader_may_go;
-	bool due; /* a buffer is full, so the reader has work */
+	bool has_run; /* if not, the reader only waits for buffers that come late */
+	bool due;     /* a buffer is full, so the reader has work */
 
 	_Atomic uint64_t declined_count; /* requests for a buffer that were declined since the last check, because all
                                           * buffers were in use */

@@ -2,9 +2,10 @@
  * the last one's EndProfiling: the first session enables kinds and the last one disables them; while others remain, a
  * session that ends only flushes.
  *
- * During the run a reader thread reads buffers as they fill and adds a clock pair about every 100 ms.  EndProfiling
- * calls pu1FlushAll on the library's worker.  All calls run there, except those that push and pop ids of events.  If
- * pu1FlushAll never returns, the sessions end without the remaining records, and the library is not called again. */
+ * During the run a reader thread reads buffers as they fill and adds a clock pair about every 100 ms.  After the run it
+ * reads buffers that come late, until the last profiler is released.  EndProfiling calls pu1FlushAll on the library's
+ * worker.  All calls run there, except those that push and pop ids of events.  If pu1FlushAll never returns, the sessions
+ * end without the remaining records, and the library is not called again. */
 #include "plugins/pu1/pu1_profiler.h"
 
 #include <stdio.h>
@@ -32,13 +33,18 @@ static OrtStatus *failed(const struct pu1_library *library, const char *call, pu
 
 /* ---- the reader ---- */
 
-/* Waits until a buffer is full, but not longer than until the next clock pair is due.  The caller holds the lock. */
+/* Waits until a buffer is full, but in a run not longer than until the next clock pair is due.  The caller holds the
+ * lock. */
 static void wait_for_buffer(struct pu1_library *library)
 {
 	struct timespec deadline = thread_deadline(PAIR_INTERVAL_NS);
 	int error = 0;
-	while (!error && !library->due && !library->reader_may_go)
-		error = pthread_cond_timedwait(&library->changed, &library->lock, &deadline);
+	while (!error && !library->due && !library->reader_may_go) {
+		if (library->has_run)
+			error = pthread_cond_timedwait(&library->changed, &library->lock, &deadline);
+		else
+			pthread_cond_wait(&library->changed, &library->lock);
+	}
 	library->due = false;
 }
 
@@ -47,15 +53,16 @@ static void *read_buffers(void *argument)
 	struct pu1_library *library = argument;
 	uint64_t pair_due_ns = 0;
 	pthread_mutex_lock(&library->lock);
-	while (!library->reader_may_go) {
-		wait_for_buffer(library);
+	/* Once it may go, the library is not called any more. */
+	while (wait_for_buffer(library), !library->reader_may_go) {
+		bool has_run = library->has_run;
 		pthread_mutex_unlock(&library->lock);
 		struct timespec now;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		uint64_t now_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 		pthread_mutex_lock(&library->read_lock);
 		pu1_read(library);
-		if (now_ns >= pair_due_ns) {
+		if (has_run && now_ns >= pair_due_ns) {
 			pu1_read_clock(library, NULL);
 			pair_due_ns = now_ns + PAIR_INTERVAL_NS;
 		}
@@ -74,19 +81,21 @@ static bool reader_ensure(struct pu1_library *library)
 	bool there = true;
 	pthread_mutex_lock(&library->lock);
 	library->reader_may_go = false;
+	library->has_run = true;
 	if (!library->reader_is_there) {
 		there = thread_start(NULL, read_buffers, library, &thread) == 0;
 		library->reader_is_there = there;
 	}
+	pthread_cond_broadcast(&library->changed);
 	pthread_mutex_unlock(&library->lock);
 	return there;
 }
 
-static void reader_release(struct pu1_library *library)
+/* After the last run: the reader waits for late buffers only. */
+static void reader_rest(struct pu1_library *library)
 {
 	pthread_mutex_lock(&library->lock);
-	library->reader_may_go = true;
-	pthread_cond_broadcast(&library->changed);
+	library->has_run = false;
 	pthread_mutex_unlock(&library->lock);
 }
 
@@ -124,7 +133,7 @@ static OrtStatus *run_begin(struct pu1_library *library)
 			return ort_status_create(1, "cannot start a thread");
 		OrtStatus *status = enable(library);
 		if (status) {
-			reader_release(library);
+			reader_rest(library);
 			return status;
 		}
 	}
@@ -256,7 +265,7 @@ static OrtStatus *end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsConta
 	OrtStatus *ended = profiler_end(profiler);
 	pthread_mutex_lock(&library->run_lock);
 	if (library->runs_count == 0) {
-		reader_release(library);
+		reader_rest(library);
 		pu1_pool_trim();
 	}
 	pthread_mutex_unlock(&library->run_lock);
@@ -273,6 +282,8 @@ static void release(OrtEpProfilerImpl *impl)
 	pthread_mutex_lock(&library->read_lock);
 	pthread_mutex_lock(&library->lock);
 	LIST_REMOVE(profiler, link);
+	library->reader_may_go = LIST_EMPTY(&library->profilers);
+	pthread_cond_broadcast(&library->changed);
 	pthread_mutex_unlock(&library->lock);
 	pthread_mutex_unlock(&library->read_lock);
 	free(profiler);

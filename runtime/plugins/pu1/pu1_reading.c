@@ -142,6 +142,13 @@ static void push_to(struct pu1_library *library, struct pu1_profiler *profiler)
 	}
 	if (!count)
 		return;
+	/* The session takes late events until it is released, and counts them itself. */
+	if (!pu1_is_on(profiler)) {
+		profiler_registry_push_late(
+		    &profiler->impl,
+		    &(EpprofBatch){ .struct_size = sizeof(EpprofBatch), .events = reading->own, .events_count = count });
+		return;
+	}
 	profiler->ledger.emitted += count;
 	profiler_registry_push(&profiler->impl, &(EpprofBatch){ .struct_size = sizeof(EpprofBatch),
 	                                                        .events = reading->own,

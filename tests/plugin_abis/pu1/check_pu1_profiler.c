@@ -90,22 +90,57 @@ START_TEST(a_flush_brings_what_the_library_holds)
 }
 END_TEST
 
-/* Each session gets what its own run holds, whenever it comes. */
-START_TEST(what_comes_late_is_after_the_end)
+static uint64_t emitted(epp_session *session)
 {
-	epp_session *session = pu1_start(&test);
+	return __atomic_load_n(&recording_storage(session)->window.producers[0].emitted, __ATOMIC_ACQUIRE);
+}
+
+/* Each session gets what its own run holds, whenever it comes: while another one records, and while none does. */
+START_TEST(what_comes_late_is_added_to_its_run)
+{
+	epp_session *session = pu1_start(&test), *other = NULL;
+	uint64_t id = epp_event_begin(session, EPP_NODE, epp_name_intern("node"));
+	pu1ActivityRecord record = pu1_kernel("late");
+	record.flags = PU1_FLAG_EXTERNAL_ID;
+	record.external_id = test.script->top();
+	struct pu1_writer writer = pu1_begin(test.script);
+	pu1_put(&writer, &record);
+	epp_event_end(session, id, NULL, 0);
+	recording_end(session);
+	if (_i)
+		other = pu1_start(&test);
+	pu1_give(&writer); /* after stop */
+	if (other)
+		emit("other's");
+	while (emitted(session) == 0)
+		usleep(1000);
+	struct pu1_outcome outcome = pu1_finish(session);
+	ck_assert_uint_eq(outcome.written, 1);
+	ck_assert_uint_eq(pu1_count(&outcome, "late"), 1);
+	ck_assert_uint_eq(outcome.lost_after_end, 0);
+	ck_assert_uint_eq(scan_first(outcome.scan, EPF_COMPLETE, 0)->args[0].value, id);
+	trace_scan_free(outcome.scan);
+	if (other)
+		check_finish(other, "", 1);
+}
+END_TEST
+
+/* It is not in the run that has begun since. */
+START_TEST(what_comes_after_the_next_start_is_not_added)
+{
+	epp_session *session = pu1_start(&test), *other = pu1_start(&test);
 	pu1ActivityRecord record = pu1_kernel("late");
 	struct pu1_writer writer = pu1_begin(test.script);
 	pu1_put(&writer, &record);
 	recording_end(session);
-	pu1_give(&writer); /* after stop */
-	epp_session *other = pu1_start(&test);
-	emit("other's");
+	check_ok(epp_session_start(session));
+	pu1_give(&writer);
+	emit("second run's");
 	struct pu1_outcome outcome = pu1_finish(session);
-	ck_assert_uint_eq(outcome.written, 0);
-	ck_assert_uint_eq(outcome.lost_after_end, 1);
+	ck_assert_uint_eq(outcome.written, 1);
+	ck_assert_uint_eq(pu1_count(&outcome, "second run's"), 1);
 	trace_scan_free(outcome.scan);
-	check_finish(other, "", 1);
+	check_finish(other, "", 2);
 }
 END_TEST
 
@@ -476,7 +511,8 @@ static Suite *pu1_profiler_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, the_last_session_stops_what_the_first_began);
 	tcase_add_test(tests, a_flush_brings_what_the_library_holds);
-	tcase_add_test(tests, what_comes_late_is_after_the_end);
+	tcase_add_loop_test(tests, what_comes_late_is_added_to_its_run, 0, 2);
+	tcase_add_test(tests, what_comes_after_the_next_start_is_not_added);
 	tcase_add_test(tests, a_library_may_refuse_to_start);
 	tcase_add_test(tests, what_fails_is_told_once_a_run);
 	tcase_add_test(tests, dropped_records_are_counted);
