@@ -96,10 +96,10 @@ typedef struct epp_amend_counts {
  * lost after the end (EPP_LOSS_AFTER_END) in its account, as long as there are any, and else one more as emitted.
  * Everything else of the trace is unchanged; the blocks of a packed trace are unpacked.
  *
- * An event that has the same times and name in the trace, because it was added before, is not added again.
+ * An event that was added before, which has the same times, name and parent, is not added again.
  * `receipt` is called as by epp_export, with a line for each late trace, which reports how its clock was related.
- * `options`, `receipt` and `counts` may be NULL.  Memory: that of the open traces and their names, and 24 bytes for each
- * late event.
+ * `options`, `receipt` and `counts` may be NULL.  Memory: that of the open traces and their names, 24 bytes for each
+ * number that late events name, and for each event that was added before.
  * Errors: EPP_WRONG_STATE (`trace` is not finished: epp_trace_recover), EPP_INCOMPATIBLE (a trace of several
  * processes), EPP_INVALID_ARGUMENT (no late trace, or `trace` itself, or a trace without a run), EPP_NOT_FOUND (no account is named `profiler`),
  * EPP_LIMIT (no room for another account or name), EPP_EXISTS, EPP_BUSY, EPP_CANCELLED, EPP_CORRUPT, EPP_IO,

@@ -462,8 +462,10 @@ struct epf_track {
 	uint32_t name_bytes;
 	uint32_t group_bytes;
 	uint64_t bracket_ticks; /* OFFSET_US: the duration of StartProfiling in host ticks */
-	int64_t offset_ns;      /* OFFSET_US: the argument of StartProfiling */
+	int64_t offset_ns;      /* OFFSET_US: the argument of StartProfiling; other device clocks: EPF_TRACK_AMENDED if
+	                           the events were added to the finished trace (epp_trace_amend), else 0 */
 };
+#define EPF_TRACK_AMENDED 1
 
 /* ---- segments and blocks ---- */
 

@@ -7,11 +7,9 @@
  * Late events are on tracks of their own.  The ticks of their clock are nanoseconds of CLOCK_MONOTONIC or
  * CLOCK_REALTIME, and its clock samples are the host clock samples of the trace, which contain both.  So the timeline
  * places them as those of any device, with its error. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/options.h"
 #include "base/status.h"
@@ -70,9 +68,8 @@ struct amend {
 	struct hash_map tokens;  /* ids that late events name; the value is 1 if the trace has the event */
 	struct hash_map numbers; /* correlation numbers that late events have; the value is the index of a cause */
 	struct cause *causes;
-	size_t causes_room;
-	struct hash_map known; /* finds by an event's hash how many such events the trace has and the late traces had not
-	                          yet */
+	struct hash_map known; /* finds by an event's hash how many such events were added before, and are not found in the
+	                          late traces yet */
 
 	struct string_table texts; /* the names of the trace, and new ones */
 	epp_name *names;           /* their numbers */
@@ -144,9 +141,10 @@ static uint64_t start_of(const struct late *late, const epp_event *event)
 	return __builtin_add_overflow(late->zero_ns, event->start_ns, &ns) || ns < 0 ? 0 : (uint64_t)ns;
 }
 
-static uint64_t hash_event(uint64_t start_ticks, uint64_t duration_ticks, const char *name, size_t name_bytes)
+static uint64_t hash_event(uint64_t start_ticks, uint64_t duration_ticks, uint64_t parent, const char *name,
+                           size_t name_bytes)
 {
-	return hash_pair(hash_pair(start_ticks, duration_ticks), checksum_crc32c(0, name, name_bytes));
+	return hash_pair(hash_pair(start_ticks, duration_ticks), hash_pair(parent, checksum_crc32c(0, name, name_bytes)));
 }
 
 static bool want(struct hash_map *map, uint64_t key, uint64_t value)
@@ -154,8 +152,7 @@ static bool want(struct hash_map *map, uint64_t key, uint64_t value)
 	return hash_map_find(map, key) || hash_map_add(map, key, value);
 }
 
-static epp_status *want_causes(struct amend *amend, const struct late *late, const epp_timeline *timeline,
-                               const epp_event *event)
+static epp_status *want_causes(struct amend *amend, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct named named = what_is_named(timeline, event);
 	bool memory = true;
@@ -166,8 +163,6 @@ static epp_status *want_causes(struct amend *amend, const struct late *late, con
 		memory = memory && want(&amend->tokens, named.token, 0);
 	if (named.has_number)
 		memory = memory && want(&amend->numbers, named.number, amend->numbers.count);
-	uint64_t hash = hash_event(start_of(late, event), (uint64_t)event->duration_ns, event->name, event->name_bytes);
-	memory = memory && want(&amend->known, hash, 0);
 	return memory ? NULL : epp_status_no_memory();
 }
 
@@ -208,7 +203,7 @@ static epp_status *look_at(struct amend *amend, struct late *late, const epp_tim
 		if (event->end_error_ns > late->error_ns)
 			late->error_ns = event->end_error_ns;
 	}
-	return want_causes(amend, late, timeline, event);
+	return want_causes(amend, timeline, event);
 }
 
 /* ---- clocks ---- */
@@ -313,32 +308,50 @@ static void look_for_number(struct amend *amend, const struct reader_decoded *de
 	}
 }
 
-static void look_at_record(struct amend *amend, const struct reader_decoded *decoded, const struct codec_record *record,
-                           const epp_trace_track *track)
+/* Remembers an event that was added before. */
+static epp_status *look_at_added(struct amend *amend, const struct reader_decoded *decoded,
+                                 const struct codec_record *record)
+{
+	const struct reader *reader = amend->reader;
+	const struct reader_name *name = record->name < reader->names_count ? &reader->names[record->name] : NULL;
+	uint32_t after;
+
+	if (!name || !name->text)
+		return NULL;
+	uint64_t parent = codec_parent(decoded->args, decoded->args_bytes, record, &after);
+	uint64_t hash = hash_event(record->start_ticks, record->duration_ticks, parent, name->text, name->bytes);
+	if (!want(&amend->known, hash, 0))
+		return epp_status_no_memory();
+	++*hash_map_find(&amend->known, hash);
+	return NULL;
+}
+
+static bool is_amended(const struct reader *reader, const epp_trace_track *track)
+{
+	const struct epf_track *definition = reader_track_definition(reader, track->track);
+
+	return definition && definition->clock_kind != EPF_TRACK_CLOCK_OFFSET_US &&
+	       definition->offset_ns == EPF_TRACK_AMENDED;
+}
+
+static epp_status *look_at_record(struct amend *amend, const struct reader_decoded *decoded,
+                                  const struct codec_record *record, const epp_trace_track *track)
 {
 	unsigned kind = EPF_BITS_KIND(record->bits);
 	bool is_device = track && track->kind == EPP_TRACK_DEVICE;
 
 	if (READER_OWN_ID_KINDS >> kind & 1 && record->id >= amend->next_id)
 		amend->next_id = record->id + 1;
-	if (kind == EPF_COMPLETE && is_device) {
-		const struct reader *reader = amend->reader;
-		const struct reader_name *name = record->name < reader->names_count ? &reader->names[record->name] : NULL;
-		uint64_t *count = name && name->text ? hash_map_find(&amend->known, hash_event(record->start_ticks,
-		                                                                               record->duration_ticks,
-		                                                                               name->text, name->bytes))
-		                                     : NULL;
-		if (count)
-			++*count;
-		return;
-	}
+	if (kind == EPF_COMPLETE && is_device)
+		return is_amended(amend->reader, track) ? look_at_added(amend, decoded, record) : NULL;
 	if (kind != EPF_EVENT && kind != EPF_COMPLETE && kind != EPF_ASYNC_BEGIN)
-		return;
+		return NULL;
 	uint64_t *is_there = hash_map_find(&amend->tokens, record->id);
 	if (is_there)
 		*is_there = 1;
 	if (amend->numbers.count && record->args_count)
 		look_for_number(amend, decoded, record);
+	return NULL;
 }
 
 static epp_status *look_at_trace(struct amend *amend)
@@ -359,7 +372,7 @@ static epp_status *look_at_trace(struct amend *amend)
 			if (EPF_BITS_KIND(record->bits) == EPF_TRACK_SWITCH)
 				track = reader_track(reader, record->id ? (uint32_t)record->id : block->track);
 			else
-				look_at_record(amend, &decoded, record, track);
+				status = look_at_record(amend, &decoded, record, track);
 		}
 	}
 	reader_decoded_deinit(&decoded);
@@ -599,7 +612,8 @@ static epp_status *track_of(struct amend *amend, struct late *late, const epp_ev
 		                              .stream = track->stream,
 		                              .producer = *account,
 		                              .name_bytes = (uint32_t)name_bytes,
-		                              .group_bytes = (uint32_t)group_bytes };
+		                              .group_bytes = (uint32_t)group_bytes,
+		                              .offset_ns = EPF_TRACK_AMENDED };
 	EPP_TRY(write_definition(amend, EPF_DEFINE_TRACK, &definition, sizeof(definition), track->name, name_bytes,
 	                         track->group, group_bytes));
 	*number = amend->next_track++;
@@ -611,8 +625,9 @@ static epp_status *track_of(struct amend *amend, struct late *late, const epp_ev
 /* ---- writing ---- */
 
 /* Returns the id of the host event that a late event names, or 0. */
-static uint64_t parent_of(struct amend *amend, const struct named *named)
+static uint64_t parent_of(const struct amend *amend, const struct named *named, bool *is_ambiguous)
 {
+	*is_ambiguous = false;
 	const uint64_t *is_there = named->parent ? hash_map_find(&amend->tokens, named->parent) : NULL;
 
 	if (is_there && *is_there)
@@ -623,8 +638,8 @@ static uint64_t parent_of(struct amend *amend, const struct named *named)
 	const uint64_t *index = named->has_number ? hash_map_find(&amend->numbers, named->number) : NULL;
 	if (!index)
 		return 0;
-	amend->counts.ambiguous += amend->causes[*index].is_ambiguous;
-	return amend->causes[*index].is_ambiguous ? 0 : amend->causes[*index].id;
+	*is_ambiguous = amend->causes[*index].is_ambiguous;
+	return *is_ambiguous ? 0 : amend->causes[*index].id;
 }
 
 /* Writes the args into amend->slots.  The time of submission is left out, because it is a time of the host's clock. */
@@ -669,26 +684,24 @@ static epp_status *put_args(struct amend *amend, const epp_timeline *timeline, c
 
 static epp_status *add(struct amend *amend, struct late *late, const epp_timeline *timeline, const epp_event *event)
 {
-	uint64_t start = start_of(late, event), *known;
-	struct named named = what_is_named(timeline, event);
-	bool cut = event->flags & EPP_FLAG_ARGS_CUT;
+	const uint64_t start = start_of(late, event), duration = (uint64_t)event->duration_ns;
+	bool cut = event->flags & EPP_FLAG_ARGS_CUT, is_ambiguous;
 	uint32_t track;
 	int32_t account;
 
 	if (!is_taken(event))
 		return NULL;
-	known = hash_map_find(&amend->known,
-	                      hash_event(start, (uint64_t)event->duration_ns, event->name, event->name_bytes));
+	const struct named named = what_is_named(timeline, event);
+	uint64_t parent = parent_of(amend, &named, &is_ambiguous);
+	uint64_t *known = hash_map_find(&amend->known,
+	                                hash_event(start, duration, parent, event->name, event->name_bytes));
 	if (known && *known) {
 		--*known;
 		amend->counts.known++;
 		return NULL;
 	}
 	EPP_TRY(track_of(amend, late, event, &track, &account));
-	uint64_t parent = parent_of(amend, &named);
-	struct epf_record record = { .start_ticks = start,
-		                     .duration_ticks = (uint64_t)event->duration_ns,
-		                     .id = amend->next_id++ };
+	struct epf_record record = { .start_ticks = start, .duration_ticks = duration, .id = amend->next_id++ };
 	EPP_TRY(name_of(amend, event->name, event->name_bytes, &record.name));
 	EPP_TRY(put_args(amend, timeline, event, parent, &record.arg_slots, &cut));
 	record.bits = EPF_BITS(event->category, EPF_COMPLETE, 0,
@@ -697,6 +710,7 @@ static epp_status *add(struct amend *amend, struct late *late, const epp_timelin
 	amend->added[account]++;
 	amend->counts.added++;
 	amend->counts.joined += parent != 0;
+	amend->counts.ambiguous += is_ambiguous;
 	amend->counts.durations += is_duration(late, event);
 	return NULL;
 }

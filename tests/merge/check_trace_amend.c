@@ -285,6 +285,29 @@ START_TEST(durations_stay_marked)
 }
 END_TEST
 
+/* A device that counts cycles begins each event at 0: one that it reported in time is not the same as a late one. */
+START_TEST(equal_durations_are_other_events)
+{
+	struct epp_builder *b = made_run("MyEP");
+	epp_amend_counts counts;
+
+	put_late(b, device_of(b, 0, EPF_TRACK_CLOCK_DURATION), 0, NULL, 0, launches[0]);
+	builder_write(b, EPF_FINISHED, check_path("run.epp"));
+	builder_destroy(b);
+	char *late = write_late(made_late("MyEP", EPF_TRACK_CLOCK_DURATION));
+	epp_trace_close(amended(check_path("run.epp"), late, NULL, &counts));
+	ck_assert_uint_eq(counts.added, 5);
+	ck_assert_uint_eq(counts.known, 0);
+	/* Of another launch. */
+	b = builder_create();
+	name_file(b, 'c');
+	put_late(b, device_of(b, -1, EPF_TRACK_CLOCK_DURATION), 0, NULL, 0, launches[1]);
+	late = write_late(b);
+	check_ok(try_amend(check_path("amended.epp"), late, check_path("again.epp"), NULL, &counts));
+	ck_assert_uint_eq(counts.added, 1);
+}
+END_TEST
+
 /* By wall-clock time of another boot: the change of the wall clock in the late trace is part of the error. */
 START_TEST(wall_clocks_relate_boots)
 {
@@ -620,6 +643,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, the_rest_is_unchanged);
 	tcase_add_test(tc, events_are_added_once);
 	tcase_add_loop_test(tc, durations_stay_marked, 0, 2);
+	tcase_add_test(tc, equal_durations_are_other_events);
 	tcase_add_test(tc, wall_clocks_relate_boots);
 	tcase_add_loop_test(tc, equal_numbers_are_joined_if_they_nest, 0, 2);
 	tcase_add_loop_test(tc, accounts_are_chosen, 0, 6);
