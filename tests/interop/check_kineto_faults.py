@@ -4,6 +4,7 @@ on: PyTorch goes on, what a profile or a trace lacks is counted in it or is in a
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -97,7 +98,8 @@ class Faults(unittest.TestCase):
         """Takes the profiles of a process, and returns their places: each place, or the first profile with all calls failing."""
         torch_bridge.make()
         # A disk takes most of the time.
-        scratch = tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        has_memory = os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 1 << 30
+        scratch = tempfile.TemporaryDirectory(dir="/dev/shm" if has_memory else None)
         self.addCleanup(scratch.cleanup)
         folder = Path(scratch.name)
         (folder / "shared").write_bytes(bytes(16) + b"\1" + bytes(151 + 4 * 2 ** 18))  # `observe` is 1
