@@ -348,6 +348,24 @@ START_TEST(times_are_those_of_the_monotonic_clock)
 }
 END_TEST
 
+/* Of a damaged file. */
+START_TEST(clock_samples_may_be_anywhere)
+{
+	const uint64_t ticks[] = { 0, BUILDER_START + ((uint64_t)1 << 63), UINT64_MAX - BUILDER_START };
+
+	for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++) {
+		struct epf_host_pair pair = { ticks[i], 1, INT64_MAX, BUILDER_REALTIME_NS };
+		struct epf_block block = { .type = EPF_BLOCK_HOST_PAIRS, .payload_bytes = sizeof pair };
+		builder_block(builder, &block, &pair);
+	}
+	uint32_t thread = builder_thread(builder, "main", 1);
+	builder_event(builder, thread, BUILDER_START + 700, 5, EPP_NODE, builder_name(builder, "op"), NULL, 0);
+	write_and_read();
+	ck_assert_uint_gt(snapshots, 0);
+	ck_assert_ptr_nonnull(find("op", TYPE_BEGIN));
+}
+END_TEST
+
 START_TEST(what_lies_outside_the_clock_is_counted)
 {
 	struct perfetto perfetto = { .zero_ns = 100 };
@@ -581,6 +599,7 @@ static Suite *perfetto_suite(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, every_slice_begins_and_ends);
 	tcase_add_test(tests, times_are_those_of_the_monotonic_clock);
+	tcase_add_test(tests, clock_samples_may_be_anywhere);
 	tcase_add_test(tests, what_lies_outside_the_clock_is_counted);
 	tcase_add_test(tests, counters_are_numbers);
 	tcase_add_test(tests, counters_belong_to_the_process);

@@ -241,8 +241,9 @@ static epp_status *write_snapshots(struct export_run *run)
 	for (size_t i = 0; timeline_pair_at(run->timeline, i, &pair); i++) {
 		if (pair.is_device || pair.monotonic_ns < 0 || pair.realtime_ns < 0)
 			continue;
-		if (!any)
-			perfetto->zero_ns = pair.monotonic_ns - pair.time_ns;
+		/* In a damaged file the difference may be beyond 64 bits. */
+		if (!any && __builtin_sub_overflow(pair.monotonic_ns, pair.time_ns, &perfetto->zero_ns))
+			continue;
 		any = true;
 		EPP_TRY(write_snapshot(run, pair.monotonic_ns, pair.realtime_ns));
 	}
