@@ -356,7 +356,8 @@ void reader_close(struct reader *reader)
 		free(impl->args[i].slots);
 	free(impl->args);
 	free(impl->accounts);
-	free(impl->item_offsets);
+	for (size_t i = 0; i < READER_ITEM_COUNT; i++)
+		hash_map_deinit(&impl->item_offsets[i]);
 	free(impl->stop.text);
 	free(impl->segment);
 	free(impl->slots);
@@ -367,6 +368,7 @@ void reader_close(struct reader *reader)
 	free(impl->origins);
 	free(impl->packed);
 	columns_decoder_deinit(&impl->columns);
+	id_set_deinit(&impl->tracks);
 	id_set_deinit(&impl->sequences);
 	free(reader->sources);
 	free(reader->runs);

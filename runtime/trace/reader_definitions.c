@@ -13,16 +13,13 @@
 
 /* ---- file offsets of definitions ---- */
 
-/* File offsets of items whose struct has no offset, so that findings can report a position. */
-
 bool reader_note_offset(struct reader_impl *impl, enum reader_item kind, uint64_t of, uint64_t offset)
 {
-	if (!array_reserve_zeroed(&impl->item_offsets, &impl->item_offsets_capacity, impl->item_offsets_count + 1,
-	                          sizeof(*impl->item_offsets)))
-		return false;
-	impl->item_offsets[impl->item_offsets_count++] = (struct reader_item_offset){ .kind = kind,
-		                                                                      .of = of,
-		                                                                      .offset = offset };
+	uint64_t *noted = hash_map_find(&impl->item_offsets[kind], of);
+
+	if (!noted)
+		return hash_map_add(&impl->item_offsets[kind], of, offset);
+	*noted = offset;
 	return true;
 }
 
@@ -60,11 +57,9 @@ bool reader_note_producer_offsets(struct reader_impl *impl, uint32_t first, size
 
 uint64_t reader_find_offset(const struct reader_impl *impl, enum reader_item kind, uint64_t of)
 {
-	/* The search is backwards, because the last definition is the valid one. */
-	for (size_t i = impl->item_offsets_count; i-- > 0;)
-		if (impl->item_offsets[i].kind == kind && impl->item_offsets[i].of == of)
-			return impl->item_offsets[i].offset;
-	return UINT64_MAX;
+	const uint64_t *noted = hash_map_find(&impl->item_offsets[kind], of);
+
+	return noted ? *noted : UINT64_MAX;
 }
 
 /* ---- shared args ---- */
@@ -391,10 +386,21 @@ static int32_t producer_of(const struct epf_track *definition)
 	                                                                                         : -1;
 }
 
+/* Adds a track unless it is defined already. */
 static epp_status *add_track(struct reader_impl *impl, const struct epf_track *definition, const char *name,
                              const char *group)
 {
 	struct reader *reader = &impl->reader;
+	size_t count = reader->tracks_count;
+	bool added;
+
+	/* A track may be defined twice: in the log and in a block, or because the file was read while it was
+	 * written. */
+	if (!id_set_add(&impl->tracks, 0, definition->track, &added))
+		return epp_status_no_memory();
+	if (!added)
+		return NULL;
+
 	epp_trace_track track = {
 		.track = definition->track,
 		.kind = has_kind(definition) ? definition->kind : EPF_TRACK_CUSTOM,
@@ -410,8 +416,6 @@ static epp_status *add_track(struct reader_impl *impl, const struct epf_track *d
 		.name = reader_text(impl, name, definition->name_bytes),
 		.group = reader_text(impl, group, definition->group_bytes),
 	};
-	size_t count = reader->tracks_count;
-
 	if (!track.name || !track.group ||
 	    !array_reserve_zeroed(&reader->tracks, &impl->tracks_capacity, count + 1, sizeof(*reader->tracks)) ||
 	    !array_reserve_zeroed(&reader->track_definitions, &impl->definitions_capacity, count + 1,
@@ -441,11 +445,6 @@ static epp_status *define_track(struct reader_impl *impl, const uint8_t *body, s
 	if (!has_kind(&definition) || definition.clock_kind > EPF_TRACK_CLOCK_OFFSET_US)
 		reader_find(impl, EPP_ERROR, offset, "track %u: invalid kind %u or clock kind %u", definition.track,
 		            definition.kind, definition.clock_kind);
-	/* A track may be defined twice: in the log and in a block, or because the file was read while it was
-	 * written. */
-	for (size_t i = impl->reader.tracks_count; i-- > 0;)
-		if (impl->reader.tracks[i].track == definition.track)
-			return NULL;
 	return add_track(impl, &definition, (const char *)body + sizeof(definition),
 	                 (const char *)body + sizeof(definition) + definition.name_bytes);
 }
@@ -512,9 +511,10 @@ static epp_status *define_run(struct reader_impl *impl, const struct epf_run *ru
 	impl->never_started |= !run->run;
 	if (!run->run)
 		return NULL;
+	bool is_new = reader_find_offset(impl, READER_ITEM_RUN, run->run) == UINT64_MAX;
 	if (!reader_note_offset(impl, READER_ITEM_RUN, run->run, offset))
 		return epp_status_no_memory();
-	for (size_t i = 0; i < reader->runs_count; i++) {
+	for (size_t i = 0; i < reader->runs_count && !is_new; i++) {
 		if (reader->runs[i].run == run->run) {
 			if (!reader->runs[i].end.ticks)
 				reader->runs[i] = *run;

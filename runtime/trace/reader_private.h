@@ -15,6 +15,7 @@
 #define EPPROF_RUNTIME_TRACE_READER_PRIVATE_H
 
 #include "base/status.h"
+#include "containers/hash_map.h"
 #include "containers/id_set.h"
 #include "format/format_ring.h"
 #include "trace/columns/columns.h"
@@ -71,13 +72,8 @@ struct reader_args {
 	struct epf_arg *slots;
 };
 
-/* File offsets of items whose struct has no offset; used for findings. */
-enum reader_item { READER_ITEM_PAIR, READER_ITEM_RUN, READER_ITEM_ACCOUNT, READER_ITEM_PRODUCER };
-struct reader_item_offset {
-	enum reader_item kind;
-	uint64_t of; /* identifies the item: the pair's ticks, or its number */
-	uint64_t offset;
-};
+/* Items whose struct has no file offset. */
+enum reader_item { READER_ITEM_PAIR, READER_ITEM_RUN, READER_ITEM_ACCOUNT, READER_ITEM_PRODUCER, READER_ITEM_COUNT };
 
 /* A value of `origins`: the block was overwritten while the file was read. */
 #define READER_GONE UINT64_MAX
@@ -93,6 +89,7 @@ struct reader_impl {
 	 * was made. */
 	uint64_t *origins;
 	size_t origins_capacity;
+	struct id_set tracks;    /* the tracks that are defined */
 	struct id_set sequences; /* the sequences of regions that are in a block */
 
 	/* State of the scan of the segments. */
@@ -128,8 +125,8 @@ struct reader_impl {
 	size_t accounts_count, accounts_sessions, accounts_threads; /* the end index of each kind */
 	bool accounts_counted;
 
-	struct reader_item_offset *item_offsets;
-	size_t item_offsets_count, item_offsets_capacity;
+	/* Of each kind of items the last file offset, by the pair's ticks or the item's number; used for findings. */
+	struct hash_map item_offsets[READER_ITEM_COUNT];
 
 	/* In file order.  After reader_order_args sorted by number; equal numbers stay in file order. */
 	struct reader_args *args;

@@ -536,16 +536,9 @@ static epp_status *encode(struct reader_impl *impl, const struct copy *copy)
 /* Defines threads whose definition is missing, because the log could not be read. */
 static epp_status *define_threads(struct reader_impl *impl)
 {
-	struct reader *reader = &impl->reader;
-
-	for (size_t i = 0; i < impl->slots_count; i++) {
-		const struct epf_slot *slot = &impl->slots[i].slot;
-		bool known = !slot->track;
-		for (size_t t = 0; t < reader->tracks_count && !known; t++)
-			known = reader->tracks[t].track == slot->track;
-		if (!known)
-			EPP_TRY(reader_define_thread(impl, slot));
-	}
+	for (size_t i = 0; i < impl->slots_count; i++)
+		if (impl->slots[i].slot.track)
+			EPP_TRY(reader_define_thread(impl, &impl->slots[i].slot));
 	return NULL;
 }
 

@@ -2,6 +2,7 @@
 #include "trace/reader.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "tests/support/reader_asserts.h"
 
@@ -39,6 +40,49 @@ START_TEST(names)
 	ck_assert(has_finding(trace, "a definition has the unknown type 9"));
 	epp_trace_close(trace);
 	builder_destroy(b);
+}
+END_TEST
+
+/* As of a server with a thread for each request. If tracks or accounts were searched one by one, this would take 40 s. */
+START_TEST(many_threads)
+{
+	enum { TRACKS = 200000, AT_ONCE = 4000 };
+	struct definition {
+		struct epf_definition head;
+		struct epf_track track;
+	} *definitions = calloc(AT_ONCE, sizeof(*definitions));
+	struct epf_ledger_entry *accounts = calloc(AT_ONCE, sizeof(*accounts));
+	struct epp_builder *b = builder_create();
+	uint64_t errors;
+	builder_geometry(b, 8, 1, 4096, 1u << 20, 1u << 20);
+	for (uint32_t first = 1; first < TRACKS; first += AT_ONCE) {
+		for (uint32_t i = 0; i < AT_ONCE; i++) {
+			definitions[i].head = (struct epf_definition){ .bytes = sizeof(struct epf_track),
+				                                       .type = EPF_DEFINE_TRACK };
+			definitions[i].track = (struct epf_track){ .track = first + i,
+				                                   .kind = EPF_TRACK_THREAD,
+				                                   .thread_id = first + i,
+				                                   .device = -1,
+				                                   .producer = -1 };
+			accounts[i] = (struct epf_ledger_entry){ .track = first + i, .run = 1 };
+		}
+		struct epf_block block = { .type = EPF_BLOCK_DEFINITIONS, .payload_bytes = AT_ONCE * sizeof(*definitions) };
+		builder_block(b, &block, definitions);
+		block = (struct epf_block){ .type = EPF_BLOCK_LEDGER, .payload_bytes = AT_ONCE * sizeof(*accounts) };
+		builder_block(b, &block, accounts);
+	}
+	clock_t began = clock();
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	ck_assert_ptr_nonnull(epp_trace_track_at(trace, TRACKS - 1));
+	ck_assert_ptr_null(epp_trace_track_at(trace, TRACKS));
+	check_ok(epp_trace_validate(trace, NULL, NULL, &errors));
+	ck_assert_uint_eq(errors, 0);
+	/* Of a processor: 0.2 s, with a search 40 s. */
+	ck_assert_int_lt(clock() - began, 15 * CLOCKS_PER_SEC);
+	epp_trace_close(trace);
+	builder_destroy(b);
+	free(accounts);
+	free(definitions);
 }
 END_TEST
 
@@ -217,6 +261,7 @@ static Suite *definitions_suite(void)
 	tcase_add_test(cases, names);
 	tcase_add_test(cases, tracks);
 	tcase_add_test(cases, thousands_of_names_and_tracks);
+	tcase_add_test(cases, many_threads);
 	tcase_add_test(cases, runs_pairs_and_sources);
 	tcase_add_test(cases, producers_and_kinds_that_no_writer_makes);
 	tcase_add_test(cases, runs_of_other_versions);
