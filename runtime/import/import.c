@@ -210,7 +210,8 @@ static epp_trace_pair pair_at(const struct import *import, uint64_t ticks, uint6
 }
 
 /* Writes the run: it begins at time 0, or with an event that is earlier, and ends with the last event.  For ONNX
- * Runtime, the run begins at time 0 of its profile, even if events of its providers are earlier. */
+ * Runtime, the run begins at time 0 of its profile, even if events of its providers are earlier.  Host events are
+ * earlier only in a damaged profile. */
 static epp_status *finish(struct import *import)
 {
 	uint64_t zero = import_ticks(import, import->zero_ns), first, last;
@@ -218,7 +219,7 @@ static epp_status *finish(struct import *import)
 	if (!epp_trace_writer_time_range(import->writer, &first, &last))
 		first = last = zero;
 	if (import->format == &import_ort)
-		first = zero;
+		first = import->host_first_ticks;
 	if (first < zero)
 		import_note(import, "some events start before time 0: the trace's time 0 is the start of the first one");
 	first = first < zero ? first : zero;
@@ -249,6 +250,7 @@ static epp_status *run(struct import *import, const char *output)
 	EPP_TRY(find_format(import));
 	import->ns_per_tick = import->format->ns_per_tick;
 	import->epoch_ns = import->options.epoch_unix_ns;
+	import->host_first_ticks = UINT64_MAX;
 	import->first_id = UINT64_C(1) << 40;
 	import->next_id = import->first_id;
 	import->next_id_down = import->first_id - 1;

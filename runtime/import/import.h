@@ -58,10 +58,11 @@ struct import {
                                 * one */
 	uint64_t first_id;     /* lower than all increasing ids, higher than all decreasing ones */
 
-	int64_t epoch_ns;   /* Unix time of the input's time 0; 0: unknown */
-	int64_t zero_ns;    /* the input's time that becomes time 0 of the timeline */
-	bool has_fractions; /* true if some time was not a whole number of microseconds */
-	char *notes;        /* the lines of the receipt */
+	int64_t epoch_ns;          /* Unix time of the input's time 0; 0: unknown */
+	int64_t zero_ns;           /* the input's time that becomes time 0 of the timeline */
+	uint64_t host_first_ticks; /* ONNX Runtime: the earliest start of a host event; UINT64_MAX: none */
+	bool has_fractions;        /* true if some time was not a whole number of microseconds */
+	char *notes;               /* the lines of the receipt */
 	size_t notes_bytes;
 	bool notes_lost; /* some notes are missing, because there was no memory */
 	epp_receipt_fn receipt;

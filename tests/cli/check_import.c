@@ -269,6 +269,23 @@ START_TEST(bounds_of_providers_are_what_the_file_warrants)
 }
 END_TEST
 
+/* A host event before the profile's time 0 is in no profile that ONNX Runtime wrote; a provider's event may be. */
+START_TEST(a_damaged_time_begins_the_run)
+{
+	static const char text[] =
+	    "[\n" INIT ",\n"
+	    "{\"cat\" : \"Node\",\"pid\" :7,\"tid\" :8,\"dur\" :5,\"ts\" :-100,\"ph\" : \"X\",\"name\" :\"early\",\"args\" : {}},\n"
+	    "{\"cat\" : \"Kernel\",\"pid\" :-1,\"tid\" :3,\"dur\" :2,\"ts\" :-300,\"ph\" : \"X\",\"name\" :\"k\",\"args\" : {}}\n]\n";
+	struct imported *imported = imported_text(text, sizeof text - 1);
+
+	ck_assert_int_eq(imported_find(imported, "session_initialization")->start_ns -
+	                     imported_find(imported, "early")->start_ns,
+	                 104000);
+	ck_assert(strstr(imported->receipt, "before time 0"));
+	free(imported);
+}
+END_TEST
+
 /* A device's clock that is slow shows its events before the host events that caused them. */
 START_TEST(ids_of_a_slow_clock_are_found)
 {
@@ -427,6 +444,7 @@ static Suite *import_suite(void)
 	tcase_add_test(tests, events_without_an_id_belong_to_the_only_host_event_around_them_or_to_none);
 	tcase_add_test(tests, an_id_of_two_threads_is_told_apart_or_believed_of_none);
 	tcase_add_test(tests, bounds_of_providers_are_what_the_file_warrants);
+	tcase_add_test(tests, a_damaged_time_begins_the_run);
 	tcase_add_test(tests, ids_of_a_slow_clock_are_found);
 	tcase_add_test(tests, ids_that_meet_nothing_are_not_believed);
 	tcase_add_test(tests, providers_losses_are_in_their_account);

@@ -90,6 +90,8 @@ static epp_status *host_event(struct ort_reader *reader, const struct event *eve
 
 	record->kind = EPP_RECORD_EVENT;
 	record->id = import->next_id_down--;
+	if (record->start_ticks < import->host_first_ticks)
+		import->host_first_ticks = record->start_ticks;
 	if (record->start_ticks < reader->first_start && !event_text_is(event, event->name, "model_loading_uri"))
 		reader->first_start = record->start_ticks;
 	EPP_TRY(record_write(import, &import->prepared));
