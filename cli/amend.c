@@ -150,13 +150,15 @@ static int amend(char *const *paths, size_t count, const char *output, const epp
 	epp_trace **traces = calloc(count, sizeof *traces);
 	struct accounts *accounts = calloc(count, sizeof *accounts);
 	epp_status *status = NULL;
-	int code = CLI_FAILURE;
 
-	cli_catch_signals();
-	if (!traces || !accounts)
+	if (!traces || !accounts) {
 		cli_no_memory();
-	else
-		code = open_all(paths, count, traces, accounts);
+		free(traces);
+		free(accounts);
+		return CLI_FAILURE;
+	}
+	cli_catch_signals();
+	int code = open_all(paths, count, traces, accounts);
 	if (code == CLI_OK)
 		status = epp_trace_amend(traces[0], traces + 1, count - 1, output, options, cli_print_receipt, NULL,
 		                         &counts);
@@ -168,7 +170,7 @@ static int amend(char *const *paths, size_t count, const char *output, const epp
 		accounts_warn_all(accounts, traces, count);
 		cli_warn_of_writers(output);
 	}
-	for (size_t i = 0; i < count && traces; i++)
+	for (size_t i = 0; i < count; i++)
 		epp_trace_close(traces[i]);
 	free(traces);
 	free(accounts);

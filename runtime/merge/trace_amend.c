@@ -5,7 +5,7 @@
  * (trace_writer_rewrite).  The blocks of the trace are copied, and blocks with the late events follow them.
  *
  * Late events are on tracks of their own.  The ticks of their clock are nanoseconds of CLOCK_MONOTONIC or
- * CLOCK_REALTIME, and its clock samples are the host clock samples of the trace, which contain both.  So the timeline
+ * CLOCK_REALTIME, and its clock samples are host clock samples, which contain both.  So the timeline
  * places them as those of any device, with its error. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -563,26 +563,40 @@ static epp_status *put(struct amend *amend, uint32_t track, const struct epf_rec
 	return NULL;
 }
 
-/* Writes the host clock samples of the trace as samples of the late trace's clock. */
+static epp_status *put_pair(struct amend *amend, const struct late *late, uint32_t track,
+                            const struct epf_host_pair *pair, uint64_t error_ticks)
+{
+	int64_t ns = late->relation == BY_MONOTONIC ? pair->monotonic_ns : pair->realtime_ns;
+
+	if (ns <= 0)
+		return NULL;
+	return put(amend, track,
+	           &(struct epf_record){ .start_ticks = (uint64_t)ns,
+	                                 .duration_ticks = pair->ticks,
+	                                 .id = pair->half_width_ticks + error_ticks,
+	                                 .name = EPF_NAME_CLOCK_PAIR,
+	                                 .bits = EPF_BITS(0, EPF_CLOCK_PAIR, 0, 0) });
+}
+
+/* Writes the host clock samples of the trace as samples of the late trace's clock.  If both traces read the same
+ * counter, those of the late trace are samples, too, and are closer to its events. */
 static epp_status *put_pairs(struct amend *amend, struct late *late, uint32_t track)
 {
-	const struct reader *reader = amend->reader;
-	double ticks_per_ns = (double)reader->header.source.ticks_per_second / 1e9;
+	const struct reader *ours = amend->reader, *theirs = late->trace->reader;
+	const struct epf_source *a = &ours->header.source, *b = &theirs->header.source;
+	bool is_same = late->relation == BY_MONOTONIC && a->clock == b->clock && a->clock != EPF_CLOCK_MERGED;
+	size_t theirs_count = is_same ? theirs->pairs_count : 0;
 	double error_ns = (double)late->error_ns + (double)late->zero_error_ns;
-	uint64_t error_ticks = (uint64_t)((error_ns < ERROR_NS_MAX ? error_ns : ERROR_NS_MAX) * ticks_per_ns) + 1;
+	uint64_t error_ticks = (uint64_t)((error_ns < ERROR_NS_MAX ? error_ns : ERROR_NS_MAX) *
+	                                  ((double)a->ticks_per_second / 1e9)) +
+	                       1;
 
 	late->has_pairs = true;
-	for (size_t i = 0; i < reader->pairs_count; i++) {
-		const struct epf_host_pair *pair = &reader->pairs[i];
-		int64_t ns = late->relation == BY_MONOTONIC ? pair->monotonic_ns : pair->realtime_ns;
-		if (ns <= 0)
-			continue;
-		EPP_TRY(put(amend, track,
-		            &(struct epf_record){ .start_ticks = (uint64_t)ns,
-		                                  .duration_ticks = pair->ticks,
-		                                  .id = pair->half_width_ticks + error_ticks,
-		                                  .name = EPF_NAME_CLOCK_PAIR,
-		                                  .bits = EPF_BITS(0, EPF_CLOCK_PAIR, 0, 0) }));
+	for (size_t i = 0, k = 0; i < ours->pairs_count || k < theirs_count;) {
+		bool is_ours = k == theirs_count ||
+		               (i < ours->pairs_count && ours->pairs[i].ticks <= theirs->pairs[k].ticks);
+		const struct epf_host_pair *pair = is_ours ? &ours->pairs[i++] : &theirs->pairs[k++];
+		EPP_TRY(put_pair(amend, late, track, pair, error_ticks));
 	}
 	return NULL;
 }
