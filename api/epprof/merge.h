@@ -101,9 +101,9 @@ typedef struct epp_amend_counts {
  * `options`, `receipt` and `counts` may be NULL.  Memory: that of the open traces and their names, 24 bytes for each
  * number that late events name, and for each event that was added before.
  * Errors: EPP_WRONG_STATE (`trace` is not finished: epp_trace_recover), EPP_INCOMPATIBLE (a trace of several
- * processes), EPP_INVALID_ARGUMENT (no late trace, or `trace` itself, or a trace without a run), EPP_NOT_FOUND (no account is named `profiler`),
- * EPP_LIMIT (no room for another account or name), EPP_EXISTS, EPP_BUSY, EPP_CANCELLED, EPP_CORRUPT, EPP_IO,
- * EPP_OUT_OF_MEMORY.
+ * processes), EPP_INVALID_ARGUMENT (no late trace, or `trace` itself, or a trace without a run), EPP_NOT_FOUND (no
+ * account is named `profiler`), EPP_LIMIT (no room for another account, name or track), EPP_EXISTS, EPP_BUSY,
+ * EPP_CANCELLED, EPP_CORRUPT, EPP_IO, EPP_OUT_OF_MEMORY.
  * Thread: one at a time for each trace. */
 EPP_EXPORT epp_status *epp_trace_amend(epp_trace *trace, epp_trace *const *late, size_t count, const char *path,
                                        const epp_amend_options *options, epp_receipt_fn receipt, void *receipt_user,

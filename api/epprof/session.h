@@ -130,9 +130,9 @@ typedef struct epp_session_options {
 	                        requests in it, are recorded.  Profilers then get only the StartEvent and StopEvent of
 	                        the run, which so becomes the parent of what they launch; a program that calls
 	                        epp_event_record passes the id of the run.  A run that is recorded as one in N has N as
-	                        its weight (epp_event.weight).  A device event with a parent is recorded if the parent is; one
-	                        without a parent is left out if it began between the first and the last time at which a
-	                        thread began to leave out runs.  Cannot be combined with a schedule */
+	                        its weight (epp_event.weight).  A device event with a parent is recorded if the parent
+	                        is; one without a parent is left out if it began between the first and the last time at
+	                        which a thread began to leave out runs.  Cannot be combined with a schedule */
 	uint64_t grace_ns;   /* the maximum time that the end of a run waits for unfinished work of devices, which
 	                      profilers report by epp_ep_pending_add; a day at most; 0: EPPROF_GRACE_MS of the
 	                      environment, or else no wait.  The wait ends as soon as the work is finished */

@@ -17,8 +17,8 @@ epp_status *ort_collector_join(struct collector *collector, OrtEpProfilerImpl *p
                                epp_hosted_profiler **registration, uint32_t *number);
 
 /* Returns the id in the trace of the collector's innermost event with this id of ONNX Runtime that is open on this
- * thread or, if that event is left out, of the innermost recorded event around it; 0: none.  Records that the profiler with this number has events of this node, so that the node's provider is
- * not reported as missing. */
+ * thread or, if that event is left out, of the innermost recorded event around it; 0: none.  Records that the profiler
+ * with this number has events of this node, so that the node's provider is not reported as missing. */
 uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id, uint32_t number);
 
 #endif

@@ -776,10 +776,28 @@ static epp_status *take_late(struct amend *amend, epp_trace *const *late, size_t
 	return NULL;
 }
 
+/* Finds numbers that no track and no clock of the trace has. */
+static epp_status *number_tracks(struct amend *amend)
+{
+	const struct reader *reader = amend->reader;
+	uint32_t track = 0, clock = 0;
+
+	for (size_t i = 0; i < reader->tracks_count; i++) {
+		track = reader->tracks[i].track > track ? reader->tracks[i].track : track;
+		clock = reader->tracks[i].clock > clock ? reader->tracks[i].clock : clock;
+	}
+	/* Only a damaged trace has such numbers. */
+	if (track > UINT32_MAX / 2 || clock > UINT32_MAX / 2)
+		return epp_status_create(EPP_LIMIT, "%s: no room for another track", amend->path);
+	for (size_t i = 0; i < amend->late_count; i++)
+		amend->late[i].clock = clock + 1 + 2 * (uint32_t)i;
+	amend->next_track = track + 1;
+	return NULL;
+}
+
 static epp_status *number_all(struct amend *amend)
 {
 	const struct reader *reader = amend->reader;
-	uint32_t clock = 0;
 
 	amend->added = calloc(accounts_count(reader), sizeof(*amend->added));
 	amend->block = malloc(sizeof(*amend->block) + TRACE_WRITER_PAYLOAD_MAX);
@@ -788,12 +806,8 @@ static epp_status *number_all(struct amend *amend)
 	if (!amend->added || !amend->block || !amend->slots || !amend->causes)
 		return epp_status_no_memory();
 	amend->run = reader->runs[reader->runs_count - 1].run;
-	for (size_t i = 0; i < reader->tracks_count; i++)
-		clock = reader->tracks[i].clock > clock ? reader->tracks[i].clock : clock;
-	for (size_t i = 0; i < amend->late_count; i++)
-		amend->late[i].clock = clock + 1 + 2 * (uint32_t)i;
-	amend->next_track = reader->tracks_count ? reader->tracks[reader->tracks_count - 1].track + 1 : 1;
 	amend->next_id = 1;
+	EPP_TRY(number_tracks(amend));
 	return list_names(amend);
 }
 

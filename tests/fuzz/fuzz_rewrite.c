@@ -1,7 +1,7 @@
-/* Traces rewritten: recovered, then packed, anonymised, merged with another one, and amended by it.  What was written must
- * open; if the recovered trace is valid, then the packed and the anonymised one are valid too, with as many events, and so
- * are the merged and the amended one.  Anonymising may refuse a trace in which a text is an allowed one and the bytes around it in the
- * file. */
+/* Traces rewritten: recovered, then packed, anonymised, merged with another one, and amended by it.  What was written
+ * must open; if the recovered trace is valid, then the packed and the anonymised one are valid too, with as many
+ * events, and so are the merged and the amended one.  Anonymising may refuse a trace in which a text is an allowed one
+ * and the bytes around it in the file. */
 #include "epprof/anonymize.h"
 #include "epprof/merge.h"
 #include "epprof/trace_writer.h"

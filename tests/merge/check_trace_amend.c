@@ -517,6 +517,24 @@ START_TEST(mistakes_are_told)
 END_TEST
 
 /* A trace without events, and a late trace without any. */
+/* Of a damaged trace. */
+START_TEST(there_may_be_no_number_for_a_track)
+{
+	const struct epf_track last = { .track = UINT32_MAX, .kind = EPF_TRACK_CUSTOM, .device = -1, .producer = -1 };
+	struct epp_builder *b = made_run("MyEP");
+	char *path = check_path("last.epp"), *output = check_path("never.epp");
+	epp_amend_counts counts;
+
+	builder_define(b, EPF_DEFINE_TRACK, &last, sizeof last);
+	builder_run_end(b, BUILDER_START + 10 * MS);
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	char *late = write_late(made_late("MyEP", EPF_TRACK_CLOCK_HOST));
+	check_fails(EPP_LIMIT, try_amend(path, late, output, NULL, &counts));
+	ck_assert_int_ne(access(output, F_OK), 0);
+}
+END_TEST
+
 START_TEST(empty_traces)
 {
 	struct epp_builder *b = builder_create();
@@ -657,6 +675,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, many_events_and_large_args);
 	tcase_add_test(tc, a_full_disk_leaves_the_trace);
 	tcase_add_test(tc, mistakes_are_told);
+	tcase_add_test(tc, there_may_be_no_number_for_a_track);
 	tcase_add_test(tc, empty_traces);
 	tcase_add_test(tc, the_command);
 	tcase_add_test(tc, profiles_of_other_tools);

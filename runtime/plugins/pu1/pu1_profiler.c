@@ -4,8 +4,8 @@
  *
  * During the run a reader thread reads buffers as they fill and adds a clock pair about every 100 ms.  After the run it
  * reads buffers that come late, until the last profiler is released.  EndProfiling calls pu1FlushAll on the library's
- * worker.  All calls run there, except those that push and pop ids of events.  If pu1FlushAll never returns, the sessions
- * end without the remaining records, and the library is not called again. */
+ * worker.  All calls run there, except those that push and pop ids of events.  If pu1FlushAll never returns, the
+ * sessions end without the remaining records, and the library is not called again. */
 #include "plugins/pu1/pu1_profiler.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * buffers are read twice: first the runtime's records, for the external ids of device records without one, then all
  * records.  A record goes to each session whose run contains its start; if a session has several profilers
  * (epp_hosted_profiler_create), the record goes to the oldest one whose run contains the start.  A session that has
- * ended also gets late records, which it adds to its last run until it is released.  A record that no run contains is counted as
- * lost by all active sessions.
+ * ended also gets late records, which it adds to its last run until it is released.  A record that no run contains is
+ * counted as lost by all active sessions.
  *
  * Thread: the caller of each function holds library->read_lock. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_READING_H
