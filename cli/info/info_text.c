@@ -57,6 +57,53 @@ static uint64_t event_cost_ps(const struct info *info, uint32_t source)
 	return 0;
 }
 
+/* Threads for which recording took most of the time, the first the most. */
+#define COSTLY_MAX 3u
+
+struct costly {
+	char names[COSTLY_MAX][CLI_NUMBER_BYTES * 2];
+	double ns[COSTLY_MAX];
+	double rest_ns;
+	size_t rest_count;
+};
+
+static void add_costly(struct costly *costly, const char *name, double ns)
+{
+	size_t place = 0;
+
+	while (place < COSTLY_MAX && costly->ns[place] >= ns)
+		place++;
+	if (place < COSTLY_MAX) {
+		double last_ns = costly->ns[COSTLY_MAX - 1];
+		size_t moved = COSTLY_MAX - 1 - place;
+		memmove(&costly->ns[place + 1], &costly->ns[place], moved * sizeof(costly->ns[0]));
+		memmove(&costly->names[place + 1], &costly->names[place], moved * sizeof(costly->names[0]));
+		costly->ns[place] = ns;
+		snprintf(costly->names[place], sizeof(costly->names[place]), "%s", name);
+		ns = last_ns;
+	}
+	costly->rest_ns += ns;
+	costly->rest_count += ns > 0;
+}
+
+/* Prints what recording cost each of several threads. */
+static void print_costly(const struct costly *costly)
+{
+	char number[CLI_NUMBER_BYTES];
+
+	if (!(costly->ns[1] > 0))
+		return;
+	cli_print("          ");
+	for (size_t i = 0; i < COSTLY_MAX && costly->ns[i] > 0; i++) {
+		cli_print("%s", i ? ", " : "");
+		print_text(costly->names[i]);
+		cli_print(" %s", cli_duration(costly->ns[i], number));
+	}
+	if (costly->rest_count)
+		cli_print(", %zu more %s", costly->rest_count, cli_duration(costly->rest_ns, number));
+	cli_print("\n");
+}
+
 /* Prints the cost of recording, if it was measured.  Events that were left out on request or by a budget took a small
  * part of the time of an event, so they are not counted. */
 static epp_status *print_cost(const struct info *info)
@@ -64,6 +111,7 @@ static epp_status *print_cost(const struct info *info)
 	char events_text[CLI_COUNTED_BYTES], sum[CLI_NUMBER_BYTES], each[CLI_NUMBER_BYTES], writing[CLI_NUMBER_BYTES];
 	epp_trace_run run = { .struct_size = sizeof(run) };
 	uint64_t write_ns = 0, events = 0, left_out_sum = 0, count = epp_trace_ledger_count(info->trace);
+	struct costly costly = { .rest_count = 0 };
 	double cost_ns = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -77,6 +125,8 @@ static epp_status *print_cost(const struct info *info)
 		events += each_ps ? recorded : 0;
 		left_out_sum += each_ps ? left_out : 0;
 		cost_ns += (double)recorded * (double)each_ps / 1000;
+		if (recorded && each_ps)
+			add_costly(&costly, account.producer, (double)recorded * (double)each_ps / 1000);
 	}
 	for (size_t i = 0; epp_trace_run_at(info->trace, i, &run); i++)
 		write_ns += run.write_cpu_ns;
@@ -88,6 +138,7 @@ static epp_status *print_cost(const struct info *info)
 	if (left_out_sum)
 		cli_print("; a few ns for each of %s left out", cli_counted(left_out_sum, "event", events_text));
 	cli_print("\n");
+	print_costly(&costly);
 	return NULL;
 }
 

@@ -374,6 +374,37 @@ START_TEST(info_tells_what_recording_cost)
 }
 END_TEST
 
+START_TEST(info_divides_the_cost_by_threads)
+{
+	static const unsigned counts[] = { 2, 9, 4, 1, 3 };
+	struct epp_builder *b = builder_create();
+	struct epf_run run = { .run = 2,
+		               .start = { .ticks = BUILDER_START + 1000, .monotonic_ns = 1000, .realtime_ns = 1000 },
+		               .end = { .ticks = BUILDER_START + 2000, .monotonic_ns = 2000, .realtime_ns = 2000 },
+		               .event_cost_ps = 25000 };
+	char name[32];
+
+	for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		snprintf(name, sizeof name, "w%u\x1b[1m", i);
+		uint32_t thread = builder_thread(b, name, i + 1);
+		for (uint64_t n = 0; n < counts[i]; n++)
+			builder_event(b, thread, BUILDER_START + 100 * n, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
+	}
+	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof(run) }, &run);
+	char *path = check_path("threads.epp");
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	struct command command = command_run(NULL, "info", path, NULL);
+	char *line = strstr(command.out, "\n          thread w1");
+	ck_assert_msg(line != NULL, "%s", command.out);
+	*strchr(line + 1, '\n') = 0;
+	ck_assert_ptr_null(strchr(line, '\x1b'));
+	const char *second = strstr(line, " 225 ns, thread w2");
+	ck_assert_msg(second && strstr(second, " 100 ns, thread w4") && strstr(second, " 75 ns, 2 more 75 ns"), "%s", line);
+	command_free(&command);
+}
+END_TEST
+
 /* Events that are left out have not taken what an event takes. */
 START_TEST(info_counts_recorded_events_only)
 {
@@ -501,6 +532,7 @@ static Suite *cli_suite(void)
 	tcase_add_test(results, validate_finds_damage);
 	tcase_add_test(results, info_tells_what_a_trace_is);
 	tcase_add_test(results, info_tells_what_recording_cost);
+	tcase_add_test(results, info_divides_the_cost_by_threads);
 	tcase_add_test(results, info_counts_recorded_events_only);
 	tcase_add_test(results, the_help_of_info_explains_every_reason);
 	tcase_add_test(results, hostile_names_do_no_harm);
