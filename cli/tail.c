@@ -47,7 +47,7 @@ static const char
 #define NAMES_SHOWN 3u
 #define FAILURES_MAX 5u
 
-/* A complete event that will be printed while the trace is open. */
+/* An event to print, which is not open.  It is printed before the trace, which has `track` and `name`, is closed. */
 struct line {
 	int64_t end_ns, duration_ns;
 	const epp_trace_track *track;

@@ -26,7 +26,8 @@
 enum clock_fit_kind {
 	CLOCK_FIT_NONE = 0,    /* there is no pair, so an event cannot be placed */
 	CLOCK_FIT_FITTED = 1,  /* the position is between two pairs */
-	CLOCK_FIT_FORMULA = 2, /* there is one pair: placed by ONNX Runtime's formula */
+	CLOCK_FIT_FORMULA = 2, /* there is one pair: placed at the clock's nominal rate from it, as by
+	                          ONNX Runtime's formula */
 	CLOCK_FIT_OUTSIDE = 3, /* the position is before the first or after the last pair */
 	CLOCK_FIT_BROKEN = 4   /* the position is in an interval with a jump, or the clock stood still at it */
 };

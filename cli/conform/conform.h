@@ -186,9 +186,9 @@ int (*conform_open_work(const struct conform *conform, void *library))(int);
 
 /* Reports a status of libepprof as a failure of the plugin; NULL does nothing. */
 void conform_check(const struct conform *conform, const char *step, epp_status *status);
-/* As conform_check, for a status of a profiler's entry. */
+/* As conform_check, for a status that a function of the profiler, such as StopEvent, has returned. */
 void conform_check_ort(const struct conform *conform, const char *step, OrtStatus *status);
-/* Ignores and releases a status of a profiler's entry. */
+/* Ignores and releases a status that a function of the profiler has returned. */
 void conform_ignore_ort(OrtStatus *status);
 
 /* A session in memory that has the profiler attached.  The end of its runs waits for work that the profiler reports as

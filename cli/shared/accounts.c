@@ -10,7 +10,8 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	size_t count = epp_trace_ledger_count(trace);
-	uint64_t missing[2] = { 0 }; /* losses of threads, and of plugins; an event may be counted in both */
+	uint64_t missing[2] = { 0 }; /* events that are neither written, open nor counted as lost: [0] of threads, [1] of
+	                              plugins; an event may be counted in both */
 
 	memset(accounts, 0, sizeof *accounts);
 	accounts->balanced = true;

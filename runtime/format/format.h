@@ -458,7 +458,8 @@ struct epf_track {
 	int32_t device;
 	int64_t stream;
 	int32_t producer; /* the index of the producer; -1: none */
-	uint32_t run;     /* the run whose start is the origin of EPF_TRACK_CLOCK_OFFSET_US; otherwise 0 */
+	uint32_t run;     /* OFFSET_US: the run at whose start the clock is 0.  Other device clocks: 0, in a
+	                     merged trace a run of the input.  The host's clock: 0 */
 	uint32_t name_bytes;
 	uint32_t group_bytes;
 	uint64_t bracket_ticks; /* OFFSET_US: the duration of StartProfiling in host ticks */

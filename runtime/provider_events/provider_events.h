@@ -99,7 +99,8 @@ struct device_names {
 	struct device_name {
 		int32_t device;
 		uint32_t provider; /* provider of the causes of the device's events; 0: not known yet */
-		bool is_mixed;     /* the causes are nodes of several providers, or of one that is no candidate */
+		bool is_mixed;     /* the causes are nodes of several providers, or of one after which no device is
+		                      named */
 		bool has_unknown;  /* an event has no cause, several possible causes, or a cause without a provider */
 		bool is_named;
 	} * devices;

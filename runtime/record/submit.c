@@ -243,7 +243,7 @@ void submission_bracket(struct session_profiler *of, uint64_t before_ticks, uint
 void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
 {
 	double ticks = (double)earlier_ns * (double)clock_ticks_per_second() / 1e9;
-	/* The result is not before the origin of the clock. */
+	/* The bracket does not begin before 0 of the clock. */
 	uint64_t earlier_ticks = ticks < (double)of->before_ticks ? (uint64_t)ticks : of->before_ticks;
 	submission_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
 }

@@ -104,7 +104,8 @@ struct epp_timeline {
 	uint8_t *buffer; /* buffer for blocks of which no run is made */
 	size_t buffer_bytes;
 
-	size_t active_bytes_most; /* most bytes of active blocks */
+	size_t active_bytes_most; /* limit of the memory of blocks that are read at the same time; what is beyond is sorted in
+	                             a temporary file */
 	struct merge merge;
 	struct spill spill;
 	uint8_t *ends_buffer; /* the block that fetch_args has read last */

@@ -394,8 +394,8 @@ static epp_status *add_track(struct reader_impl *impl, const struct epf_track *d
 	size_t count = reader->tracks_count;
 	bool added;
 
-	/* A track may be defined twice: in the log and in a block, or because the file was read while it was
-	 * written. */
+	/* A track's definition may be read several times: from the window's log of definitions and from a block, from
+	 * several blocks, or because the segments of a growing file are read again.  The first one is valid. */
 	if (!id_set_add(&impl->tracks, 0, definition->track, &added))
 		return epp_status_no_memory();
 	if (!added)

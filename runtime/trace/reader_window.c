@@ -488,7 +488,8 @@ static const struct epf_record *record_at(const struct copy *copy, size_t from, 
 	return *bytes <= copy->bytes - from ? record : NULL;
 }
 
-/* Returns the size of a copy together with the shared args to which its records refer. */
+/* Returns the size that the copy of a region has if its records contain the shared args to which they refer.  `from` is
+ * the offset of the first record. */
 static size_t bytes_with_args(const struct reader_impl *impl, const struct copy *copy, size_t from)
 {
 	size_t whole = copy->bytes, bytes;

@@ -14,7 +14,7 @@ static epp_status *end(struct advice_pass *pass, void *state)
 	char gain[ADVICE_TIME_BYTES];
 
 	return advice_report(pass, &advice_allocation.rule, gaps, EPP_CONFIDENCE_HIGH,
-	                     "Devices were idle %llu times, for %s of it while the host allocated memory.",
+	                     "Devices were idle %llu times while the host allocated memory, which took %s of that time.",
 	                     (unsigned long long)gaps->count, advice_time(gaps->gain_ns, gain));
 }
 

@@ -36,7 +36,8 @@ epp_status *providers_store(struct import *import) EPP_MUST_CHECK;
  * ambiguous. */
 epp_status *providers_place_by_start(struct import *import, uint64_t first_start) EPP_MUST_CHECK;
 
-/* For Chrome files: the parent is the host event in `causes` whose key is the device event's correlation. */
+/* For files in Chrome's format: the parent is the first host event in `causes` whose key is the device event's
+ * correlation id. */
 epp_status *providers_place_by_key(struct import *import, struct sorter *causes) EPP_MUST_CHECK;
 
 #endif

@@ -44,8 +44,8 @@ static double max_f64(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Returns a number around `value`, 1 or more, so that the mean of its inverse is that of the value.  Always rounding up
- * would leave a part of the budget unused. */
+/* Returns one of the two whole numbers around `value` at random, so that the mean of 1 / result is 1 / value; at least 1.
+ * Always rounding up would leave a part of the budget unused. */
 static uint32_t round_at_random(struct budget_thread *thread, double value)
 {
 	double limited = min_f64(value, WEIGHT_MAX), lower = (double)(uint32_t)limited;

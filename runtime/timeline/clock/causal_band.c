@@ -476,7 +476,7 @@ static bool may_hold_time(const struct causal_band *band, const struct causal_pi
 	const struct causal_point *points = &band->points[piece->first];
 	double reach = 0;
 
-	/* The distance may be as large as the gap to the previous or next piece. */
+	/* The distance may be as large as the larger gap to the pieces beside it; behind the last piece it has no limit. */
 	if (piece > band->pieces)
 		reach = fabs((double)points[0].at_ns - (double)band->points[piece[-1].first + piece[-1].count - 1].at_ns);
 	if (piece + 1 < band->pieces + band->pieces_count)

@@ -41,7 +41,7 @@ static inline bool push(struct nest_lane *lane, const struct nest_open *event)
 	return true;
 }
 
-/* Removes the ended events from all lanes, and removes empty lanes at the end of the list. */
+/* Removes the ended events from all lanes but the first, and removes empty lanes at the end of the list. */
 static void close_all(struct nest *nest, uint64_t start, uint64_t sequence)
 {
 	uint32_t used = 0;

@@ -23,8 +23,6 @@ static void provide_buffer(uint8_t **bytes, size_t *size, size_t *max_records, b
 		all->all[all->count++] = (struct pu1_buffer){
 			.bytes = made, .size = all->bytes, .max_records = all->max_records, .is_first_set = is_first_set
 		};
-	} else {
-		all->declined_count++;
 	}
 	*bytes = made;
 	*size = made ? all->bytes : 0;

@@ -45,7 +45,7 @@ struct pu1_buffers {
 		bool is_first_set; /* given by the first pair of callbacks */
 		uint64_t sum;      /* of the bytes when it was completed */
 	} all[PU1_BUFFERS_MAX];
-	unsigned declined_count, foreign_count; /* buffers that are not the host's */
+	unsigned foreign_count; /* buffers that were given back and are not the host's */
 };
 extern struct pu1_buffers pu1_buffers;
 
