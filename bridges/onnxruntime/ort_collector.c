@@ -546,9 +546,9 @@ uint64_t ort_collector_event(const struct collector *collector, uint64_t ort_id,
 	event->profiler = number;
 	/* If the event is left out, the cause is the innermost event around it that is recorded. */
 	const struct open_event *around = event;
-	while (!around->id && around > this_thread->events && around[-1].number == collector->number)
+	while (around->id <= EPP_LEFT_OUT_ID && around > this_thread->events && around[-1].number == collector->number)
 		around--;
-	return around->id;
+	return around->id > EPP_LEFT_OUT_ID ? around->id : 0;
 }
 
 bool ort_output_wanted(void)
