@@ -80,8 +80,8 @@ void case_pjrt_options(const struct conform *conform)
 		PLUGIN_Profiler_Error *error = host.table->create(&args);
 		host.profiler = args.profiler;
 		if (error)
-			host.table->error_destroy(
-			    &(PLUGIN_Profiler_Error_Destroy_Args){ .struct_size = sizeof(args), .error = error });
+			host.table->error_destroy(&(PLUGIN_Profiler_Error_Destroy_Args){
+			    .struct_size = sizeof(PLUGIN_Profiler_Error_Destroy_Args), .error = error });
 		else
 			pjrt_destroy(&host);
 	}
