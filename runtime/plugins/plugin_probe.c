@@ -178,7 +178,7 @@ static epp_status *call_make(struct worker *worker, struct shared *shared, const
 	shared->entry = kind->symbols[0];
 	worker_submit(worker, &call->call);
 	enum worker_result result = worker_await(&call->call, &deadline);
-	*hangs = result == WORKER_HUNG;
+	*hangs = result == WORKER_HUNG || result == WORKER_SPENT;
 	if (result != WORKER_DONE)
 		return worker_status(result, shared->entry);
 	free(call);

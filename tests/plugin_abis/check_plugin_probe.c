@@ -1,6 +1,9 @@
 /* Probing libraries: epp_plugin_probe, and epprof probe on top of it.  Covers plugin_probe.c and
  * cli/probe/. */
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "epprof/plugin.h"
 #include "tests/support/check.h"
@@ -240,6 +243,31 @@ START_TEST(a_library_that_hangs_is_given_up)
 }
 END_TEST
 
+/* In a host's budget, too, of which the load has taken a part. What the library still uses is not freed. */
+START_TEST(a_library_that_hangs_in_a_budget)
+{
+	setenv("EPPROF_PLUGIN_TIMEOUT_MS", HANGING_LIMIT_MS, 1);
+	setenv("HANG_AT", "ort:CreateEp", 1);
+	setenv("HANG_MS", "2000", 1);
+	/* A process of its own, because a library that hangs is never freed. */
+	pid_t child = fork();
+	if (!child) {
+		epp_plugin_budget_begin(0);
+		epp_status *status = probe(PLUGIN("plain_ep"));
+		/* It returns now. */
+		struct timespec left = { .tv_sec = 2 };
+		while (nanosleep(&left, &left))
+			continue;
+		_exit(epp_status_code(status));
+	}
+	int end;
+	ck_assert_int_eq(waitpid(child, &end, 0), child);
+	ck_assert_msg(WIFEXITED(end) && WEXITSTATUS(end) == EPP_TIMEOUT, "status %x", end);
+	unsetenv("HANG_AT");
+	unsetenv("HANG_MS");
+}
+END_TEST
+
 START_TEST(json_is_json)
 {
 	setenv("TF_FAULT", "digit", 1);
@@ -326,6 +354,7 @@ static Suite *plugin_probe_suite(void)
 	tcase_add_test(tests, a_load_that_hangs_is_given_up);
 	tcase_add_test(tests, a_library_with_thread_local_data);
 	tcase_add_test(tests, a_library_that_hangs_is_given_up);
+	tcase_add_test(tests, a_library_that_hangs_in_a_budget);
 	tcase_add_test(tests, a_trial_prints_what_came);
 	tcase_add_test(tests, a_trial_prints_why_nothing_came);
 	tcase_set_timeout(tests, 120);
