@@ -149,9 +149,7 @@ static void convert_record(struct copying *copying, unsigned kind, struct epf_re
 	}
 	if (kind == EPF_COMPLETE && !copying->host_clock)
 		return;
-	uint64_t end_ticks = record->start_ticks + record->duration_ticks;
-	if (end_ticks < record->start_ticks)
-		end_ticks = UINT64_MAX;
+	uint64_t end_ticks = codec_end(record->start_ticks, record->duration_ticks);
 	record->start_ticks = ticks_of(copying, &copying->start_hint, record->start_ticks);
 	uint64_t end = record->duration_ticks ? ticks_of(copying, &copying->end_hint, end_ticks) : record->start_ticks;
 	record->duration_ticks = end > record->start_ticks ? end - record->start_ticks : 0;

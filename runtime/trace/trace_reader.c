@@ -291,8 +291,8 @@ epp_status *epp_trace_find_record(epp_trace *trace, uint32_t source, uint64_t id
 		status = reader_block_decode(reader, &reader->blocks[i], &records);
 		for (uint32_t r = 0; r < records.count && !status; r++) {
 			unsigned kind = EPF_BITS_KIND(records.records[r].bits);
-			/* Records of these kinds have the id of another record. */
-			bool is_own = kind != EPF_ORPHAN_END && kind != EPF_ASYNC_END && kind != EPF_FLOW;
+			/* The id of a flow is not that of an event. */
+			bool is_own = kind != EPF_FLOW && (READER_OWN_ID_KINDS >> kind & 1);
 			if (is_own && records.records[r].id == id)
 				*offset = reader_impl(reader)->origins[i];
 		}

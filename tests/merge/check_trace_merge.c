@@ -101,6 +101,29 @@ START_TEST(one_trace_stays_what_it_was)
 }
 END_TEST
 
+/* Where a processor's counter went back, an event ends at its start, before and after. */
+START_TEST(a_clock_that_went_back)
+{
+	struct epp_builder *b = builder_create();
+	char *from = check_path("back.epp");
+
+	name_file(b, 'a');
+	uint32_t thread = builder_thread(b, "worker", 11);
+	builder_event(b, thread, BUILDER_START + 1000, (uint64_t)-500, EPP_NODE, builder_name(b, "back"), NULL, 0);
+	builder_event(b, thread, BUILDER_START + 2000, 300, EPP_NODE, builder_name(b, "after"), NULL, 0);
+	builder_run_end(b, BUILDER_START + 10000);
+	builder_write(b, EPF_FINISHED, from);
+	builder_destroy(b);
+	epp_trace *merged = merging(check_path("m.epp"), NULL, from);
+	struct merged_events events = merged_events(merged);
+	ck_assert_uint_eq(events.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_int_eq(events.list[i].event.duration_ns, strcmp(events.list[i].event.name, "back") ? 300 : 0);
+	free(events.list);
+	epp_trace_close(merged);
+}
+END_TEST
+
 /* ---- what belongs together ---- */
 
 /* The last letter tells the file. */
@@ -566,6 +589,7 @@ static Suite *suite(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, one_trace_stays_what_it_was);
+	tcase_add_test(tc, a_clock_that_went_back);
 	tcase_add_test(tc, equal_ids_never_meet);
 	tcase_add_test(tc, packed_traces);
 	tcase_add_test(tc, merged_traces_are_merged_again);

@@ -79,12 +79,33 @@ START_TEST(a_block_that_changes_later)
 }
 END_TEST
 
+/* A clock sample and a track switch have numbers where other records have their id. */
+START_TEST(only_ids_of_events_are_found)
+{
+	const uint64_t half_width = 12345;
+	struct epp_builder *b = builder_create();
+	uint64_t offset;
+	uint32_t thread = builder_thread(b, "main", 1);
+	uint32_t stream = builder_device(b, "stream", "device", 0, 1, EPF_TRACK_CLOCK_DEVICE);
+	uint64_t id = builder_event(b, thread, BUILDER_START + 100, 5, EPP_NODE, builder_name(b, "op"), NULL, 0);
+	builder_device_pair(b, stream, 0, BUILDER_START, half_width);
+	epp_trace *trace = builder_open(b, EPF_FINISHED);
+	check_ok(epp_trace_find_record(trace, 0, id, &offset));
+	ck_assert_uint_ne(offset, UINT64_MAX);
+	check_ok(epp_trace_find_record(trace, 0, half_width, &offset));
+	ck_assert_uint_eq(offset, UINT64_MAX);
+	epp_trace_close(trace);
+	builder_destroy(b);
+}
+END_TEST
+
 static Suite *records_suite(void)
 {
 	Suite *suite = suite_create("reader_records");
 	TCase *cases = tcase_create("all");
 	tcase_add_test(cases, records_in_both_states);
 	tcase_add_test(cases, a_block_that_changes_later);
+	tcase_add_test(cases, only_ids_of_events_are_found);
 	suite_add_tcase(suite, cases);
 	return suite;
 }
