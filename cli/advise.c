@@ -1,4 +1,4 @@
-/* epprof advise: prints what costs time in a trace, how much could be gained, and what to try. */
+/* epprof advise: prints what costs time in a trace, how much time a change could save, and what to try. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

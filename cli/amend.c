@@ -37,9 +37,10 @@ static const char help[] =
     "  --force            replace FILE if it exists\n"
     "  --help             print this text\n";
 
-/* ---- late files ---- */
+/* ---- late files: traces and profiles with the device events that came late ---- */
 
-/* Returns false if a file can be read and is no trace. */
+/* Returns true if a file begins as a trace does, and also if it cannot be read, so that opening it as a trace reports
+ * the error. */
 static bool is_trace(const char *path)
 {
 	static const char magic[] = "\x89"
@@ -59,7 +60,7 @@ static bool is_trace(const char *path)
 	return got < 0 || (count == sizeof bytes && memcmp(bytes, magic, sizeof bytes) == 0);
 }
 
-/* Imports a profile into a temporary file and opens it.  Returns an enum cli_exit. */
+/* Imports another profiler's file into a temporary trace and opens this trace.  Returns an enum cli_exit. */
 static int open_profile(const char *path, epp_trace **trace)
 {
 	const epp_import_options options = { .struct_size = sizeof options, .cancel = &cli_signal, .overwrite = 1 };
@@ -89,7 +90,8 @@ static int open_profile(const char *path, epp_trace **trace)
 	return code;
 }
 
-/* Opens the trace and the late files behind it, and adds up their ledgers.  Returns an enum cli_exit. */
+/* Opens the trace paths[0] and the late files paths[1], ..., and adds up the ledger of each.  Returns an enum
+ * cli_exit. */
 static int open_all(char *const *paths, size_t count, epp_trace **traces, struct accounts *accounts)
 {
 	int code = CLI_OK;
@@ -143,7 +145,7 @@ static int explain_failure(epp_status *status)
 	return CLI_FAILURE;
 }
 
-/* `paths` are those of the trace and of the late files. */
+/* Writes `output` from the trace paths[0] and the late files paths[1], ...  Returns an enum cli_exit. */
 static int amend(char *const *paths, size_t count, const char *output, const epp_amend_options *options)
 {
 	epp_amend_counts counts = { .struct_size = sizeof counts };

@@ -1,6 +1,6 @@
-/* `epprof --bridge NAME`: prints the absolute path of a bridge, for a program or a script that loads it.  `epprof run`
- * uses the same search for the bridge that it loads into ONNX Runtime.  Bridges are built and installed in the folder
- * of libepprof.so, so they are searched for in the folder of the libepprof.so that the command has loaded. */
+/* `epprof --bridge NAME`: prints the absolute path of a bridge, that is, of a library that a framework loads as a
+ * profiler plugin.  `epprof run` and `epprof record` use the same search.  Bridges are built and installed in the
+ * folder of libepprof.so, so they are searched for in the folder of the libepprof.so that the command has loaded. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>

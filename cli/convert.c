@@ -87,7 +87,8 @@ static const char *format_of(const char *path)
 	return name;
 }
 
-/* Returns a usage error if an option does not apply to the format, because it would have no effect. */
+/* Returns CLI_OK if `format` is the format `meant`, to which an option applies.  Otherwise reports a usage error,
+ * because the option would have no effect. */
 static int check_option_applies(const char *format, const char *option, const char *meant)
 {
 	return strcmp(format, meant) == 0 ? CLI_OK : cli_misuse(&cli_convert, "%s is for -t %s", option, meant);
@@ -206,7 +207,8 @@ static int run(int argc, char **argv)
 		                  "'%s' would be a trace: 'epprof pack' writes a smaller one, 'epprof recover' a finished "
 		                  "one; -t chooses another format",
 		                  conversion.output);
-	/* If the output is the input trace itself, it is rejected below. */
+	/* A name that ends in ".epp" is that of the input here.  It is rejected below, so the format does not
+	 * matter. */
 	if (!conversion.format)
 		conversion.format = is_trace_name(conversion.output) ? "chrome" : format_of(conversion.output);
 	if (!conversion.format)

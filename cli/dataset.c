@@ -11,7 +11,7 @@
 
 #include "epprof/merge.h"
 
-/* Merges the traces and opens the result, whose file is unlinked already. */
+/* Merges the traces into a temporary file in `folder`, opens this file as *merged, and removes its name. */
 static epp_status *merge(epp_trace **traces, size_t count, const char *folder, epp_trace **merged)
 {
 	const epp_merge_options options = { .struct_size = sizeof options, .overwrite = 1, .cancel = &cli_signal };
@@ -46,7 +46,7 @@ static int write_run(const struct conversion *conversion, const char *run, epp_t
 	options.timeline = &conversion->window;
 	options.cancel = &cli_signal;
 	if (count > 1) {
-		/* An error of mkdir is ignored here, because creating a file in the folder then fails and is
+		/* An error of mkdir is ignored, because merge then fails to create its file in the folder, which is
 		 * reported. */
 		made_folder = mkdir(conversion->output, 0777) == 0;
 		status = merge(traces, count, conversion->output, &merged);

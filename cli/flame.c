@@ -1,4 +1,4 @@
-/* epprof flame: draws the time by stack as a flame graph. */
+/* epprof flame: draws a flame graph: the time of each stack of events. */
 #include "cli/shared/conversion.h"
 
 static const char

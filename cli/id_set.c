@@ -1,5 +1,5 @@
-/* A set of ids.  Each thread takes ids in ascending order from blocks of its own.  So ids that are close in value are
- * also close in time, and the pages of the set are dense. */
+/* A set of event ids.  In a recording, each thread takes blocks of consecutive ids and uses them in ascending order.
+ * So ids that are close in value are also close in time, and a page of the set usually contains many ids. */
 #include "id_set.h"
 
 #include <search.h>

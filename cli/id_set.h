@@ -9,8 +9,8 @@ struct cli_id_set {
 	void *pages; /* tsearch tree */
 };
 
-/* Returns true if the id is in the set already, else adds it.  If there is no memory, returns false and adds nothing,
- * which cli_exit_code reports. */
+/* Returns true if the id is already in the set.  Otherwise adds it and returns false.  If there is no memory, adds
+ * nothing and returns false; cli_exit_code reports this. */
 bool cli_id_set_test_and_add(struct cli_id_set *set, uint64_t id);
 /* Returns true if the id is in the set. */
 bool cli_id_set_has(const struct cli_id_set *set, uint64_t id);

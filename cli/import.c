@@ -57,8 +57,8 @@ static void print_counts(const char *output, const epp_import_counts *counts)
 	fprintf(stderr, "\n");
 }
 
-/* Returns true if the input cannot be opened.  Used after EPP_NOT_FOUND, which may also mean that the folder of the
- * output does not exist. */
+/* Returns true if the input cannot be opened for reading.  Used after EPP_NOT_FOUND, which may also mean that the
+ * folder of the output does not exist. */
 static bool is_unreadable(const char *input)
 {
 	struct stat st;

@@ -28,12 +28,12 @@ static uint64_t disk_bytes(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-/* If a trace is larger than this, the index and the column headers are small compared with the bytes that packing
- * saves. */
+/* Only traces below this size can be smaller unpacked: in larger ones, packing saves more bytes than the index and the
+ * column headers take. */
 #define SMALL_BYTES (UINT64_C(1) << 20)
 
-/* Writes a small trace with `write` into a temporary file and returns its size; 0: there is no room for the temporary
- * file.  Errors: EPP_OUT_OF_MEMORY. */
+/* Writes a small trace with `write` into a temporary file, which is then deleted.  *bytes is set to the size of this
+ * file on the disk; 0: the file could not be written.  Errors: EPP_OUT_OF_MEMORY. */
 static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace *, const char *, int), uint64_t *bytes)
 {
 	const char *folder = secure_getenv("TMPDIR");
@@ -58,8 +58,8 @@ static epp_status *try_writing(epp_trace *trace, epp_status *(*write)(epp_trace 
 	return NULL;
 }
 
-/* Prints the sizes before and after.  The output has the same number of records as the input.  It is not opened to
- * count them, because this could fail although the output is complete. */
+/* Prints the number of records, and the sizes before and after.  The number is that of the input, which the output has
+ * too.  The output is not opened to count its records, because opening could fail although the output is complete. */
 static void print_result(uint64_t records_count, uint64_t before_bytes, const char *output)
 {
 	char records[CLI_COUNTED_BYTES], from[CLI_NUMBER_BYTES], to[CLI_NUMBER_BYTES];
@@ -72,8 +72,9 @@ static void print_result(uint64_t records_count, uint64_t before_bytes, const ch
 	fputc('\n', stderr);
 }
 
-/* Writes the trace without packing, because this is smaller than the packed form.  A trace whose process was killed
- * becomes a finished one. */
+/* Writes the trace unpacked, because the packed trace would be larger, and prints the two sizes.  The output is
+ * finished, also if the process that recorded the trace was killed.  `is_there`: the output is the input and already
+ * finished, so nothing is written. */
 static epp_status *write_unpacked(epp_trace *trace, const char *output, bool overwrite, bool is_there, uint64_t packed_bytes)
 {
 	char kept[CLI_NUMBER_BYTES], packed[CLI_NUMBER_BYTES];

@@ -1,4 +1,4 @@
-/* epprof recover: makes a finished trace from the file that a killed process left behind. */
+/* epprof recover: writes a finished trace from the file of a process that was killed while recording. */
 #include <stdio.h>
 #include <string.h>
 

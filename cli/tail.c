@@ -1,11 +1,11 @@
-/* epprof tail: prints events as they complete.
+/* epprof tail: prints the last events of a trace, and with -f events as they complete.
  *
- * It begins at the end of the trace: it reads a part before the end, and then larger parts, until a part has enough
- * events.  A growing trace is opened again at each poll.  The ids of the events that were read are kept, so that each
- * event is counted once.  While the trace is small, each poll reads all events from the position at which the first
- * poll began.  Later, a poll reads only the last seconds.  When the writer has finished, all events are read once more,
- * so that late device events are not missed.  If a poll has too many events to print, they are summed up in one
- * line. */
+ * First it prints the last events: it reads a time range before the end of the trace, and then longer ranges, until a
+ * range has enough events.  With -f it then polls: it opens the growing trace again and reads new events.  The ids of
+ * all events that were read are kept in a set, so that each event is counted once.  While the trace is small, each poll
+ * reads all events from the time at which the first range began.  Later, a poll reads only the last seconds.  When the
+ * recording has ended, all events from that time on are read once more, so that late device events are not missed.  If
+ * a poll finds too many events to print, one line with their sums is printed instead. */
 #include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,32 +32,34 @@ static const char
 
 /* Traces with at most this many records are read completely at each poll. */
 #define SMALL_RECORDS 1000000u
-/* Length of the first part that is read, and factor by which each further part is longer. */
+/* Length of the first time range that is read before the end of the trace, and the factor by which each next range is
+ * longer. */
 #define PART_NS INT64_C(100000000)
 #define PART_GROWTH 8
-/* A poll reads events of this time again, because some come late.  It reads less if this would be more than
- * LOOK_BACK_EVENTS events. */
+/* A poll also reads the events that ended up to LOOK_BACK_NS before the last event of the previous poll, because some
+ * events, of devices for example, come late.  This time is shorter if it would have more than LOOK_BACK_EVENTS
+ * events. */
 #define LOOK_BACK_NS INT64_C(10000000000)
 #define LOOK_BACK_EVENTS 500000u
 #define POLL_NS INT64_C(200000000)
 #define PAUSE_MAX_NS INT64_C(1000000000)
-/* The maximum number of lines that are printed at a time. */
+/* The maximum number of events that a poll prints; if there are more, it prints one line with their sums. */
 #define LINES_AT_ONCE 10000u
-/* Number of names in a line that sums up events. */
+/* Number of names in such a line. */
 #define NAMES_SHOWN 3u
 #define FAILURES_MAX 5u
 
-/* An event to print, which is not open.  It is printed before the trace, which has `track` and `name`, is closed. */
+/* An event that will be printed.  Valid while the trace is open, to which the name and the track belong. */
 struct line {
 	int64_t end_ns, duration_ns;
 	const epp_trace_track *track;
 	epp_name name;
 	uint8_t kind;
-	bool unended;
+	bool unended;        /* no end was recorded: it was closed with its parent or its run */
 	epp_trace_arg value; /* value of a counter */
 };
 
-/* The sum of the new events with the same name in a poll. */
+/* Number and total duration of the new events with one name in a poll. */
 struct name_sum {
 	epp_name name;
 	uint64_t count;
@@ -66,16 +68,16 @@ struct name_sum {
 
 struct tail {
 	const char *path, *trace_id; /* trace_id: only events of requests with this trace id are printed; NULL: all */
-	bool follows;
-	struct cli_id_set printed;
-	struct line *lines; /* room for 2 * limit + 1 lines */
-	size_t lines_count, limit;
-	int64_t least_end_ns; /* an event that ended before this time is not among the last `limit` ones */
-	int64_t began_ns;     /* time from which the first poll has read; INT64_MIN: the beginning of the trace */
-	int64_t last_end_ns;
-	int64_t look_back_ns;
+	bool follows;                /* -f: polls until the recording ends */
+	struct cli_id_set printed;   /* ids of all events that were read, also of those that were not printed */
+	struct line *lines;          /* room for 2 * limit + 1 lines */
+	size_t lines_count, limit;   /* limit: most events that are printed at a time */
+	int64_t least_end_ns;        /* an event that ended before this time is not among the last `limit` ones */
+	int64_t began_ns;      /* time from which the first poll has read; INT64_MIN: the beginning of the trace */
+	int64_t last_end_ns;   /* the latest end of an event that was read so far */
+	int64_t look_back_ns;  /* time before last_end_ns from which the next poll reads */
 	uint64_t count;        /* number of new events in this poll */
-	struct name_sum *sums; /* sums of this poll, by number of the name */
+	struct name_sum *sums; /* the sums of this poll; the index is the number of the name */
 	size_t sums_room;
 	char file_id[33];
 };
@@ -136,7 +138,8 @@ static void add_sum(struct tail *tail, const epp_event *event)
 	sum->total_ns += event->duration_ns;
 }
 
-/* Reads the events from a time on, and takes those that are complete and new. */
+/* Reads the events from `from_ns` on.  Those that are complete and were not read before are counted, and stored as
+ * lines and sums. */
 static epp_status *read_events(struct tail *tail, epp_trace *trace, int64_t from_ns)
 {
 	const epp_timeline_options options = { .struct_size = sizeof options,
@@ -181,8 +184,9 @@ static void forget_poll(struct tail *tail)
 
 /* ---- the end of the trace ---- */
 
-/* Estimates the time of the trace's end: the end of its last run; if the run has not ended, the present time, or the
- * time at which the file of a killed process was last written.  The estimate may be later than the end. */
+/* Estimates the end of the trace, in ns since its beginning: the latest end of a run.  If a run has not ended, it is
+ * the present time, or, if no process records the trace any more, the time at which the file was last written.  The
+ * estimate may be later than the last event. */
 static int64_t end_estimate(const struct tail *tail, const epp_trace *trace)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
@@ -207,12 +211,13 @@ static int64_t end_estimate(const struct tail *tail, const epp_trace *trace)
 	return end_ns;
 }
 
-/* Reads the last part of the trace that has `limit` events, or the whole trace. */
+/* Reads time ranges before the end of the trace, each longer than the one before, until one has at least `limit` events
+ * or is the whole trace.  Sets tail->began_ns to its beginning. */
 static epp_status *read_end(struct tail *tail, epp_trace *trace)
 {
 	int64_t end_ns = end_estimate(tail, trace), part_ns = PART_NS;
 
-	/* The whole trace is read before the length of a part exceeds an int64_t. */
+	/* part_ns does not overflow, because the whole trace is read before. */
 	for (;; part_ns *= PART_GROWTH) {
 		bool all = part_ns > end_ns / PART_GROWTH || epp_trace_get_info(trace)->records_count <= tail->limit;
 		tail->began_ns = all ? INT64_MIN : end_ns - part_ns;
@@ -256,7 +261,7 @@ static int by_count(const void *a, const void *b)
 	                                   : (left->count < right->count) - (left->count > right->count);
 }
 
-/* Prints one line in the place of the events of this poll.  Changes the order of `sums`. */
+/* Prints one line with the sums of this poll, for the names with the most events.  Changes the order of `sums`. */
 static void print_sum(struct tail *tail, const epp_trace *trace)
 {
 	char number[CLI_NUMBER_BYTES], events[CLI_COUNTED_BYTES];
@@ -290,7 +295,8 @@ static void print_poll(struct tail *tail, const epp_trace *trace, bool first)
 	cli_flush();
 }
 
-/* Begins again if another recording has replaced the file. */
+/* If the file now has another recording, forgets the events of the old one, so that the poll begins with the first
+ * event of the new one. */
 static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 {
 	if (tail->file_id[0] && strcmp(tail->file_id, info->file_id) != 0) {
@@ -302,8 +308,8 @@ static void forget_if_replaced(struct tail *tail, const epp_trace_info *info)
 	memcpy(tail->file_id, info->file_id, sizeof tail->file_id);
 }
 
-/* Sets how far the next poll looks back: LOOK_BACK_NS, or less if this time would have more than LOOK_BACK_EVENTS
- * events. */
+/* Sets look_back_ns: LOOK_BACK_NS, or less if this time would have more than LOOK_BACK_EVENTS events.  The number of
+ * events in it is estimated from this poll, whose events cover `time_ns`. */
 static void set_look_back(struct tail *tail, int64_t time_ns)
 {
 	tail->look_back_ns = LOOK_BACK_NS;
@@ -359,7 +365,8 @@ static epp_status *follow(struct tail *tail)
 	for (bool first = true;; first = false) {
 		int64_t began_ns = taken_ns();
 		epp_status *status = poll_trace(tail, first, &state);
-		/* A file that changes while it is read may seem damaged once, so only repeated failures count. */
+		/* A file that changes while it is read may seem damaged, so only an error of the first poll, or of
+		 * FAILURES_MAX polls in a row, is reported. */
 		failures = status ? failures + 1 : 0;
 		if (status && (first || failures == FAILURES_MAX))
 			return status;
@@ -373,7 +380,7 @@ static epp_status *follow(struct tail *tail)
 			tail->lines = more;
 			tail->limit = LINES_AT_ONCE;
 		}
-		/* Polling takes at most a fifth of a processor, or more if the command would not keep up otherwise. */
+		/* Polling takes at most a fifth of a processor, except when that needs a pause above PAUSE_MAX_NS. */
 		int64_t pause_ns = 4 * (taken_ns() - began_ns);
 		pause_ns = pause_ns < POLL_NS ? POLL_NS : pause_ns > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause_ns;
 		nanosleep(&(struct timespec){ pause_ns / 1000000000, pause_ns % 1000000000 }, NULL);

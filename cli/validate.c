@@ -41,15 +41,19 @@ static void print_finding(void *user, const epp_trace_finding *finding)
 
 /* ---- cause and effect ---- */
 
+/* How a device event's time contradicts its parent, the host event that launched it: it begins before the parent, with
+ * times from clock pairs (comparisons of the two clocks) or from another source; or it ends after the host event that
+ * waited for it; or it ends after the outermost host event around its parent, and no host event waited for it. */
 enum outside { BEFORE_BY_PAIRS, BEFORE_BY_OTHER, BEHIND_WAIT, BEHIND, OUTSIDE_KINDS };
 
+/* The device events with such times, by kind. */
 struct outsiders {
 	uint64_t count[OUTSIDE_KINDS];
 	struct {
 		uint32_t source;
 		uint64_t id;
-	} where[OUTSIDE_KINDS];         /* place of the first finding */
-	char first[OUTSIDE_KINDS][768]; /* texts of the first findings */
+	} where[OUTSIDE_KINDS];         /* process and id of the first event of each kind */
+	char first[OUTSIDE_KINDS][768]; /* description of this event */
 };
 
 static char *short_text(const char *text, size_t bytes)
@@ -87,8 +91,9 @@ static void report_outsider(struct outsiders *outsiders, const epp_event *event)
 	free(track);
 }
 
-/* Checks device clocks that were compared with the host's clock only once: reports clocks that jumped, and clocks for
- * which the limits by causes contradict each other. */
+/* Checks device clocks without clock pairs, that is, those that were compared with the host's clock only once.  Reports
+ * clocks that jumped, clocks whose events have causes and effects that contradict each other, and clocks whose events
+ * are at times when no model ran.  *found counts the warnings. */
 static void check_clocks(const epp_timeline_counts *counts, uint64_t *found)
 {
 	uint64_t errors = 0;
@@ -172,7 +177,7 @@ static int check(epp_trace *trace, const char *path, bool strict)
 	uint64_t found = 0, errors = 0;
 
 	epp_status *status = epp_trace_validate(trace, print_finding, &errors, &found);
-	/* If the trace is damaged, a timeline may be impossible. */
+	/* Causes are checked with a timeline, which a trace with errors may not allow. */
 	if (!status && !errors)
 		status = check_causes(trace, &found);
 	if (!status)

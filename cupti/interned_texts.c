@@ -37,8 +37,8 @@ static const struct interned *find(const char *key, uint64_t hash)
 	return NULL;
 }
 
-/* Adds a text and takes ownership of `key` and `text`.  If there is no memory for the table, the text is valid but will
- * not be found again. */
+/* Adds a text and takes ownership of `key` and `text`.  If there is no memory for the table's entry, the text is
+ * returned, but a later search does not find it. */
 static const char *add(char *key, char *text, uint64_t hash)
 {
 	if (!key || !text)

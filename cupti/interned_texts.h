@@ -1,15 +1,17 @@
-/* Texts that stay valid until the process ends, each stored once: names and metadata of records.
+/* Stores names and metadata of records: each different text once, until the process ends.
  * Thread: one at a time. */
 #ifndef EPPROF_CUPTI_INTERNED_TEXTS_H
 #define EPPROF_CUPTI_INTERNED_TEXTS_H
 
-/* If the texts exceed this size, further ones are not stored.  Kernels then have no name and metadata. */
+/* The maximum size of all texts.  Further texts are not stored: kernels whose texts are not stored yet then have no
+ * name or no metadata. */
 #define KEPT_TEXTS_BYTES_MAX (64u << 20)
 
 /* Returns the stored copy of `text`; NULL: there is no room or no memory. */
 const char *intern_text(const char *text);
 
-/* The same for the name of a kernel.  If libstdc++ can demangle it, the name is that in the source. */
+/* Returns the stored copy of a kernel's name, demangled if libstdc++ can do this; NULL: there is no room or no
+ * memory. */
 const char *intern_kernel_name(const char *mangled);
 
 #endif

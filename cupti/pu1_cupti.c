@@ -2,8 +2,9 @@
  *
  * It implements the pu1 functions with CUPTI's activity API, and converts CUPTI's records to the host's when CUPTI's
  * buffers are full.  CUPTI reports an external id in a separate record, with the number of the launch (correlation id),
- * usually before the record of the work.  `launches` stores the external ids, and each buffer is read twice.  Times are
- * nanoseconds of cuptiGetTimestamp; the host compares this clock with its own.
+ * usually before the record of the work.  Each of CUPTI's buffers is therefore read twice: first its external ids are
+ * stored in `launches`, then its other records are converted.  Times are nanoseconds of cuptiGetTimestamp; the host
+ * compares this clock with its own.
  * Records are converted under one lock, on the threads on which CUPTI returns buffers. */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +20,8 @@
 #include "cupti/interned_texts.h"
 #include "epprof/abi/pu1.h"
 
-/* Size and number of CUPTI's buffers, which are reused.  If all are in use, CUPTI counts the records that it drops. */
+/* Size in bytes and maximum number of the buffers that CUPTI fills; they are reused.  If all are in use, CUPTI drops
+ * records and counts them. */
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define BUFFERS_COUNT 64u
 #define LAUNCHES_COUNT (1u << 18)
@@ -33,7 +35,7 @@ struct launch {
 	uint64_t external;
 };
 
-/* The data from which a kernel's metadata are made. */
+/* The launch configuration of a kernel, from which the text of its metadata is made. */
 struct shape {
 	int32_t grid[3], block[3];
 	int32_t static_shared, dynamic_shared;
@@ -49,9 +51,9 @@ static struct {
 	atomic_uint kinds_enabled; /* set of bits 1 << pu1ActivityKind */
 	atomic_size_t dropped_count;
 	atomic_uint buffers_seen_count; /* number of CUPTI's buffers that were returned since `mark` */
-	atomic_bool is_marked;          /* a call was made whose record must be in one of these buffers */
+	atomic_bool is_marked;          /* `mark` has made a call whose record must be in one of these buffers */
 
-	pthread_mutex_t buffers_lock; /* guards the members up to `lock` */
+	pthread_mutex_t buffers_lock; /* guards the members before `process` */
 	uint8_t *buffers_free[BUFFERS_COUNT];
 	unsigned buffers_free_count, buffers_made_count;
 
@@ -60,7 +62,7 @@ static struct {
 	pthread_mutex_t lock; /* guards the members below */
 	pu1BufferRequestFn request;
 	pu1BufferCompleteFn complete;
-	uint8_t *host_buffer; /* NULL: the plugin has no buffer of the host now */
+	uint8_t *host_buffer; /* the host's buffer that is being filled; NULL: none */
 	size_t host_bytes, host_used_bytes, host_records_left;
 	struct launch *launches; /* LAUNCHES_COUNT entries, by the lower bits of the correlation id */
 	struct {
@@ -383,9 +385,10 @@ static void buffer_completed(void *context, uint32_t stream, uint8_t *buffer, si
 
 /* ---- other profilers in the process ----
  *
- * CUPTI has one pair of callbacks a process, and the last that were set get all records.  So if a profiler of the
- * framework is started later, it gets all records, and this plugin gets none, without an error.  This is detected by a
- * call into the driver while calls of the driver are recorded: CUPTI must return a record of this call. */
+ * A process has one pair of callbacks for CUPTI's buffers: the pair that was set last gets all records.  So if a
+ * profiler of the framework is started later, it gets all records, and this plugin gets none, without an error.  This
+ * is detected by a call into the driver while calls of the driver are recorded: CUPTI must return a record of this
+ * call. */
 
 static void mark(void)
 {
@@ -394,7 +397,7 @@ static void mark(void)
 	int (*get_current)(void **context) = NULL;
 	void *context = NULL;
 	memcpy(&get_current, &symbol, sizeof(symbol));
-	/* Only buffers that are returned after the call count. */
+	/* The flush makes CUPTI return earlier records, so that only buffers with later records are counted. */
 	if (get_current && cupti.calls.ActivityFlushAll(0) == CUPTI_SUCCESS) {
 		atomic_store(&cupti.buffers_seen_count, 0);
 		atomic_store(&cupti.is_marked, get_current(&context) == 0);
@@ -416,7 +419,8 @@ static void fork_child(void)
 
 static void set_up(void)
 {
-	/* A library that is rejected is unloaded, so it must not have allocated anything. */
+	/* If CUPTI cannot be opened, the host rejects this plugin and unloads it, so nothing may be allocated
+	 * before. */
 	if (!cupti_library_open(&cupti.calls, cupti.message))
 		return;
 	cupti.launches = calloc(LAUNCHES_COUNT, sizeof(*cupti.launches));
@@ -534,8 +538,8 @@ pu1Result pu1FlushAll(void)
 	pthread_mutex_unlock(&cupti.lock);
 	if (!has_callbacks)
 		return PU1_INVALID_OPERATION;
-	/* CUPTI returns a buffer with work that has not ended only if it is forced to, and then drops this work.  So
-	 * this is done only at the end. */
+	/* CUPTI_FLUSH_FORCED makes CUPTI return also buffers with records of work that has not ended, and drops these
+	 * records.  So it is used only when recording has ended: no kind is enabled. */
 	bool is_marked = atomic_exchange(&cupti.is_marked, false);
 	int result = cupti.calls.ActivityFlushAll(0);
 	if (result == CUPTI_SUCCESS && !atomic_load(&cupti.kinds_enabled))

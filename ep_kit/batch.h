@@ -36,11 +36,11 @@ struct kit_batch {
 
 	OrtProfilingEvent **events;
 	size_t events_count;
-	size_t pushed_count; /* the number of events in the batch that the collector received; they are counted
-	                        already */
+	size_t pushed_count; /* the number of events in the batch that the collector received, too; if AddEvents fails,
+	                        they are not lost */
 	size_t own_count;    /* the number of events in the batch that the kit created itself; no ledger counts them */
 	size_t events_room;
-	OrtProfilingEvent *event_first; /* the array of one event, used if there is no memory for a larger one */
+	OrtProfilingEvent *event_first; /* used as an array of one event if there is no memory for a larger array */
 
 	struct json_text text;
 	const char *keys[KIT_BATCH_ARGS_MAX];
@@ -48,8 +48,8 @@ struct kit_batch {
 	size_t args_count;
 };
 
-/* Counts events that could not be added.  Events that the collector received are not lost, but are missing in ONNX
- * Runtime's profile. */
+/* Counts events that could not be added to ONNX Runtime's container.  The `pushed_count` events that the collector
+ * received are not lost, but are missing in ONNX Runtime's profile.  The `others_count` other events are lost. */
 static void kit_batch_count_lost(struct kit *kit, uint64_t pushed_count, uint64_t others_count)
 {
 	atomic_fetch_add_explicit(&kit->batch_failures, pushed_count, memory_order_relaxed);
@@ -78,7 +78,7 @@ static void kit_batch_begin(struct kit_batch *batch, struct kit *kit, OrtProfili
 	                kit->options.ticks_per_second, kit->host_ticks_per_second, kit->options.clock_bits);
 }
 
-/* Adds the events that were created so far to the container. */
+/* Adds the events of the batch to ONNX Runtime's container, and empties the batch. */
 static void kit_batch_flush(struct kit_batch *batch)
 {
 	struct kit *kit = batch->kit;
@@ -114,8 +114,8 @@ static void kit_batch_arg(struct kit_batch *batch, const char *key, const char *
 	batch->values[batch->args_count++] = json_text_add(&batch->text, value, true);
 }
 
-/* Writes a number to the end of `text`, and returns its begin.  printf is not used, because on some systems it has no
- * length modifier for 64 bits in C11. */
+/* Writes a number in decimal into the last bytes of `text`, and returns the address of its first character.  printf is
+ * not used, because on some systems it has no length modifier for 64 bits in C11. */
 static const char *kit_decimal(char text[KIT_NUMBER_BYTES], uint64_t number, bool is_negative)
 {
 	char *at = &text[KIT_NUMBER_BYTES - 1];
@@ -154,7 +154,7 @@ static void kit_batch_arg_f64(struct kit_batch *batch, const char *key, double v
 	kit_batch_arg(batch, key, number);
 }
 
-/* Adds an arg of the EP's event. */
+/* Adds an arg that the EP gave to the event. */
 static void kit_batch_arg_own(struct kit_batch *batch, const EpprofArg *arg)
 {
 	const char *key = json_text_add(&batch->text, arg->key, false);
@@ -198,8 +198,9 @@ static int64_t kit_us_of(const struct kit *kit, uint64_t host_ns)
 	return ns >= 0 ? ns / 1000 : -((999 - ns) / 1000);
 }
 
-/* Computes the time of an event.  Returns false if there is no common clock; the event is then placed inside its
- * parent. */
+/* Computes start and duration of an event on the clock of ONNX Runtime's profile.  Returns false if there is no clock
+ * pair; the event then starts with its parent or, if the parent's start is unknown, when its token was taken or the run
+ * began. */
 static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, const struct kit_token *token,
                             int64_t *start_us, int64_t *duration_us)
 {
@@ -234,7 +235,8 @@ static bool kit_batch_place(struct kit_batch *batch, const EpprofEvent *event, c
 	return true;
 }
 
-/* Converts a stream's number to a thread id.  The number is not changed if it fits. */
+/* Converts a stream's number to a thread id.  A number from 0 to INT32_MAX, and -1, are not changed; other numbers are
+ * folded into 31 bits. */
 static int32_t kit_thread_id_of(int64_t stream)
 {
 	uint64_t folded = (uint64_t)stream;
@@ -243,8 +245,8 @@ static int32_t kit_thread_id_of(int64_t stream)
 	return stream == -1 ? -1 : (int32_t)folded;
 }
 
-/* Adds an arg that the kit created.  `start_us` is NULL if there is no common clock.  Returns false if the arg is the
- * EP's own. */
+/* If the kit created the arg (special.h), adds it and returns true.  Returns false for an arg that the EP gave.
+ * `start_us` is the start of the event; NULL: there is no clock pair, so the time since the submission is unknown. */
 static bool kit_batch_arg_special(struct kit_batch *batch, const EpprofArg *arg, const int64_t *start_us)
 {
 	const struct kit *kit = batch->kit;
@@ -324,7 +326,7 @@ static void kit_batch_add(struct kit_batch *batch, const EpprofEvent *event, boo
 		kit_batch_count_lost(kit, is_pushed, !is_pushed);
 }
 
-/* If events are missing, adds an event with their number. */
+/* If events, parents or texts were lost, adds an event whose args are the counts of each kind of loss. */
 static void kit_batch_add_lost(struct kit_batch *batch)
 {
 	struct kit *kit = batch->kit;
@@ -362,8 +364,8 @@ static void kit_batch_add_lost(struct kit_batch *batch)
 	                kit_us_of(kit, kit_host_ticks(kit)), 0, &batch->own_count);
 }
 
-/* Frees the batch's memory.  Returns an error only if no event was added, because ONNX Runtime drops all events of the
- * profiler if it gets an error. */
+/* Frees the batch's memory.  Returns the first error only if no event was added, because ONNX Runtime drops all events
+ * of the profiler if it gets an error. */
 static OrtStatus *kit_batch_end(struct kit_batch *batch)
 {
 	kit_batch_flush(batch);

@@ -1,7 +1,7 @@
 /* Buffers: the events that were emitted and not yet submitted.
  *
- * Each thread fills a chunk of its own.  The first chunks are small, so that chunks of thousands of mostly idle threads
- * fit.
+ * Each thread fills a chunk of its own.  A thread's first chunk is small, so that the chunks of thousands of mostly
+ * idle threads stay within buffer_bytes.
  * An epprof host receives a full chunk at once, and the thread reuses the memory.  For ONNX Runtime, a full chunk is
  * kept until EndProfiling, and the thread takes another one.  The chunks of all threads together stay within
  * buffer_bytes.
@@ -53,8 +53,8 @@ static void kit_chunk_empty(struct kit_thread *thread)
 	}
 }
 
-/* Submits the events of the thread's chunks that the collector has not received yet.  The chunks are kept, except that
- * kit_chunk_next reuses a chunk with is_collectors set. */
+/* Submits the events of the thread's chunks that the collector has not received yet.  The events stay in the chunks,
+ * for ONNX Runtime; only a chunk with is_collectors set is emptied, by kit_chunk_next. */
 static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 {
 	EpprofEvent part[KIT_PART_EVENTS];
@@ -85,7 +85,8 @@ static void kit_chunks_push_new(struct kit *kit, struct kit_thread *thread)
 	atomic_store_explicit(&thread->in_hand, 0, memory_order_relaxed);
 }
 
-/* Empties a full chunk with is_collectors set.  ONNX Runtime does not get its events. */
+/* Empties the thread's full chunk, which has is_collectors set.  Its events are then missing in ONNX Runtime's profile,
+ * which batch_no_room counts. */
 static void kit_chunk_reuse(struct kit *kit, struct kit_thread *thread)
 {
 	atomic_fetch_add_explicit(&kit->batch_no_room, thread->chunk->events_count, memory_order_relaxed);
@@ -130,7 +131,8 @@ static KIT_NOINLINE struct kit_chunk *kit_chunk_next(struct kit *kit, struct kit
 		kit_chunk_destroy(kit, full);
 	else
 		chunk->next = full;
-	/* If little memory is left, this is the thread's last chunk, because the other threads need a chunk, too. */
+	/* If buffer_bytes has room for less than one further chunk for each thread, the thread gets no further chunk:
+	 * this one is emptied when it is full. */
 	size_t others = atomic_load_explicit(&kit->threads_count, memory_order_relaxed);
 	size_t left = kit->options.buffer_bytes - kit_bytes_used(kit);
 	chunk->is_collectors = recording && left < (others + 1) * KIT_CHUNK_BYTES;
@@ -232,7 +234,7 @@ static inline bool kit_event_is_sound(const struct kit *kit, const epp_ep_event 
 	return true;
 }
 
-/* Returns the room that an event needs in addition to its struct. */
+/* Returns how many bytes an event needs in a chunk in addition to its struct: for its args and strings. */
 static inline size_t kit_event_measure(struct kit_thread *thread, const epp_ep_event *event, size_t args_count,
                                        struct kit_string *name, struct kit_string *keys, uint32_t *texts_bytes)
 {

@@ -2,8 +2,8 @@
  *
  * The ticks of the events show when a pair is due, so that no clock must be read for this.  A counter may wrap soon or
  * stop, so the host's clock is read, too, once every check_events events; for a counter that wraps within seconds, at
- * every event.  An epprof host receives each pair at once.  For ONNX Runtime they are stored; a full list is thinned by
- * half. */
+ * every event.  An epprof host receives each pair at once.  For ONNX Runtime they are stored; if the list is full,
+ * every second pair is dropped. */
 #ifndef EPPROF_EP_KIT_CLOCK_COMPARE_H
 #define EPPROF_EP_KIT_CLOCK_COMPARE_H
 
@@ -94,7 +94,7 @@ static void kit_pair_add(struct kit *kit, const struct clock_pair *pair)
 	kit_push_pair(kit, pair);
 	if (kit->push)
 		return;
-	/* If another thread is adding a pair now, that pair is sufficient. */
+	/* If another thread is storing a pair now, this one is dropped, because the two are nearly simultaneous. */
 	if (atomic_exchange_explicit(&kit->pairs_busy, 1, memory_order_acquire))
 		return;
 	kit_pair_store(kit, pair);

@@ -11,12 +11,13 @@
  *
  * Error bound inside an interval: the larger half-width of its two pairs, plus the largest difference in the interval
  * between its own line and the extrapolation from the left or the right neighbour, plus a tick.  An interval whose
- * slope differs from the nominal one by more than 1,000 ppm is broken (a jump, a stop): its bound is its whole
- * deviation, or its length if that is less.  Before the first and after the last pair, the uncertainty of the slope
- * grows with the distance, up to 500 ppm; a single pair assumes 500 ppm.  A neighbour's slope is measured over at least
- * half of the interval's length, so that the noise of a short interval is not multiplied.  For an interval without a
- * usable neighbour, a rate error of 1 ppm is assumed.  The length of a tick is determined from the counter's values: a
- * counter in nanoseconds that only shows multiples of 1000 has ticks of 1 us.
+ * slope differs from the nominal one by more than 1,000 ppm is broken (the clock jumped or stopped): its bound is the
+ * difference between its length in host time and the length that its device ticks have at the nominal rate, or its
+ * length in host time if that is less.  Before the first and after the last pair, the uncertainty of the slope grows
+ * with the distance, up to 500 ppm; a single pair assumes 500 ppm.  A neighbour's slope is measured over at least half
+ * of the interval's length, so that the noise of a short interval is not multiplied.  For an interval without a usable
+ * neighbour, a rate error of 1 ppm is assumed.  The length of a tick is determined from the counter's values: a counter
+ * in nanoseconds that only shows multiples of 1000 has ticks of 1 us.
  *
  * Positions are device ticks since the first pair, unwrapped and signed: a counter may start anywhere, even near
  * 2^64.
@@ -133,7 +134,8 @@ static inline size_t clock_fit_seek(const struct clock_fit *fit, int64_t positio
 	return first;
 }
 
-/* Places an unwrapped position in the hint's epoch.  The caller handles other host times for which it may stand. */
+/* Places an unwrapped position in the hint's epoch.  The same position may occur in other epochs, too; the caller
+ * handles these. */
 static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int64_t position, size_t *hint)
 {
 	size_t pair = *hint < fit->count ? *hint : fit->count - 1;

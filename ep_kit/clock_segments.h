@@ -12,7 +12,7 @@
 #define CLOCK_FIT_BROKEN_PPM 1000u
 #define CLOCK_FIT_ASSUMED_PPM 500u
 #define CLOCK_FIT_WANDER_PPM 1u
-/* The maximum deviation of a clock's rate from its nominal rate. */
+/* The maximum deviation of a working clock's rate from its nominal rate, in ppm: a larger one is due to a jump. */
 #define CLOCK_FIT_RATE_PPM 50000u
 
 /* The number of different intervals that are needed to determine the counter's step, and their minimum length in
@@ -39,11 +39,13 @@ struct clock_segment {
 	uint64_t length;      /* in device ticks; 0: the epoch ends at this pair */
 	uint64_t host;        /* the host time of the left pair; if pairs were merged, of the last one */
 	uint64_t still;       /* host ticks from the first to the last pair with this device time */
-	uint64_t lost;        /* if the interval is broken: the host ticks in excess of the device's ticks */
+	uint64_t lost;        /* if the interval is broken: how many more host ticks passed than the device's ticks
+	                         explain */
 	uint64_t before;      /* in host ticks: the same positions may have occurred up to this much earlier */
 	uint64_t after;       /* in host ticks: the same positions may have occurred up to this much later */
 	uint64_t slope;       /* host ticks per device tick, with `shift` fractional bits */
-	uint64_t around;      /* the slope on both sides of a jump in this interval; 0: no jump is known */
+	uint64_t around;      /* if the clock jumped in this interval: its slope before and after the jump; 0: no jump
+	                         is known */
 	uint64_t bound;       /* the error bound of all positions in the interval, in host ticks */
 	uint64_t bend;        /* the part of `bound` that results from the neighbours */
 	uint64_t half_width;  /* the half-width of the left pair */
@@ -86,7 +88,7 @@ static inline int64_t clock_fit_unwrap(const struct clock_fit *fit, uint64_t dev
 	return (int64_t)((uint64_t)expected + (uint64_t)((int64_t)offset >> fit->unused_bits));
 }
 
-/* Returns the host time at which the position was first seen. */
+/* Returns the host time of the first pair with the segment's position; segment->host is that of the last one. */
 static inline uint64_t clock_segment_first(const struct clock_segment *segment)
 {
 	return segment->host - segment->still;
@@ -197,9 +199,9 @@ static inline uint64_t clock_fit_lay_interval(const struct clock_fit *fit, struc
 	return host_ticks > nominal ? deviation : 0;
 }
 
-/* The ambiguity that results from an interval in which the clock lost time.  The clock may have jumped back in it.
- * Positions up to the lost time before the interval may then have occurred in it again, and positions after the
- * interval may have occurred in it before. */
+/* The ambiguity that results from an interval in which the clock lost time: the clock may have jumped back.  Then the
+ * positions just before the interval may have occurred a second time in it, and the positions just after it may have
+ * occurred in it already; in both cases as many as the lost time has ticks. */
 struct clock_doubt {
 	uint64_t lost;  /* the lost time in host ticks */
 	uint64_t ticks; /* the number of device ticks, from the interval on, that are ambiguous */
@@ -251,8 +253,9 @@ static inline int clock_slope_is_near(uint64_t slope, uint64_t other, uint64_t p
 	return clock_fit_distance(slope, other) <= clock_fit_scale(slope, ppm, 1000000);
 }
 
-/* Returns the slope around a broken interval with a jump; 0 if there is no jump.  If a neighbour has the same slope as
- * the interval, there is no jump: the clock's rate is far from nominal.  Without a neighbour, this is possible, too. */
+/* Returns the clock's slope before and after the jump in a broken interval; 0 if no jump is known.  If a neighbour has
+ * the same slope as the interval, the clock did not jump: its rate is far from nominal.  If there is no usable
+ * neighbour, this cannot be excluded, so the function returns 0, too. */
 static inline uint64_t clock_fit_slope_around(const struct clock_fit *fit, const struct clock_segment *segments, size_t i)
 {
 	const struct clock_segment *own = &segments[i];

@@ -47,7 +47,8 @@ static void kit_push_stored_pairs(struct kit *kit)
 	atomic_store_explicit(&kit->pairs_busy, 0, memory_order_release);
 }
 
-/* Tries to join, during an event of ONNX Runtime.  Returns false if another thread is trying now. */
+/* Tries to join the collector's recording, while the event `ort_id` of ONNX Runtime is open.  Returns false only if
+ * another thread is trying now. */
 static KIT_NOINLINE bool kit_join(struct kit *kit, uint64_t ort_id)
 {
 	if (!kit_join_enter(kit))
@@ -73,9 +74,9 @@ static inline void kit_join_if_due(struct kit *kit, uint64_t ort_id)
 		kit_join(kit, ort_id);
 }
 
-/* Joins the recording for a token.  Now both the kit and the collector have the event, so if joining fails, it will
- * always fail.  In that case no event of the run is submitted to the collector, because the events would have no causes
- * there. */
+/* Joins the recording when a token is taken.  At this time both the kit and the collector have got the event, so if
+ * joining fails now, it would fail later, too.  In that case no event of the run is submitted to the collector, because
+ * the events would have no causes there. */
 static inline EpprofRecording *kit_join_for_token(struct kit *kit, uint64_t ort_id)
 {
 	while (atomic_load_explicit(&kit->may_join, memory_order_relaxed)) {

@@ -48,7 +48,8 @@ static uint32_t kit_host_version(const OrtApiBase *base)
 	return major > 1 || minor > UINT32_MAX ? UINT32_MAX : (uint32_t)minor;
 }
 
-/* The slot is read by its index, because official headers older than 1.28 have no name for it. */
+/* OrtApi's slot for this function is read by its index, because official headers older than 1.28 have no name for
+ * it. */
 static EpprofFunction kit_host_function(const struct kit *kit, uint32_t version, const char *name)
 {
 	EpprofGetExperimentalFunction_Fn get = NULL;
@@ -209,7 +210,7 @@ static OrtStatus *kit_deliver(struct kit *kit, OrtProfilingEventsContainer *cont
 	return status;
 }
 
-/* Waits until the pending work is finished, at most for the grace time of the host. */
+/* Waits until no work is pending, at most for the host's grace_ns or, without that function, options.grace_ns. */
 static void kit_await_pending(const struct kit *kit)
 {
 	uint64_t grace_ns = kit->grace_ns ? kit->grace_ns(&kit->profiler->impl) : kit->options.grace_ns;
@@ -218,7 +219,8 @@ static void kit_await_pending(const struct kit *kit)
 		system_pause();
 }
 
-/* Returns whether an event that comes after EndProfiling was counted as lost there. */
+/* For an event that is emitted after EndProfiling: returns true if EndProfiling counted it as lost, and removes it from
+ * the count `unfinished`. */
 static bool kit_take_unfinished(struct kit *kit)
 {
 	uint64_t left = atomic_load(&kit->unfinished);
@@ -227,7 +229,8 @@ static bool kit_take_unfinished(struct kit *kit)
 	return left > 0;
 }
 
-/* Corrects what EndProfiling counted as unfinished: an event was emitted before the end, and is not pending now. */
+/* Reduces the count `unfinished` to the number of events that are still pending: some may have been emitted since
+ * EndProfiling counted them. */
 static void kit_correct_unfinished(struct kit *kit)
 {
 	uint64_t counted = atomic_load(&kit->unfinished), pending;
@@ -237,7 +240,7 @@ static void kit_correct_unfinished(struct kit *kit)
 		if (counted <= pending)
 			return;
 	} while (!atomic_compare_exchange_weak(&kit->unfinished, &counted, pending));
-	/* ONNX Runtime's profile has the count already. */
+	/* ONNX Runtime's profile already contains the count, so it cannot be corrected. */
 	if (!kit->push_late)
 		return;
 	EpprofBatch batch = KIT_ZERO;
@@ -260,7 +263,8 @@ static OrtStatus *kit_end_profiling(OrtEpProfilerImpl *impl, OrtProfilingEventsC
 		struct clock_pair pair = kit_pair_read(kit);
 		kit_pair_add(kit, &pair);
 	}
-	/* Before the run is turned off: an event that comes after that is late, and takes its share. */
+	/* Sets `unfinished` before the run is turned off, because an event that is emitted after that is late, and
+	 * reduces it (kit_take_unfinished). */
 	int64_t pending = atomic_load_explicit(&kit->pending, memory_order_acquire);
 	uint64_t unfinished = pending > 0 ? (uint64_t)pending : 0;
 	atomic_store(&kit->unfinished, unfinished);

@@ -44,7 +44,8 @@ struct kit_chunk {
 	uint32_t text_bytes; /* the number of used bytes at the end */
 	/* The number of events that were submitted to the collector; token_find.h describes their changed fields. */
 	uint32_t pushed_count;
-	bool is_collectors; /* the chunk is emptied when it is full, so it may contain only events and their texts */
+	bool is_collectors; /* only the collector gets the events of this chunk, which is emptied when it is full; it
+	                       contains no contexts */
 };
 
 static_assert(sizeof(struct kit_chunk) % 8 == 0, "the events behind a chunk are aligned");
@@ -54,7 +55,7 @@ static inline EpprofEvent *kit_chunk_events(struct kit_chunk *chunk)
 	return (EpprofEvent *)(void *)(chunk + 1);
 }
 
-/* The event of a token, as StopEvent reported it.  Unknown strings are NULL. */
+/* The data of the host event for which a token was taken, from StopEvent.  Unknown strings are NULL. */
 struct kit_context {
 	int64_t start_us;
 	const char *name;
@@ -66,8 +67,8 @@ struct kit_token {
 	uint64_t correlation_id;
 	uint64_t recorded_id;              /* the id of the event in the collector's recording; 0: none */
 	uint32_t thread_id;                /* the thread that took the token, on which the event is open */
-	uint64_t taken_ns;                 /* for clocks with durations only: the host time at which the token was
-	                                      taken */
+	uint64_t taken_ns;                 /* if the device clock cannot be compared with the host's: host time when the
+	                                      token was taken */
 	const struct kit_context *context; /* in a chunk; NULL: the event has not stopped yet, or there was no room */
 };
 
@@ -99,7 +100,9 @@ struct kit_thread {
 	uint32_t chunk_bytes; /* the size of the next chunk */
 	uint32_t unchecked;   /* the number of events since the host's clock was read last */
 	struct kit_chunk *chunk;
-	KIT_ATOMIC(uint64_t) in_hand; /* number of events in chunks that were not submitted; read by any thread */
+	KIT_ATOMIC(uint64_t)
+	in_hand; /* number of events in the thread's chunks that were not submitted yet; any thread
+	                                 reads it */
 	struct kit_copy copies[1u << KIT_COPIES_BITS]; /* valid as long as the chunks that contain the copies */
 
 	struct kit_open open[KIT_OPEN_MAX];
@@ -116,7 +119,8 @@ struct kit_name {
 
 enum kit_loss { KIT_NO_BUFFER, KIT_REFUSED, KIT_OUTSIDE_RUN, KIT_OTHER, KIT_LOSS_COUNT };
 
-/* Sums since the kit was created.  The difference of two such structs is a ledger. */
+/* Counts of events since the kit was created.  A run's ledger is the difference between the counts at its end and at
+ * its begin. */
 struct kit_sums {
 	uint64_t delivered;
 	uint64_t lost[KIT_LOSS_COUNT];
@@ -132,7 +136,7 @@ struct kit {
 	EpprofApi_HostTicks_SinceV1_Fn host_ticks;
 	KIT_ATOMIC(struct kit_thread *) threads; /* entries are only added; freed in Release */
 	KIT_ATOMIC(size_t) threads_count;
-	KIT_ATOMIC(size_t) sweep_count; /* if there are this many threads, dead ones are searched */
+	KIT_ATOMIC(size_t) sweep_count; /* when there are this many threads, the kit searches for dead ones */
 
 	epp_ep_profiler *profiler;
 	epp_ep_options options;
@@ -147,19 +151,20 @@ struct kit {
 	KIT_ATOMIC(uint64_t) delivered;
 	KIT_ATOMIC(uint64_t) lost[KIT_LOSS_COUNT];
 	KIT_ATOMIC(int64_t) pending; /* pieces of work that were launched and not yet emitted */
-	/* Pieces of work in `pending` that EndProfiling counted as lost and whose events have not come since. */
+	/* Number of pieces of work that were pending when EndProfiling counted them as lost, and whose events were not
+	 * emitted since. */
 	KIT_ATOMIC(uint64_t) unfinished;
 	KIT_ATOMIC(uint64_t) late;   /* events submitted after EndProfiling, which no ledger for the host counts */
-	uint64_t late_before;        /* start of this run's ledger */
-	struct kit_sums sums_before; /* start of this run's ledger */
-	struct kit_sums sums_end;    /* end of the last run's ledger */
-	/* The bytes of chunks and of blocks of tokens, and the number of these blocks: together, so that a block that
-	 * several threads need at once is charged once. */
+	uint64_t late_before;        /* the value of `late` when this run began */
+	struct kit_sums sums_before; /* the counts when the previous run ended; this run's ledger begins with them */
+	struct kit_sums sums_end;    /* the counts when the last run ended */
+	/* The bytes of all chunks and blocks of tokens, and the number of blocks of tokens (KIT_CHARGED_BLOCK).  Both
+	 * are in one atomic number, so that a block that several threads need at once is counted once. */
 	KIT_ATOMIC(uint64_t) charged;
 	KIT_ATOMIC(struct kit_name *) names; /* freed in Release */
 	KIT_ATOMIC(uint32_t) names_count;
 
-	/* The times at which the next clock pair is due. */
+	/* The last clock pair, and the intervals after which the next one is due. */
 	uint64_t pair_interval_host;
 	int64_t pair_interval_device;
 	uint32_t check_events; /* the number of events after which the host's clock is read */

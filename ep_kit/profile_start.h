@@ -34,7 +34,8 @@ static inline void kit_profile_start_learn(struct kit *kit, uint64_t id, int64_t
 	atomic_store_explicit(&kit->profile_us, (int64_t)(id - (uint64_t)start_us), memory_order_relaxed);
 }
 
-/* Returns the age of the offset when StartProfiling began, with a resolution of a microsecond. */
+/* Returns how long before the call of StartProfiling ONNX Runtime computed the offset, with a resolution of a
+ * microsecond; 0 if this is unknown or out of bounds. */
 static int64_t kit_profile_start_late_ns(const struct kit *kit)
 {
 	int64_t profile_us = atomic_load_explicit(&kit->profile_us, memory_order_relaxed);

@@ -45,7 +45,7 @@ static EpprofClock kit_clock(const struct kit *kit)
 	return clock;
 }
 
-/* Pushes a batch to `recording`, which other threads need not see yet.  If it is NULL, pushes as kit_push does. */
+/* Pushes a batch to `recording`, even if it is not in kit->recording yet.  If `recording` is NULL, calls kit_push. */
 static void kit_push_to(const struct kit *kit, EpprofRecording *recording, EpprofBatch *batch)
 {
 	if (!recording) {
@@ -91,7 +91,7 @@ static void kit_push_pair(const struct kit *kit, const struct clock_pair *pair)
 	kit_push(kit, &batch);
 }
 
-/* Submits a wait that ends now. */
+/* Submits a wait of the calling thread for the device: from `start_host_ticks` (0: unknown) until now. */
 static void kit_push_wait(const struct kit *kit, uint64_t parent, uint64_t start_host_ticks)
 {
 	uint64_t now = kit_host_ticks(kit);

@@ -8,7 +8,7 @@
 
 #include "kit.h"
 
-#define KIT_ARG_U64 1u /* a value of EpprofArg.type */
+#define KIT_ARG_U64 1u /* values of EpprofArg.type, as the next two */
 #define KIT_ARG_F64 2u
 #define KIT_ARG_TEXT 3u
 

@@ -33,8 +33,8 @@ struct kit_cached {
 
 struct kit_local {
 	uint64_t owner;           /* the value for kit_thread.owner */
-	struct kit_cached recent; /* the entry that was used last; its address does not depend on the kit, which saves a
-	                             load */
+	struct kit_cached recent; /* a copy of the entry that was used last, which is found without computing its
+	                             index */
 	struct kit_cached cache[KIT_CACHE_ENTRIES];
 };
 

@@ -26,7 +26,7 @@
 
 struct PLUGIN_Profiler {
 	bool is_on;             /* was started and not stopped yet */
-	bool was_asked;         /* the host has asked for the profile's size */
+	bool was_asked;         /* JAX has asked for the profile's size, so it may now pass a buffer */
 	struct hosted_run *run; /* NULL: nothing is profiled, or the profile was created already */
 	struct xspace_profile profile;
 	struct hosted_problems problems;
@@ -37,7 +37,8 @@ struct PLUGIN_Profiler_Error {
 	char message[sizeof(((struct hosted_problems *)NULL)->text)];
 };
 
-/* Guards this file's state, and is held during all calls of hosted_*. */
+/* Guards all static variables and profilers of this file; also held during all calls of hosted_* functions, which are
+ * not thread-safe. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const PLUGIN_Profiler *first; /* the profiler to which the run belongs; NULL: none is started */
 

@@ -26,7 +26,7 @@ EPP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 struct bridge_factory {
 	OrtEpFactory factory;
 	struct ort_host host;
-	const OrtLogger *logger; /* is valid longer than all sessions */
+	const OrtLogger *logger; /* exists longer than all sessions */
 	struct ort_libraries *libraries;
 };
 
@@ -143,7 +143,7 @@ static OrtStatus *ep_on_run_start(OrtEp *ep, const OrtRunOptions *options)
 	return NULL;
 }
 
-/* Called within the event of the run, after its last node. */
+/* ONNX Runtime calls this after the run's last node, before the event of the run ends. */
 static OrtStatus *ep_on_run_end(OrtEp *ep, const OrtRunOptions *options, bool sync_stream)
 {
 	(void)options, (void)sync_stream;
@@ -171,7 +171,7 @@ static const char *factory_version(const OrtEpFactory *factory)
 	return EPPROF_VERSION;
 }
 
-/* The provider is offered once if there is a CPU, whatever other devices there are. */
+/* Offers the provider for the first CPU device only, whatever other devices there are. */
 static OrtStatus *factory_supported_devices(OrtEpFactory *ort_factory, const OrtHardwareDevice *const *devices,
                                             size_t devices_count, OrtEpDevice **ep_devices, size_t max_count,
                                             size_t *count)

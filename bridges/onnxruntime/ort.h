@@ -31,16 +31,16 @@ bool ort_output_wanted(void);
 /* Returns true if the host program reads ONNX Runtime's profile itself (EPPROF_COLLECTOR_NAME_OF_READER). */
 bool ort_host_reads_profile(void);
 
-/* Creates a collector: the profiler of one session of ONNX Runtime, or of one profiled run.  It costs nothing until its
- * StartProfiling, which also creates the profilers of `eps` (NULL: none).  Host, EPs, runs and logger (NULL: none) must
- * be valid as long as the collector.  Returns NULL if there is no memory. */
+/* Creates a collector: the profiler of one session of ONNX Runtime, or of one profiled run.  Until StartProfiling, it
+ * opens no session and creates no profiler; StartProfiling also creates the profilers of `eps` (NULL: none).  Host,
+ * EPs, runs and logger (NULL: none) must be valid as long as the collector.  Returns NULL if there is no memory. */
 struct ort_eps;
 struct ort_runs;
 OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLogger *logger, struct ort_eps *eps,
                                         struct ort_runs *runs);
 
-/* Must be called when a run starts, on its thread.  Gives the run's event to the request whose traceparent is in the
- * config entries of the run, and stores its tag.  The options are valid until the run's event has ended. */
+/* Must be called when a run starts, on its thread.  Assigns the run's event to the request whose traceparent is in the
+ * config entries of the run, and stores the run's tag.  The options are valid until the run's event has ended. */
 void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logger, const OrtRunOptions *options,
                               struct ort_runs *runs);
 /* Must be called when the last node of the run has ended, on the same thread. */

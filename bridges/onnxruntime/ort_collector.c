@@ -6,9 +6,9 @@
  * ids of its own.
  *
  * The collector measures the times itself.  ONNX Runtime's own times, in microseconds, are stored in three args, from
- * which its profile can be reproduced exactly (runtime/export/onnxruntime/ort_json.c).  The first event has a fourth
- * one: profilers that are started after this one read their clocks between that time and the event's start
- * (runtime/provider_events/append.c). */
+ * which its profile can be reproduced exactly (runtime/export/onnxruntime/ort_json.c).  The first event also has the
+ * arg ort_started_us, the time of the collector's StartProfiling: a profiler that ONNX Runtime starts later reads its
+ * clocks between that time and the event's start (runtime/provider_events/append.c). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@
 
 #include "epprof/profiler.h"
 
-/* Limit of open events on a thread, more than a trace has.  If there are more, the oldest are dropped. */
+/* Maximum number of open events on a thread; it is larger than the limit of a trace.  If there are more, the outermost
+ * ones are dropped from the stack. */
 #define OPEN_MAX 128u
 
 /* ONNX Runtime's profile has at most this many events, and ONNX Runtime does not report when it is full. */
@@ -39,8 +40,8 @@ struct collector {
 	uint32_t references;
 	const struct ort_host *host;
 	const OrtLogger *logger;
-	/* cleared by EndProfiling; an event may begin at the same time, so the data that events use stays until
-	 * Release */
+	/* EndProfiling clears it; another thread may begin an event at that moment, so the data that events use exists
+	 * until Release */
 	bool is_recording;
 	epp_session *session; /* NULL: not started, or the start failed */
 	epp_hosted_profiler *registration;
@@ -48,9 +49,11 @@ struct collector {
 	struct ort_profilers *hosted;
 	struct ort_missing missing;
 	const struct ort_runs *runs;
-	uint64_t unclear_count; /* atomic; number of nodes on other threads that may belong to several runs */
+	uint64_t unclear_count; /* atomic; number of nodes without a request, because their run is unknown: several runs
+	                           were active */
 	uint64_t number;        /* number of this profiling run, unique in the process */
-	const void *counter;    /* the thread that counts events without atomic additions; NULL: none yet */
+	const void *counter;    /* the thread (address of its open events) that increments events_count; NULL: none
+	                           yet */
 	uint64_t events_count;  /* events of this thread; others_count: events of other threads */
 	uint64_t others_count;
 	int64_t started_us; /* when StartProfiling was called, since the start of ONNX Runtime's profile */
@@ -152,7 +155,7 @@ static struct open_event pop(struct open_events *open, const struct collector *c
 
 /* ---- nodes on other threads ---- */
 
-/* Gives the requests of its run to the thread's innermost event, which is a node. */
+/* Assigns the requests of the node's run to the node, which must be the thread's innermost event. */
 static void inherit(struct open_event *node)
 {
 	epp_status_destroy(epp_context_inherit(node->session, node->run));
@@ -160,8 +163,8 @@ static void inherit(struct open_event *node)
 }
 
 /* Handles the begin of an event that is in no other event: a node on a thread of ONNX Runtime's pool, or a run, for
- * which OnRunStart is called later.  The first event of a thread may be either.  It gets its requests when it ends,
- * unless OnRunStart was called. */
+ * which OnRunStart is called later.  On a thread that is known to be one of the pool, the node gets its requests now.
+ * On another thread the event may be either; if it is a node, it gets its requests when it ends. */
 static void begin_outermost(const struct collector *collector, struct open_events *open)
 {
 	struct open_event *event = &open->events[0];
@@ -171,7 +174,7 @@ static void begin_outermost(const struct collector *collector, struct open_event
 		inherit(event);
 }
 
-/* Handles the end of the outermost event of a thread. */
+/* Handles the end of a node that was the outermost event of its thread, which therefore belongs to the pool. */
 static void end_outermost(struct collector *collector, struct open_events *open, struct open_event *event)
 {
 	if (event->run)
@@ -290,8 +293,8 @@ static OrtStatus *collector_start_event(OrtEpProfilerImpl *impl, uint64_t ort_id
 	return is_recorded && collector->hosted ? ort_profilers_start_event(collector->hosted, id, ort_id) : NULL;
 }
 
-/* Counts an event.  Usually one thread runs all events, and counts without a locked addition, which would wait for all
- * earlier stores. */
+/* Counts an event.  Usually one thread has all events.  The first thread that has one counts in a variable of its own,
+ * without an atomic addition, which would wait for all earlier stores. */
 static void count_event(struct collector *collector, const void *thread)
 {
 	const void *counter = __atomic_load_n(&collector->counter, __ATOMIC_RELAXED);
@@ -349,8 +352,8 @@ static OrtStatus *collector_stop_event(OrtEpProfilerImpl *impl, uint64_t ort_id,
 	return status ? status : hosted_status;
 }
 
-/* Adds a note about missing events.  There is room for one; the events that ONNX Runtime's profile has left out are
- * more important. */
+/* Adds a note to the collector's ledger: ONNX Runtime's own profile was full, or nodes have no request.  There is room
+ * for one note; the first is more important. */
 static void note_omitted_events(const struct collector *collector)
 {
 	char note[80];
@@ -411,8 +414,8 @@ OrtEpProfilerImpl *ort_collector_create(const struct ort_host *host, const OrtLo
 	return &collector->impl;
 }
 
-/* Reads profiles at the end of the process, which may not have released its sessions.  This destructor runs before
- * libepprof finishes its files. */
+/* Reads ONNX Runtime's profiles of sessions that the process has not released before its end.  This destructor runs
+ * before libepprof finishes its files. */
 __attribute__((destructor)) static void read_profiles(void)
 {
 	struct collector *collector;
@@ -429,8 +432,8 @@ __attribute__((destructor)) static void read_profiles(void)
 
 /* ---- requests ---- */
 
-/* Returns true if the profiling run with this number is active.  A run of the model that was profiled when profiling
- * ended may still have its event on the thread. */
+/* Returns true if the profiling run with this number is active.  If profiling ended during a run of the model, the
+ * run's event may still be on the thread's stack. */
 static bool is_profiling(uint64_t number)
 {
 	struct collector *collector;
@@ -471,7 +474,8 @@ void ort_collector_run_starts(const struct ort_host *host, const OrtLogger *logg
 	if (!parent || !is_profiling(run->number))
 		return;
 	epp_status *status = epp_context_set(run->session, parent, host->api->GetRunConfigEntry(options, "tracestate"));
-	/* The texts of requests come from clients, so an invalid one is reported only once. */
+	/* The texts of requests come from clients, which could fill the log, so only the first invalid one is
+	 * logged. */
 	if (epp_status_code(status) == EPP_INVALID_ARGUMENT && !__atomic_exchange_n(&is_reported, true, __ATOMIC_RELAXED))
 		ort_log(host, logger, ORT_LOGGING_LEVEL_WARNING, ort_status_of(host, epp_status_prefix(status, "epprof")));
 	else

@@ -3,8 +3,8 @@
  * The copies replace OrtEpApi's slots 65 to 72 and OrtApi's GetEpApi and GetExperimentalFunction; all other slots are
  * ONNX Runtime's.  An event that a hosted library creates is an object of this file.  The object stores the event's
  * args, because the args of an event of ONNX Runtime cannot be listed.  When the object is added to a container, an
- * event of the trace and one of ONNX Runtime's profile are made from it.  A registry has the addresses of these
- * objects; calls with other objects are forwarded to ONNX Runtime.
+ * event of the trace and one of ONNX Runtime's profile are made from it.  A registry contains the addresses of all
+ * objects of this file, by which they are recognised; calls with other objects are forwarded to ONNX Runtime.
  *
  * The length of a table depends on ONNX Runtime's version.  Copying the table of an older version reads a little beyond
  * its end.  A newer version may have slots that are unknown here, so the copy then continues beyond the known end as
@@ -230,8 +230,8 @@ int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t 
 	for (size_t i = 0; i < devices->count; i++)
 		if (devices->all[i].owner == owner && devices->all[i].own == own)
 			return devices->all[i].given;
-	/* The number is used by another plugin.  Takes the next free number from -1 downwards; ONNX Runtime's profile
-	 * has device numbers in this range. */
+	/* If another plugin uses the number, takes the next free number from -1 downwards, because ONNX Runtime's
+	 * profile has negative numbers for devices. */
 	if (is_number_used(devices, own)) {
 		given = -1;
 		while (is_number_used(devices, given))
@@ -253,8 +253,8 @@ static OrtStatus *create_with_api(const OrtEpApi *api, const struct hosted_event
 	                                 event->timestamp_us, event->duration_us, keys, values, count, made);
 }
 
-/* Creates the event for ONNX Runtime's profile.  The trace's correlation id is replaced by ONNX Runtime's, or left out
- * if it is unknown. */
+/* Creates the event for ONNX Runtime's profile.  The value of its arg ort_correlation_id, an id of the trace, is
+ * replaced by ONNX Runtime's id of the same event; if this is unknown, the arg is left out. */
 static OrtStatus *create_profile_event(const struct ort_container *container, const struct hosted_event *event,
                                        OrtProfilingEvent **made)
 {
@@ -280,7 +280,8 @@ static OrtStatus *create_profile_event(const struct ort_container *container, co
 	values[count++] = ORT_HOSTED_VALUE;
 	keys[count] = ORT_PLUGIN_KEY;
 	values[count++] = container->label;
-	/* For a call, the process -1 does not mean device 0. */
+	/* A negative process number is that of a device, except for a call, which has the process number -1 if its
+	 * process is unknown. */
 	bool has_device = event->process_id < 0 && event->category != OrtProfilingEventCategory_API;
 	int32_t process_id = has_device ? ort_devices_number(container->devices, (uintptr_t)container, event->process_id)
 	                                : event->process_id;

@@ -11,8 +11,8 @@
  * time.  Ownership: static. */
 const OrtApiBase *ort_copies_base(const struct ort_host *host);
 
-/* The key of an arg that events of hosted profilers have in ONNX Runtime's profile.  It distinguishes them from the
- * events of the same profiler if ONNX Runtime runs it as well. */
+/* Key and value of an arg that events of hosted profilers have in ONNX Runtime's profile.  It distinguishes them from
+ * events of the same EP's profiler that ONNX Runtime itself runs. */
 #define ORT_HOSTED_KEY "hosted_by"
 #define ORT_HOSTED_VALUE "epprof"
 /* The key of an arg whose value is the plugin's label in the trace. */
@@ -29,7 +29,8 @@ struct ort_devices {
 	} all[ORT_DEVICES_MAX];
 };
 
-/* Returns the number assigned to a plugin's device. `owner` identifies the plugin. */
+/* Returns the process number for a plugin's device, whose number in the plugin's events is `own`.  `owner` identifies
+ * the plugin. */
 int32_t ort_devices_number(struct ort_devices *devices, uint64_t owner, int32_t own);
 
 /* A container for a hosted profiler's EndProfiling: events are added to the trace, as those of `registration`, and to

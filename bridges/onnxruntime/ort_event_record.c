@@ -1,17 +1,18 @@
 /* Converts one event of ONNX Runtime to a record of the trace.
  *
  * ONNX Runtime has no function that lists the args of an event, so the value of every known key is requested for each
- * event.  Nothing is inferred from other events.  Its texts are read up to their terminating NUL.
+ * event.  Nothing is inferred from other events.  ONNX Runtime's texts are read up to their terminating NUL.
  *
- * Most args of a node are the same in each run.  They are recorded as two numbers (epp_args_intern): one for the node,
- * one for the memory in use.  A set is a list of args with a number.  An event refers to a set if all texts of the args
- * are equal.  The event is first compared with the last set of the same node and the last set of memory in use, then
- * with the set that has the same hash.  Sets are never freed, so only args that occur a second time become a set, and
- * there are at most PLACES sets per group.
+ * Most args of a node are the same in each run.  Such a list of args is stored once, as a set with a number
+ * (epp_args_intern).  An event has up to two sets: one of args about the node, one of args about the memory in use.  It
+ * refers to a set by its number if all its args of this group are equal to those of the set.  The event is first
+ * compared with the last set of the same node and the last set of memory in use, then with the set that has the same
+ * hash.  Sets are never freed, so only args that occur a second time become a set, and each of the two groups has at
+ * most PLACES sets.
  *
- * A model runs its nodes in the same order each time.  The name that followed the previous name the last time is
- * therefore compared first, and its text is prefetched: between two events ONNX Runtime accesses more memory than fits
- * into the first-level caches. */
+ * A model runs its nodes in the same order each time.  The name that followed the previous event's name the last time
+ * is therefore compared first, and the text of the name that is expected next is prefetched: between two events ONNX
+ * Runtime accesses more memory than fits into the first-level caches. */
 #include "ort_event_record.h"
 
 #include <pthread.h>
@@ -61,12 +62,13 @@ static const char *const key_texts[KEYS] = {
 };
 static epp_name keys[KEYS], run_tag_key;
 
-/* The values of the keys of a group.  A value is NULL if the event has no such arg. */
+/* The values that an event has for the keys of a group (node, or memory in use), in the order of the keys.  A value is
+ * NULL if the event has no such arg. */
 struct answers {
 	const char *texts[GROUP_KEYS];
 };
 
-/* Sets are never changed and never freed. */
+/* A set of args with a number.  Sets are never changed and never freed. */
 struct set {
 	epp_name number;
 	uint64_t hash;
@@ -74,7 +76,8 @@ struct set {
 	char room[];
 };
 
-/* Cache of the name that followed each name the last time. */
+/* A name and the set of node args that it had the last time.  The cache ort_event_memory.followers has, for each name,
+ * the name that followed it the last time. */
 #define FOLLOWERS 4096u
 #define LINE_BYTES 64u
 struct name {
@@ -84,7 +87,7 @@ struct name {
 };
 struct ort_event_memory {
 	epp_name last;
-	const struct set *in_use; /* set of memory in use of the last event */
+	const struct set *in_use; /* set of args about memory of the last event */
 	struct name followers[FOLLOWERS];
 };
 
@@ -106,7 +109,7 @@ struct ort_event_memory *ort_event_memory_create(void)
 	return calloc(1, sizeof(struct ort_event_memory));
 }
 
-/* Finds or makes the cache entry of a name. */
+/* Finds the entry that follows the previous name; if it has another name, replaces it by one for this name. */
 static struct name *name_find(struct ort_event_memory *memory, const char *text)
 {
 	struct name *name = &memory->followers[memory->last % FOLLOWERS];
@@ -196,12 +199,12 @@ static struct set *set_make(unsigned first_key, const struct answers *answers, u
 	return set;
 }
 
-/* Finds the set with these args, or makes it if they occur for the second time.  Returns NULL if they occur for the
- * first time, are too long, or their place has another set. */
+/* Finds the set with these args, or makes it if the args occur for the second time.  Returns NULL if the args occur for
+ * the first time or are too long, or if their entry in the table already has another set. */
 static const struct set *set_find(unsigned first_key, const struct answers *answers)
 {
-	/* An entry is the hash of args that occurred once, with the lowest bit set.  When they occur again, it becomes
-	 * a pointer to a set and does not change any more. */
+	/* Table of the sets by hash.  An entry is first the hash of args that occurred once, with the lowest bit set.
+	 * When these args occur again, it becomes a pointer to their set, and does not change any more. */
 	static uintptr_t places[2][PLACES];
 	uint64_t hash = hash_of(first_key, answers);
 	uintptr_t *place = &places[first_key == KEY_OF_MEMORY][hash % PLACES], once = (uintptr_t)hash | 1;
@@ -234,7 +237,8 @@ static OrtStatus *read_arg(const OrtEpApi *ep, const OrtProfilingEvent *event, u
 	return status;
 }
 
-/* Requests the args of a group.  `last` is the set that is compared first; it is replaced by the event's set. */
+/* Requests the args of a group and adds them to `read`, as a set if there is one.  *last is the set that is compared
+ * first; it becomes the event's set, or NULL. */
 static OrtStatus *read_arg_group(const OrtEpApi *ep, const OrtProfilingEvent *event, unsigned first_key,
                                  const struct set **last, struct ort_event_args *read)
 {

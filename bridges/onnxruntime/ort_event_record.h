@@ -19,14 +19,14 @@ struct ort_event_args {
 /* Interns the keys.  Must be called before the first ort_event_args_read. */
 void ort_event_args_prepare(void);
 
-/* Caches of a thread, which make recording its next events faster.  Zeroed memory, freed with free.  NULL: no
- * memory. */
+/* Caches of a thread, which make recording its next events faster.  Ownership: the caller frees the memory with free.
+ * NULL: no memory. */
 struct ort_event_memory;
 struct ort_event_memory *ort_event_memory_create(void);
 
-/* Reads name, category, times and every arg with a known key.  `started_us`: the earliest time, since the start of the
- * profile, at which profilers after this one were started; -1: not recorded with this event.  After an error, the
- * remaining values are left out, and the error is returned.
+/* Reads name, category, times and every arg with a known key.  `started_us` is recorded as an arg, too: when the
+ * collector's StartProfiling was called, in us since the start of the profile, which is before the start of later
+ * profilers; -1: no arg.  After an error, the remaining values are left out, and the error is returned.
  * Ownership: the texts of the args belong to the event. */
 OrtStatus *ort_event_args_read(const struct ort_host *host, const OrtProfilingEvent *event, uint64_t ort_id,
                                int64_t started_us, struct ort_event_memory *memory, struct ort_event_args *read);

@@ -7,9 +7,9 @@
  * the events of the first.  A registered library is therefore not hosted.  It may be registered after the collector, so its
  * functions are not called before the first session is created.
  *
- * The functions of a library are called on a separate thread, in steps.  A step has a copy of all data that it uses.
- * If a function does not return in time, this is logged, and the library is not used any more; it stays loaded, and its
- * data is not freed. */
+ * Each library has a thread on which its functions are called.  A step is one call or a few calls into the library; it
+ * has a copy of all data that it uses.  If a function does not return in time, this is logged, and the library is not
+ * used any more; it stays loaded, and its data is not freed. */
 #include "ort_hosted.h"
 
 #include <bsd/string.h>
@@ -44,7 +44,7 @@ struct library {
 	ReleaseEpApiFactoryFn release_factory;
 	OrtEpFactory *factories[FACTORIES_MAX];
 	size_t factories_count;
-	OrtEpFactory *factory; /* the factory that supports the devices */
+	OrtEpFactory *factory; /* the first factory that supports any of the devices */
 	OrtEpDevice *ep_devices[DEVICES_MAX];
 	const OrtHardwareDevice *devices[DEVICES_MAX];
 	const OrtKeyValuePairs *metadata[DEVICES_MAX];
@@ -64,8 +64,9 @@ struct ort_libraries {
 struct ort_eps {
 	const struct ort_libraries *libraries;
 	const OrtLogger *logger;
-	char note[NOTE_BYTES]; /* the libraries that are not hosted; "": none */
-	/* the budget of the session's creation, which its first profile continues; 0: it has been used */
+	char note[NOTE_BYTES]; /* text that names the libraries that are not hosted; "": none */
+	/* the time budget (epp_plugin_budget_begin) of the session's creation, which the start of its first profile
+	 * uses too; 0: already used */
 	uint64_t budget;
 	size_t count;
 	struct {
@@ -182,7 +183,7 @@ static void create_profiler(void *argument)
 	step->status = step->ep->CreateProfiler(step->ep, &step->profiler);
 }
 
-/* Releases the factories.  The status is that of the last release. */
+/* Releases all factories.  The step's status is that of the last release. */
 static void release_factories(void *argument)
 {
 	struct step *step = argument;
@@ -286,7 +287,8 @@ static OrtStatus *library_add(struct ort_libraries *libraries, const OrtLogger *
 	return NULL;
 }
 
-/* Returns true if a library that fails is an error: it is meant for ONNX Runtime. */
+/* Returns true if a failure of a library that is named at `place` is an error.  A library that is named elsewhere may
+ * be meant for another framework, and is skipped if it fails. */
 static bool is_required(const char *place)
 {
 	return strcmp(place, "EPPROF_PROFILERS") == 0;
@@ -365,8 +367,8 @@ void ort_libraries_unload(struct ort_libraries *libraries)
 
 /* ---- preparing a library for a session ---- */
 
-/* Returns true if ONNX Runtime has registered the library.  The loader compares the files, so that a link to the library
- * is the same library.  If ONNX Runtime does not list its devices, no library is registered. */
+/* Returns true if ONNX Runtime has registered the library.  The loader compares the files, so that a link to the
+ * library is the same library.  If ONNX Runtime cannot return its list of devices, returns false. */
 static bool is_registered(const struct ort_host *host, const struct library *library)
 {
 	const OrtApi *api = host->api;
@@ -374,7 +376,7 @@ static bool is_registered(const struct ort_host *host, const struct library *lib
 	size_t count = 0;
 	bool found = false;
 	OrtEnv *env = NULL;
-	/* A process has one environment, which has a reference count. */
+	/* CreateEnv returns the environment that the process already has, and increments its reference count. */
 	OrtStatus *status = api->CreateEnv(ORT_LOGGING_LEVEL_WARNING, "epprof", &env);
 	if (!status)
 		status = api->GetEpDevices(env, &devices, &count);
@@ -447,7 +449,8 @@ static OrtStatus *prepare(const struct ort_libraries *libraries, struct library 
 	return status;
 }
 
-/* Adds the library to the note, and logs it once. */
+/* Adds to the note that the library is not hosted because ONNX Runtime has registered it, and logs this once per
+ * library. */
 static void note_registered(struct ort_eps *eps, struct library *library)
 {
 	const struct ort_host *host = eps->libraries->host;

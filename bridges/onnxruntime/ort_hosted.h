@@ -4,13 +4,14 @@
 
 #include "ort.h"
 
-/* The libraries, loaded with their factories, and the EPs of one session. NULL means none. */
+/* struct ort_libraries: the loaded libraries and their factories.  struct ort_eps: the EPs that one session has of
+ * them.  In all functions, NULL means that there are none. */
 struct ort_libraries;
 struct ort_eps;
 
-/* Opens the libraries: EP libraries and plugins of other frameworks.  `*libraries` is NULL if there are none.  A
- * library that EPPROF_PROFILERS does not name may be meant for another framework.  If it fails, it is skipped with a
- * warning.  The functions of EP libraries are not called yet.
+/* Opens the libraries: EP libraries and plugins of other frameworks.  `*libraries` is NULL if there are none.  If a
+ * library fails that EPPROF_PROFILERS does not name, it is skipped with a warning, because it may be meant for another
+ * framework.  The functions of EP libraries are not called yet.
  * Errors: a library in EPPROF_PROFILERS failed; the status names the library and the step, and no library stays
  * loaded. */
 OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logger, struct ort_libraries **libraries);

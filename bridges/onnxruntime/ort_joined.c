@@ -2,8 +2,8 @@
  *
  * An EpprofRecording is registered with the collector's session as a hosted profiler and has a reference to the
  * collector, so that the session exists until the last profiler has left.  Profilers use nanoseconds of
- * CLOCK_MONOTONIC, sessions use ticks.  The two clocks are read together when a profiler joins and again for each
- * conversion, which is exact at both readings and linear in between. */
+ * CLOCK_MONOTONIC, sessions use ticks.  Both clocks are read when a profiler joins, and again when a batch is
+ * converted.  A time is converted along the line through these two readings. */
 #include "ort_joined.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Adds the events of providers that do not submit them to the collector: see ort_missing.h.  Names are added under a
- * lock, and their count is increased last, so that existing names are found without the lock. */
+/* Adds the events of providers that do not submit them to the collector: see ort_missing.h.  A thread adds a name to a
+ * list under the lock, and increments the list's count last, so that other threads can search the list without the
+ * lock. */
 #include "ort_missing.h"
 
 #include <bsd/libutil.h>
@@ -134,7 +135,7 @@ static void note(struct ort_missing *missing, const char *text)
 			epp_provider_events_set_note(missing->accounts[i], text);
 }
 
-/* Closes the ledgers of providers that turned out not to be missing. */
+/* Closes the ledgers of the providers that are not in `found`, the list of missing providers. */
 static void close_others(struct ort_missing *missing, const struct ort_names *found)
 {
 	pthread_mutex_lock(&missing->lock);
@@ -150,7 +151,7 @@ static void close_others(struct ort_missing *missing, const struct ort_names *fo
 
 void ort_missing_close(struct ort_missing *missing)
 {
-	/* At the end of the process another thread may still be reading the profile. */
+	/* If the process is ending, another thread may still be reading the profile; waits for it. */
 	pthread_mutex_lock(&missing->reading);
 	ort_profile_close(&missing->profile);
 	pthread_mutex_lock(&missing->lock);

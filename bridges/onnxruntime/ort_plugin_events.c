@@ -1,11 +1,11 @@
 /* Adds the events of plugins of other frameworks to ONNX Runtime's profile.  Such a plugin uses neither ONNX Runtime's
  * container nor its clock.  A timeline of the trace has its events on the host's clock and joined to the host's events.
- * So the events are read from a timeline after all of them have been recorded.
+ * So the events are read from a timeline, when all of them have been recorded.
  *
  * In ONNX Runtime's profile they look like events of EPs that use the kit (ep_kit/batch.h): the device is the process
  * and the stream the thread, and both are args too; a call on the host has its own process and thread.  If two plugins
- * have a device with the same number, one of the devices gets another process number.  The arg is the plugin's own
- * number.  Texts are prepared as in the kit (ep_kit/json_text.h). */
+ * have a device with the same number, one of the devices gets another process number; the arg `device` is still the
+ * plugin's own number.  Texts are prepared as in the kit (ep_kit/json_text.h). */
 #include "ort_plugin_events.h"
 
 #include <inttypes.h>
@@ -20,7 +20,8 @@
 #define ARGS_MAX 64u
 #define NUMBER_BYTES 32u
 
-/* The event that is being created, and all events created so far. */
+/* State of ort_plugin_events_fill: the args of the event that is being created (keys, values, count), and all events
+ * created so far. */
 struct filling {
 	const struct ort_plugin_events *of;
 	const epp_trace *trace;

@@ -8,7 +8,8 @@
 struct ort_plugin_events {
 	const struct ort_host *host;
 	epp_session *session;
-	uint64_t producers;      /* set of producers, from epp_hosted_profiler_producers */
+	uint64_t producers;      /* set of the plugins' producers in the trace, a bit each
+	                            (epp_hosted_profiler_producers) */
 	int64_t profile_unix_ns; /* Unix time at which ONNX Runtime's profile started */
 	int64_t duration_ns;     /* length of the profile; events that may have started in this time are added */
 	struct ort_devices *devices;

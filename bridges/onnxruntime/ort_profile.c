@@ -94,8 +94,8 @@ static size_t read_part(int fd, off_t offset, char *bytes, size_t room)
 	return count;
 }
 
-/* Returns true if the file has all events whose times are known.  ONNX Runtime always writes them in the form that is
- * searched. */
+/* Returns true if the file's first HEAD_BYTES bytes have all events whose times are in profile->times.  ONNX Runtime
+ * always writes times in the form that is searched. */
 static bool is_profile(const struct ort_profile *profile, int fd, char *head)
 {
 	uint32_t count = profile->times_count < ORT_PROFILE_TIMES ? profile->times_count : ORT_PROFILE_TIMES;
@@ -168,7 +168,8 @@ static bool is_in_trace(const char *record)
 	return strstr(record, "\"" EPPROF_RECORDED_KEY "\"") || strstr(record, "\"" ORT_HOSTED_KEY "\"");
 }
 
-/* Checks the records that begin in a part of the profile.  A zero byte in a name ends the check. */
+/* Checks the records that begin in a part of the profile.  *has_missing: one is an event of an EP that the collector
+ * did not get.  *has_others: one is an event that it did get.  A zero byte in a name ends the check. */
 static void check_records(char *record, bool *has_missing, bool *has_others)
 {
 	for (char *next; record && !*has_missing; record = next) {
@@ -194,7 +195,8 @@ bool ort_profile_has_kernels(const char *path)
 		off_t start = end > PART_BYTES ? end - PART_BYTES : 0;
 		read_part(fd, start, part, (size_t)(end - start));
 		char *first = strstr(part, RECORD_BEGINS);
-		/* The part before ends with the record within which this part begins. */
+		/* This part may begin within a record.  The next part to read ends where the first whole record of this
+		 * part begins. */
 		end = start + (first ? first - part : 0);
 		has_others = false;
 		check_records(first, &is_found, &has_others);

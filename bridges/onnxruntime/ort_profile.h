@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #define ORT_PROFILE_TIMES 16u      /* number of event times that identify a profile */
-#define ORT_PROFILE_CANDIDATES 64u /* most candidates, and so most profiles that can be open at the same time */
+#define ORT_PROFILE_CANDIDATES 64u /* maximum number of candidates; further ones are not examined */
 #define ORT_PROFILE_PATH_BYTES 32u
 
 struct ort_profile {
@@ -39,8 +39,8 @@ void ort_profile_open(struct ort_profile *profile);
 bool ort_profile_find(const struct ort_profile *profile, char path[ORT_PROFILE_PATH_BYTES], bool *is_whole);
 /* If the profile is among the candidates, closes all other candidates. */
 void ort_profile_settle(struct ort_profile *profile);
-/* Returns true if the profile has events of an EP that did not submit them to the collector.  ONNX Runtime writes the
- * events of EPs after its own, so only the end of the profile is read. */
+/* Returns true if the profile has device events that the collector did not get: events of an EP that did not submit
+ * them to it.  ONNX Runtime writes the events of EPs after its own, so only the end of the profile is read. */
 bool ort_profile_has_kernels(const char *path);
 void ort_profile_close(struct ort_profile *profile);
 

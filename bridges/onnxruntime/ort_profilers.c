@@ -3,9 +3,9 @@
  * other frameworks record into the trace directly; their events are then copied to ONNX Runtime's profile
  * (ort_plugin_events.c).
  *
- * StartEvent passes the trace's id of the event, because ONNX Runtime's ids repeat.  A table of at most NOTES_MAX
- * entries (notes) maps an id of the trace to ONNX Runtime's id.  It is used for the events that the profilers add to
- * ONNX Runtime's profile at the end.
+ * The profilers' StartEvent gets the trace's id of the event, because ONNX Runtime's ids are not unique.  A table of at
+ * most NOTES_MAX entries (notes) maps an id of the trace to ONNX Runtime's id.  It is used for the events that the
+ * profilers add to ONNX Runtime's profile at the end.
  *
  * Errors of the profilers are counted and returned to ONNX Runtime, which logs them.  After an error of EndProfiling
  * ONNX Runtime would drop the events of all profilers, so those errors are logged here instead. */
@@ -23,8 +23,8 @@
 
 #define NOTES_MAX (4u << 20) /* 64 MiB */
 
-/* Maximum delay between ONNX Runtime's reading of its clock and the collector's reading.  If the delay is longer, the
- * two are different clocks. */
+/* Maximum age of ONNX Runtime's offset when StartProfiling is called.  If the computed age is larger, an event's id is
+ * not a time of the system's clock, and the age is not used. */
 #define LATE_MAX_NS 1000000000
 
 struct ort_profilers {
@@ -47,7 +47,7 @@ struct ort_profilers {
 		/* NULL: a plugin of another framework, whose events go into the trace */
 		struct ort_container *container;
 		bool is_hung;    /* a call did not return, so no further call is made */
-		bool is_held;    /* a thread may be in a call forever, so the profiler is never freed */
+		bool is_held;    /* a thread may never return from a call, so the profiler is never freed */
 		unsigned inside; /* number of threads in StartEvent or StopEvent */
 		bool has_given;  /* the profiler has added events at the end */
 	} all[];
@@ -129,7 +129,7 @@ static OrtStatus *add_profiler(struct ort_profilers *profilers, const struct ort
 	return NULL;
 }
 
-/* Logs a failure instead of returning it, because several profilers may fail. */
+/* Logs a failure.  It is not returned, because only one of several failures could be returned. */
 static void log_failure(const struct ort_profilers *profilers, const struct hosted *of, epp_status *failure)
 {
 	if (failure)
@@ -278,8 +278,8 @@ OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id
 
 /* ---- end ---- */
 
-/* Returns how old ONNX Runtime's offset was when StartProfiling was called.  ONNX Runtime rounds down to
- * microseconds. */
+/* Returns how long before StartProfiling ONNX Runtime computed the offset that it passed; 0: unknown.  The resolution
+ * is a microsecond, because ONNX Runtime rounds its times down. */
 static int64_t offset_age_ns(const struct ort_profilers *profilers)
 {
 	int64_t profile_us = __atomic_load_n(&profilers->profile_us, __ATOMIC_RELAXED), late_ns;

@@ -15,11 +15,13 @@ struct ort_start_times {
 };
 
 /* Creates a profiler of each EP that has one, adds it to the session, and starts it.  The session must exist longer
- * than the profilers.  Each profiler gets the offset at the time of its own start.  Errors: the first status of a
- * profiler that failed to start.  The profiler is used nevertheless, as in ONNX Runtime. */
+ * than the profilers.  A profiler that starts later than StartProfiling was called gets a correspondingly larger
+ * offset.  Errors: the first status of a profiler that failed to start.  The profiler is used nevertheless, as in ONNX
+ * Runtime. */
 OrtStatus *ort_profilers_start(struct ort_eps *eps, epp_session *session, const struct ort_start_times *start_times,
                                struct ort_profilers **profilers);
-/* `id` is the event's id in the trace.  In ONNX Runtime's profile it is replaced by `ort_id`. */
+/* Call StartEvent or StopEvent of all profilers.  `id` is the event's id in the trace, which the profilers get;
+ * `ort_id` is its id in ONNX Runtime, which replaces `id` in ONNX Runtime's profile. */
 OrtStatus *ort_profilers_start_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id);
 OrtStatus *ort_profilers_stop_event(struct ort_profilers *profilers, uint64_t id, uint64_t ort_id,
                                     const OrtProfilingEvent *event);

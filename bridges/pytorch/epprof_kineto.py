@@ -2,8 +2,8 @@
 
 The bridge works only in the torch that it was compiled against.  It is taken from EPPROF_KINETO_LIBRARY, from the folder of this file, or
 from up to four folders above it.  A wheel has its sources instead: the first import in an environment compiles them against this torch,
-and keeps the library in the user's cache folder ($XDG_CACHE_HOME/epprof/torch-VERSION-NUMBER/; the number is of everything that it was made
-of).  That needs a compiler of C++20, $CXX or c++, g++ or clang++; without one, the import raises ImportError.
+and keeps the library in the user's cache folder ($XDG_CACHE_HOME/epprof/torch-VERSION-NUMBER/; NUMBER is a digest of
+its sources and of torch).  That needs a compiler of C++20, $CXX or c++, g++ or clang++; without one, the import raises ImportError.
 """
 import ctypes
 import fcntl
@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 LIBRARY = "libepprof_kineto.so"
-LIBRARIES = "libepprof.so.0", "libepprof-trace.so.0"  # that the bridge of a wheel is linked to
+LIBRARIES = "libepprof.so.0", "libepprof-trace.so.0"  # the libraries to which a wheel's bridge is linked
 SOURCES = "bridges/pytorch/kineto.cc", "bridges/pytorch/kineto_ops.cc", "bridges/shared/hosted_plugins.c"
 COMPILERS = "c++", "g++", "clang++"
 FOLDERS_MAX = 5
@@ -117,7 +117,7 @@ def _compile(torch, sources, compiler, folder, log):
 
 
 def _is_made(path):
-    """A computer that stops may leave a file without its content."""
+    """Returns True if the file exists and is not empty: after a crash of the computer a new file may be empty."""
     return path.is_file() and path.stat().st_size > 0
 
 
@@ -140,8 +140,8 @@ def _build(torch, sources):
                     os.unlink(f"{kept}.log")
     if not _is_own(kept):
         raise ImportError(f"{kept} belongs to another user, or others can write into it")
-# The dynamic linker uses a library that the process has loaded already.  They are loaded from the wheel, because the
-# cache may be older than the wheel's environment.
+# These libraries are loaded from the wheel first: the dynamic linker then uses them for the bridge.  The path that is
+# stored in the cached bridge may not exist any more.
     for name in LIBRARIES:
         ctypes.CDLL(str(sources.parent / name))
     return str(kept / LIBRARY)

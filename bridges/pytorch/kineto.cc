@@ -126,7 +126,7 @@ epp_status *create_session(epp_session **session)
 	return is_taken ? create_session(output_path("%pid%." + number), true, session) : status;
 }
 
-/* A budget of the calls in a scope (epp_plugin_budget_begin). */
+/* A time limit for all calls of plugins in a scope (epp_plugin_budget_begin). */
 class Budget
 {
       public:
@@ -151,7 +151,7 @@ class Budget
 class Session : public libkineto::IActivityProfilerSession
 {
       public:
-	/* `budget` is that of the profile's start, of which the load of the plugins was a part. */
+	/* `budget` is the time limit for the start of the profile; loading the plugins has used a part of it. */
 	explicit Session(uint64_t budget) : budget_(budget), buffer_(std::make_unique<libkineto::CpuTraceBuffer>())
 	{
 		buffer_->span = libkineto::TraceSpan(0, 0, "epprof");
@@ -181,7 +181,8 @@ class Session : public libkineto::IActivityProfilerSession
 		detach_ops();
 		if (!session_)
 			return;
-		/* The session ends also if there is no memory for the note. */
+		/* epp_session_end and epp_session_wait are called before the notes are added, which may fail for lack
+		 * of memory. */
 		epp_status *ended = epp_session_end(session_), *waited = epp_session_wait(session_, WAIT_NS);
 		guarded([&] { note(ended); });
 		guarded([&] { note(waited); });
@@ -244,7 +245,8 @@ class Session : public libkineto::IActivityProfilerSession
 		kineto_ops::end(session_);
 	}
 
-	/* Annotations have ids of the same kind as operations. */
+	/* The id of an annotation is of the same kind as that of an operation, so an annotation is recorded as an
+	 * operation is. */
 	void pushUserCorrelationId(uint64_t id) override
 	{
 		kineto_ops::begin(session_, EPP_SESSION, id);
@@ -278,8 +280,9 @@ class Session : public libkineto::IActivityProfilerSession
       private:
 	static constexpr int64_t SORT_DEVICES = 5000000; /* after all processes, as Kineto sorts its own devices */
 
-	/* Runs a step of which an allocation may fail.  PyTorch does not expect exceptions from a profiler, so the rest of
-	 * the step is left out.  The metadata contains a note, for which there may be no memory either. */
+	/* Runs a step, and catches the exception if it runs out of memory, because PyTorch does not expect exceptions
+	 * from a profiler.  The rest of the step is left out, and a note about this is added to the metadata, if there
+	 * is memory for the note. */
 	template <typename Step> void guarded(const Step &step) noexcept
 	{
 		try {
@@ -345,7 +348,8 @@ class Session : public libkineto::IActivityProfilerSession
 		return message;
 	}
 
-	/* Returns the operation that caused an event.  The launching call may be between the two. */
+	/* Returns the id of the operation that caused an event: the event's parent or, if the parent is a plugin's
+	 * call, the operation that made the call. */
 	uint64_t cause_of(const Event &event) const
 	{
 		auto caller = trace_.callers.find(event.parent);
@@ -411,12 +415,13 @@ class Session : public libkineto::IActivityProfilerSession
 	uint64_t budget_;
 	Trace trace_;
 	std::vector<std::string> errors_;
-	/* labels of plugins without a profiler, and notes about them */
+	/* plugins that hung before they had a profiler: label and note */
 	std::vector<std::pair<std::string, std::string>> hung_;
 	std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
 };
 
-/* PyTorch creates one, in the first profile of a process, and does not expect that this fails: it needs no memory. */
+/* PyTorch creates one object in the first profile of a process, and does not handle a failure; the constructor
+ * therefore allocates nothing. */
 class Profiler : public libkineto::IActivityProfiler
 {
       public:
@@ -483,7 +488,7 @@ REGISTER_PRIVATEUSE1_PROFILER(Profiler);
 
 } // namespace
 
-/* epprof record reads this text in the file: to load the library would be dangerous, because it may crash in another
- * torch. */
+/* `epprof record` finds the version of torch by searching this text in the file; it does not load the library, which
+ * may crash in another version of torch. */
 extern "C" __attribute__((used, visibility("default")))
 const char epprof_kineto_torch[] = "compiled for torch " TORCH_VERSION;

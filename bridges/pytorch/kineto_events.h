@@ -45,7 +45,7 @@ struct Event {
 	bool is_inferred;
 	int32_t device; /* number of the device in Kineto; -1: a call on the host */
 	int64_t stream;
-	/* plugin of a call; for a device, its name contains the plugin */
+	/* the plugin that made a call; "" for a device event, because the device's name contains the plugin */
 	std::string plugin;
 	uint64_t correlation;                                  /* the number that the plugin gave; 0: none */
 	Correlation *joined;                                   /* NULL: the event has no correlation */

@@ -62,7 +62,7 @@ struct Name {
 struct Thread {
 	Facts next = {};
 	std::vector<Op> open;
-	/* number of open operations of a session for which there was no memory; they are inside those in `open` */
+	/* number of open operations for which `open` had no memory; they are inside those in `open` */
 	size_t unrecorded = 0;
 	epp_session *unrecorded_session = nullptr;
 	std::array<Name, NAMES_COUNT> names = {};
@@ -72,7 +72,7 @@ struct Thread {
 
 std::atomic<bool> wants_shapes;
 
-/* By PyTorch's number of a thread: this number and the system's thread id. */
+/* Maps PyTorch's number of a thread to the system's thread id; an entry contains both. */
 std::array<std::atomic<uint64_t>, THREADS_COUNT> thread_ids;
 
 Thread::Thread()
@@ -111,7 +111,7 @@ epp_name name_of(Thread &thread, const char *text)
 void add_shape(std::string &to, const at::Tensor &tensor)
 {
 	to += '[';
-	/* Other tensors have no sizes, or only symbolic ones. */
+	/* Undefined, nested and symbolic tensors have no numbers as sizes; their shape is []. */
 	if (tensor.defined() && !tensor.is_nested() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
 		const char *separator = "";
 		for (int64_t size : tensor.sizes()) {

@@ -61,8 +61,8 @@ static const OrtApiBase *get_base(get_base_fn *real)
 }
 
 /* Returns the OrtGetApiBase that the caller would call without this library: that of a library after this one in the
- * search order.  If the caller is a library that was opened with RTLD_LOCAL, it is that of the libraries that the
- * caller links. */
+ * search order.  If there is none, the libraries that the caller links are searched, because a library that was opened
+ * with RTLD_LOCAL is not in the search order. */
 static get_base_fn *find_linked(void *caller)
 {
 	get_base_fn *found;

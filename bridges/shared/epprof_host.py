@@ -12,19 +12,20 @@ import os
 import threading
 from pathlib import Path
 
-SWITCH = "EPPROF_HOST_OPERATIONS"  # 0: do not wrap sessions
+SWITCH = "EPPROF_HOST_OPERATIONS"  # the environment variable; 0: sessions are not wrapped
 TEXT_BYTES = 2048
-THREADS_MAX = 4096  # the bridge has room for as many
+THREADS_MAX = 4096  # the size of the bridge's table of threads, too (xspace_threads.c)
 ANY = "HOST.xplane.pb"  # placeholder in messages if the file is unknown
 RECORDED, NOT_WANTED, FAILED = range(3)
 
 _log = logging.getLogger("epprof")
-# The threads of Python that began last: the pthread_t and the id of the system.  A deque, because threads add to it at once.
+# The last THREADS_MAX threads that Python has started: pthread_t and the system's thread id.  A deque, because several
+# threads may append to it at the same time.
 _threads = collections.deque(maxlen=THREADS_MAX)
 
 
 def _note_threads():
-    """Keeps the numbers of the threads that exist, and of those that begin from now on, also when they have ended."""
+    """Stores the numbers of all threads that exist, and of each thread that begins later, also after its end."""
     if _threads:
         return
     _threads.extend((thread.ident, thread.native_id) for thread in threading.enumerate() if thread.ident and thread.native_id)
@@ -141,7 +142,7 @@ class Session:
     def _look(folder):
         try:
             return _profiles(folder)
-        except (OSError, TypeError, ValueError):  # the folder is not a local one
+        except (OSError, TypeError, ValueError):  # `folder` is not a local path
             return {}
 
     def _give(self, folder, before):

@@ -6,11 +6,12 @@
 
 #include "epprof/profiler.h"
 
-#define HUNG_MAX 32u /* most profilers in a session's ledger */
+#define HUNG_MAX 32u /* maximum number of profilers in a session's ledger */
 
 const char epprof_bridge_variables[] = "EPPROF_PROFILERS:KINETO_PLUGIN_PATH";
 
-/* Never freed, like the plugins. */
+/* The libraries whose load has not returned: their file names and notes for the ledger.  Never freed, like the
+ * plugins. */
 static struct {
 	size_t count;
 	struct {

@@ -20,7 +20,8 @@ extern __attribute__((visibility("default"))) const char epprof_bridge_variables
 /* Loads all plugins.  If one fails, the message names the place where the library was named, and the reason. */
 void hosted_plugins_load(epp_plugin_found_fn found, void *user);
 
-/* Adds a profiler to the ledger of a started session for each library whose load hung.  Must be called for each run. */
+/* Adds a profiler to the ledger of a started session for each library whose load hung.  Must be called for each
+ * recording. */
 void hosted_plugins_report_hung(epp_session *session);
 
 #ifdef __cplusplus

@@ -20,8 +20,8 @@ static int find_segment(struct dl_phdr_info *info, size_t bytes, void *wanted)
 	return readable->to != 0;
 }
 
-/* After the end of the table there may be any object of the library, so this file is compiled without
- * AddressSanitizer. */
+/* Reads beyond the end of the table, possibly into other objects of the library, which AddressSanitizer would report.
+ * This file is therefore compiled without it. */
 void ort_slots_copy(epp_ort_slot *copy, const void *table, size_t count)
 {
 	struct readable readable = { .from = (uintptr_t)table };

@@ -30,7 +30,7 @@
 #define KNOWN_TRACKS_MAX 1024u
 
 struct operation {
-	int64_t start_ns, end_ns; /* Unix times, here and below */
+	int64_t start_ns, end_ns; /* Unix times, in ns, here and below */
 	uint64_t id;
 };
 
@@ -40,7 +40,8 @@ struct call {
 	int64_t operation_ns; /* start of the parent */
 	int64_t start_ns, end_ns;
 	int32_t producer;
-	uint64_t thread; /* the pthread_t of the thread, if it was noted; otherwise its id of the system, which is smaller */
+	uint64_t thread; /* the thread's pthread_t, if it was noted; else the system's thread id, which is a smaller
+	                    number */
 	uint32_t system_thread;
 	bool has_parent; /* the plugin itself has given a parent */
 };
@@ -69,7 +70,7 @@ struct host {
 	epp_track track; /* 0: no event of the line was recorded yet */
 	uint32_t thread; /* 0: unknown */
 	bool has_calls, is_left_out;
-	struct operation *operations; /* operations of a thread that has calls */
+	struct operation *operations; /* the operations of the line, if its thread has calls of plugins */
 	size_t operations_count, operations_room;
 };
 
@@ -240,8 +241,8 @@ static int by_start(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-/* Finds the innermost operation around each call of a thread.  Behind the operations, which are in order of their
- * start, is room for the stack of those that are open. */
+/* Finds the innermost operation around each call of a thread.  host->operations is sorted by start; the memory after
+ * the last one is the stack of open operations. */
 static void join_calls(struct host *host, uint64_t thread)
 {
 	const struct operation *all = host->operations;
@@ -261,7 +262,8 @@ static void join_calls(struct host *host, uint64_t thread)
 		while (around && (stack[around - 1].end_ns < at_ns ||
 		                  stack[around - 1].end_ns - stack[around - 1].start_ns < call->end_ns - call->start_ns))
 			around--;
-		/* The thread may have another line with operations, of which one may be closer to the call. */
+		/* The call may already have a parent, from another line of the same thread.  Of the two operations, the
+		 * one that starts later is the parent. */
 		if (!around || call->has_parent || (call->operation && call->operation_ns >= stack[around - 1].start_ns))
 			continue;
 		call->operation = stack[around - 1].id;
@@ -352,7 +354,7 @@ static void read_arg(epp_arg *arg, const struct xspace_stat *stat, char binary[B
 		arg->text_bytes = stat->value.text.bytes;
 		break;
 	default:
-		/* Binary values are mostly whole programs, so only their size is recorded. */
+		/* A binary value is usually a whole compiled program, so only its size is recorded. */
 		arg->type = EPP_ARG_TEXT;
 		arg->text_bytes = (size_t)snprintf(binary, BINARY_BYTES, "(%zu bytes)", stat->value.text.bytes);
 		arg->value.text = binary;

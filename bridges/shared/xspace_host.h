@@ -1,6 +1,6 @@
-/* The host's operations of a run.  The framework returns them only when its own profile is finished, as an XSpace in
- * Python.  A hook in Python (epprof_host.py) passes the XSpace to the bridge with these functions.  Until then the run
- * waits. */
+/* Records the framework's operations on the host in the trace of a run (xspace_hosted.h).  They are only in the
+ * framework's finished profile, an XSpace, which only Python code gets.  A hook in Python (epprof_host.py) passes the
+ * XSpace to the bridge with these functions; until then the run waits. */
 #ifndef EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
 #define EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
 
@@ -20,8 +20,8 @@ enum host_result {
  * Thread: any, here and below. */
 HOST_EXPORT void epprof_host_expect(void);
 
-/* Gives a thread of the program, by its pthread_t and its id of the system, before epprof_host_profile: the operations of
- * a thread that has ended cannot be joined to a plugin's calls without it. */
+/* Stores the pthread_t and the system's id of a thread of the program.  Must be called before epprof_host_profile:
+ * without it, the operations of a thread that has ended cannot be joined to a plugin's calls. */
 HOST_EXPORT void epprof_host_thread(uint64_t handle, uint32_t thread);
 
 /* Records the host's operations for the waiting run, sets them as parents of the calls and device events that they

@@ -1,10 +1,11 @@
 /* Runs hosted plugins for frameworks that take an XSpace.  A run has a session in memory, or uses the session that
- * EPPROF_OUTPUT creates.  The latter may already record and may continue after the run.  So the profilers join the
- * session and are started and ended here, and the profile is a time window of the session.  A session in memory is used
- * in the same way.  These frameworks pass no events to the bridge, so plugins that record only within host events, as
- * those for ONNX Runtime may do, record nothing here.
+ * EPPROF_OUTPUT creates.  The session of EPPROF_OUTPUT may already record and may continue after the run.  So the
+ * profilers join the session and are started and ended here, and the profile is a time window of the session.  A
+ * session in memory is used in the same way.  These frameworks pass no events to the bridge, so plugins that record
+ * only within host events, as those for ONNX Runtime may do, record nothing here.
  *
- * With an output, a released run waits for the host's operations if a hook has announced them (xspace_host.h).
+ * If EPPROF_OUTPUT is set and a hook has announced the host's operations (xspace_host.h), a run that the bridge has
+ * released waits for these operations.
  *
  * Times of lines are relative to the Unix time of the run's start.  The framework subtracts the start of its own
  * session, which is earlier. */
@@ -21,7 +22,7 @@
 #include "xspace_host.h"
 #include "xspace_threads.h"
 
-#define PLUGINS_MAX 32u /* most profilers in a session */
+#define PLUGINS_MAX 32u /* maximum number of profilers in a session */
 #define WAIT_NS 20000000000u
 
 struct hosted_run {
@@ -113,7 +114,7 @@ static struct hosted_run *take_waiting(void)
 	return run;
 }
 
-/* Adds the failures of a step of one profiler to the problems. */
+/* Adds the failures of one profiler's call, StartProfiling or EndProfiling (`step`), to the problems. */
 static void note_failure(struct hosted_problems *problems, const char *label, const char *step,
                          const epp_hosted_profiler_call *call)
 {

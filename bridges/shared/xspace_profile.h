@@ -15,7 +15,7 @@
 struct xspace_profile {
 	uint8_t *bytes; /* malloc; NULL: there are no events */
 	size_t count;
-	uint64_t left_out_count; /* number of the last events, which did not fit */
+	uint64_t left_out_count; /* number of events at the end that were left out because they did not fit */
 	uint64_t events_count;   /* number of all events, if some were left out */
 };
 

@@ -25,7 +25,7 @@ static uint64_t undo_shift(uint64_t hash)
 	return hash ^ hash >> 47;
 }
 
-/* The 8 bytes whose hash is the line's id, by the murmur hash of libstdc++. */
+/* Inverts the murmur hash of libstdc++: finds the 8 bytes, a pthread_t, whose hash is the line's id. */
 uint64_t xspace_thread_handle(int64_t line_id)
 {
 	uint64_t hash = (uint64_t)line_id;
@@ -34,8 +34,8 @@ uint64_t xspace_thread_handle(int64_t line_id)
 	return undo_shift(mixed * HASH_INVERSE) * HASH_INVERSE;
 }
 
-/* Returns true if the struct of a thread can be read, which may be unmapped if the thread has ended.  The C library has
- * the thread's id within this many bytes of the struct. */
+/* Returns true if the memory of a thread's struct, to which the pthread_t points, can be read.  If the thread has
+ * ended, it may be unmapped.  The C library stores the thread's id within the bytes that are tested. */
 static bool is_readable(uint64_t at)
 {
 	char bytes[1024];

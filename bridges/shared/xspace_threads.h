@@ -5,15 +5,15 @@
 
 #include <stdint.h>
 
-/* Returns the pthread_t of a line's thread, or a number that is none if the id is no such hash. */
+/* Returns the pthread_t of a line's thread, or an arbitrary number if the id is not the hash of a pthread_t. */
 uint64_t xspace_thread_handle(int64_t line_id);
 
 /* Returns the system's id of a line's thread, which must belong to this process. 0: the thread has ended, or the id is
- * no such hash. */
+ * not the hash of a pthread_t. */
 uint32_t xspace_thread(int64_t line_id);
 
-/* Keeps a thread's pthread_t and its id of the system, as long as no other thread takes its place in a table of 4096.
- * xspace_thread_noted returns the pthread_t of an id; 0: unknown.  A thread may have ended.
+/* xspace_thread_note stores a thread's pthread_t by its system id, in a table of 4096 entries, where a later thread may
+ * replace it.  xspace_thread_noted returns the pthread_t for a system id, also if the thread has ended; 0: unknown.
  * Thread: any. */
 void xspace_thread_note(uint64_t handle, uint32_t thread);
 uint64_t xspace_thread_noted(uint32_t thread);

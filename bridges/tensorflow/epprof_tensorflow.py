@@ -37,7 +37,7 @@ def _find():
     if named:
         return str(Path(named).resolve())
     for folder in list(Path(__file__).absolute().parents)[:FOLDERS_MAX]:
-        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second one is that of a wheel
+        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second path is that in a wheel
             if path.is_file():
                 return str(path.resolve())
     raise FileNotFoundError(f"no {LIBRARY} beside {__file__} or above; EPPROF_TF_LIBRARY can name it")

@@ -19,14 +19,14 @@
 #include "bridges/shared/xspace_hosted.h"
 #include "epprof/abi/tf.h"
 
-/* Defined by TensorFlow; other hosts may not have it. */
+/* TensorFlow defines this function; a host that is not TensorFlow may lack it, and it is then NULL. */
 #pragma weak TF_SetStatus
 
 static struct {
 	pthread_mutex_t lock;
 	bool is_on;
 	struct hosted_run *run;        /* NULL: nothing is profiled, or the profile was created already */
-	struct xspace_profile profile; /* exists until it is collected, or until the next start */
+	struct xspace_profile profile; /* the profile, until TensorFlow has collected it or starts the next run */
 	struct hosted_problems problems;
 } bridge = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

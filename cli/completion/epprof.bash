@@ -1,4 +1,4 @@
-# Completion of epprof for bash.  What there is to complete is taken from the help texts.
+# Completion of epprof for bash.  The candidates are read from the help texts.
 
 # Prints the commands, the bridges, the actions of ctl, or the options of a command.
 _epprof_words() {
@@ -14,7 +14,7 @@ _epprof_words() {
 	fi
 }
 
-# Prints what an option of a command may have as its value: the formats of its help, or the words of its line's enumeration.
+# Prints the values that an option of a command can have: the formats in its help, or the words that its line there lists.
 _epprof_values() {
 	local line
 	case $2 in
@@ -54,7 +54,7 @@ _epprof() {
 	elif [[ $current == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_epprof_words "$command")" -- "$current")
 	fi
-	# Nothing of ours: bash offers files.
+	# If there are no candidates of epprof, bash offers file names.
 }
 
 complete -o default -F _epprof epprof

@@ -72,7 +72,7 @@ struct options {
 	int format;
 	int64_t fuzz_ns; /* 0: not given */
 	bool lists, only_failed, is_in_process, reproduces;
-	bool lacks_memory; /* it is not clear which cases are selected */
+	bool lacks_memory; /* matching a name failed for lack of memory, so the selection of cases is incomplete */
 };
 
 /* ---- options ---- */
@@ -167,7 +167,7 @@ static bool take_option(struct options *options, int option)
 
 static bool matches(struct options *options, const regex_t *regex, const char *name)
 {
-	/* Without memory, glibc's regexec returns REG_NOMATCH. */
+	/* If glibc's regexec has no memory, it returns REG_NOMATCH and sets errno. */
 	errno = 0;
 	bool is_match = regexec(regex, name, 0, NULL, 0) == 0;
 	options->lacks_memory |= !is_match && errno == ENOMEM;
@@ -189,7 +189,7 @@ static bool is_wanted(struct options *options, const struct conform_names *faile
 
 /* ---- the run ---- */
 
-/* Sets the SHA-256 of a file, or "". */
+/* Sets `hash` to the SHA-256 of a file in hexadecimal digits, or to "" if the file cannot be read. */
 static void hash_file(const char *path, char hash[SHA256_DIGEST_STRING_LENGTH])
 {
 	if (!SHA256File(path, hash))

@@ -1,4 +1,4 @@
-/* What the cases have in common: they load the plugin, record host events while it profiles, and read its events. */
+/* Functions for all cases: load the plugin, record host events while it profiles, and read its events. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -263,7 +263,8 @@ static bool is_outside_run(const epp_trace *trace, const epp_event *event)
 	return true;
 }
 
-/* The value of an arg of an event, which ONNX Runtime's ABI has as text; -1: it has none. */
+/* Returns the value of an event's arg as a number; -1: the event has no such arg.  With ONNX Runtime's ABI, args are
+ * texts of digits. */
 static int64_t arg_of(const epp_timeline *timeline, const epp_event *event, const char *key)
 {
 	epp_trace_arg arg;
@@ -284,7 +285,7 @@ static int64_t arg_of(const epp_timeline *timeline, const epp_event *event, cons
 static void events_add(const struct conform *conform, const epp_trace *trace, const epp_timeline *timeline,
                        struct conform_events *events, const epp_event *event)
 {
-	/* Grows at powers of two. */
+	/* The array is full whenever the count is 0 or a power of two; its size is then doubled. */
 	if ((events->count & (events->count - 1)) == 0) {
 		size_t room = events->count ? events->count * 2 : 1;
 		events->at = reallocarray(events->at, room, sizeof(*events->at));
@@ -312,7 +313,7 @@ static void events_add(const struct conform *conform, const epp_trace *trace, co
 
 void conform_read(const struct conform *conform, epp_session *session, struct conform_events *events)
 {
-	/* As the plugin's clock gives them, not moved by causes and waits. */
+	/* Device events get the times that the plugin's clock gives; causes and waits do not change them. */
 	const epp_timeline_options options = { .struct_size = sizeof(options), .as_claimed = 1 };
 	epp_timeline *timeline;
 	epp_trace *trace;

@@ -1,11 +1,11 @@
-/* Random calls for a time: one seed after the other, each in a process of its own. */
+/* Repeats a case of random calls for a time: with one seed after the other, each in a process of its own. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "conform.h"
 
-/* A plugin that fails with most seeds is reported often enough. */
+/* Number of failing seeds after which the command stops. */
 #define FINDINGS_MAX 20
 
 bool conform_is_random(const struct conform_case *about)
@@ -13,7 +13,8 @@ bool conform_is_random(const struct conform_case *about)
 	return strstr(about->name, ".random") != NULL;
 }
 
-/* The first case of random calls that is not skipped; NULL: none, and `result` is of the last one. */
+/* Runs the cases of random calls until one is not skipped, and returns this one; NULL: all were skipped.  `result` is
+ * the result of the last case that ran. */
 static const struct conform_case *find_case(struct conform *conform, struct conform_result *result)
 {
 	for (size_t i = 0; i < conform_cases_count; i++) {

@@ -1,4 +1,4 @@
-/* Results as text, TAP, JUnit and JSON. */
+/* Prints results as text, TAP, JUnit and JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void text_result(FILE *to, const struct conform_report *report, size_t in
 	const struct conform_result *result = &report->results[index];
 
 	fprintf(to, "%-7s  %s", verdict_word(result), result->about->name);
-	/* After a failed load all cases have the same reason, which can be long. */
+	/* If the plugin cannot be loaded, all cases have the same reason, which can be long. */
 	bool is_repeated = index > 0 && strcmp(result->reason, report->results[index - 1].reason) == 0;
 	if (result->verdict == CONFORM_SKIP) {
 		fputs(": ", to);
@@ -87,7 +87,7 @@ static void tap_begin(FILE *to, const struct conform_report *report)
 	fprintf(to, "TAP version 13\n1..%zu\n", report->results_count);
 }
 
-/* Replaces '#', which begins a directive in TAP. */
+/* Prints a text with '.' in the place of '#', which begins a directive in TAP. */
 static void print_tap(FILE *to, const char *text)
 {
 	char *clean = cli_clean(text, strlen(text));
@@ -137,7 +137,8 @@ static void print_xml(FILE *to, const char *text)
 	free(clean);
 }
 
-/* The counts are attributes of the suite, but a case is printed when it is over: they are left out. */
+/* The numbers of failures and skips are attributes of the element <testsuite>.  They are left out, because this element
+ * is printed before the cases run. */
 static void junit_begin(FILE *to, const struct conform_report *report)
 {
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"", to);
@@ -183,7 +184,7 @@ static void junit_end(FILE *to, const struct conform_report *report)
 	fputs("</testsuite>\n</testsuites>\n", to);
 }
 
-/* ---- JSON: one result a line, which conform_waivers.c relies on ---- */
+/* ---- JSON: one result a line, as conform_waivers.c expects it ---- */
 
 static void print_json(FILE *to, const char *key, const char *text)
 {

@@ -1,5 +1,6 @@
-/* The process of a case.  The command itself never loads the plugin: it forks, and the child runs the case and sends
- * its verdict through a pipe.  A child that ends without a verdict crashed; one that is killed at the limit hangs. */
+/* Runs a case in a process.  The command itself does not load the plugin (except with --in-process): it forks, and the
+ * child process runs the case and sends its verdict through a pipe.  The verdict is CONFORM_CRASH if the child ends
+ * without sending one, and CONFORM_HANG if the time limit is reached and the child is killed. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +17,7 @@
 
 const char *const conform_verdict_names[] = { "pass", "fail", "crash", "hang", "skip", "warning" };
 
-/* The child process sends its verdict in this form. */
+/* The message through the pipe. */
 struct message {
 	enum conform_verdict verdict;
 	char reason[CONFORM_TEXT_BYTES];
@@ -72,7 +73,7 @@ void conform_warn(const struct conform *conform, const char *format, ...)
 
 void conform_run_here(const struct conform *conform)
 {
-	/* If it fails, plugins that link TensorFlow report the symbols that they lack. */
+	/* An error is ignored.  Loading a plugin that links TensorFlow then fails, and names the missing symbols. */
 	epp_status_destroy(epp_tf_shim_load(NULL));
 	conform_trace_begin(conform);
 	conform->about->run(conform);
@@ -87,7 +88,8 @@ static _Noreturn void run_child(struct conform conform, int result_fd, int outpu
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
-	/* A call that does not return is given up by the limit of the case, not by libepprof. */
+	/* libepprof's own time limit for calls of a plugin is set above the case's time limit, so that a call that does
+	 * not return is ended by the latter. */
 	snprintf(timeout_ms, sizeof(timeout_ms), "%llu", (unsigned long long)conform.limit_ns / 1000000 + 60000);
 	conform.result_fd = result_fd;
 	if (setenv("EPPROF_PLUGIN_TIMEOUT_MS", timeout_ms, 1) != 0 || dup2(output_fd, STDOUT_FILENO) < 0 ||
@@ -96,8 +98,9 @@ static _Noreturn void run_child(struct conform conform, int result_fd, int outpu
 	conform_run_here(&conform);
 }
 
-/* Waits for the child's verdict.  Returns false at the limit.  `received` is then the number of its bytes, or
- * -errno. */
+/* Waits for the child's verdict.  Returns false if the time limit is reached, or a signal was sent to the command.
+ * Returns true after the whole message, the end of the pipe or an error; *received is then the number of bytes that
+ * were read, or -errno. */
 static bool wait_for_verdict(int fd, uint64_t limit_ns, struct message *message, ssize_t *received)
 {
 	uint64_t end_ns = conform_now_ns() + limit_ns;
@@ -156,7 +159,8 @@ void conform_run_case(const struct conform *conform, struct conform_result *resu
 		bool is_over = wait_for_verdict(fds[0], conform->limit_ns, &message, &received);
 		if (!is_over)
 			kill(-pid, SIGKILL);
-		/* The plugin's own processes; the child keeps its process group until it is reaped. */
+		/* This kills processes that the plugin has started.  The child has ended, but is only reaped below, so
+		 * the number of its process group is still in use. */
 		waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
 		kill(-pid, SIGKILL);
 		waitpid(pid, &status, 0);

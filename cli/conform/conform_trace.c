@@ -1,7 +1,8 @@
-/* The calls of a case as a trace: a host event for each call of an entry, with its status.  The entries of an
- * OrtEpProfilerImpl are replaced here, so that the object itself, by which a plugin finds its session, stays the same;
- * the hosts of the other ABIs (cases/tf, cases/pu1, cases/pjrt) record their own calls.  A call that ends the process is
- * an open event of the trace, unless a session made it for an event of its own. */
+/* Records the calls of a case in a trace: a host event for each call of an entry, with the returned status.  The
+ * entries in an OrtEpProfilerImpl are replaced in place, because a plugin may find its own data by the object's
+ * address.  In the other ABIs, the code in cases/tf, cases/pu1 and cases/pjrt records its own calls.  If a call ends
+ * the process, its event in the trace is open.  The trace lacks this call if a session made it while it began or ended
+ * an event. */
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,14 +16,15 @@
 #define PROFILERS_MAX 64
 
 static epp_session *trace;
-/* Entries are added before another thread can call them. */
+/* The profilers whose entries were replaced.  A profiler is added here before another thread can call it. */
 static struct traced {
 	OrtEpProfilerImpl *profiler;
 	OrtEpProfilerImpl own; /* the plugin's entries */
 } traced[PROFILERS_MAX];
 static size_t traced_count;
 
-/* The newest entry: the address of a released profiler can be used again. */
+/* Returns the plugin's entries of a profiler.  The newest element is searched first, because a new profiler can have
+ * the address of a released one. */
 static const OrtEpProfilerImpl *own_entries(const OrtEpProfilerImpl *profiler)
 {
 	size_t i = traced_count;
@@ -36,11 +38,12 @@ struct conform_call conform_trace_call(const char *entry)
 {
 	if (!trace)
 		return (struct conform_call){ 0 };
-	/* Without an id: the call comes from a session's event, inside which no event begins. */
+	/* The id is 0 if the session calls the entry while it begins or ends an event, because no event can begin
+	 * then. */
 	return (struct conform_call){ entry, epp_event_begin_text(trace, EPP_API, entry), epp_host_ticks() };
 }
 
-/* The track of the calling thread for calls that begin no event; 0: there is none. */
+/* Returns the track of the calling thread for calls whose event has no id; 0: it could not be created. */
 static epp_track own_track(void)
 {
 	static __thread epp_track track;

@@ -1,5 +1,5 @@
-/* Reads waivers, and the results of an earlier run.  conform.json has one result a line, as conform_output.c prints it;
- * no other JSON is read. */
+/* Reads waivers, and the results of an earlier run.  A conform.json must have one result a line, as conform_output.c
+ * prints it; JSON in another layout is not understood. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static bool names_add(struct conform_names *names, const char *name, const char 
 	return at->name && (!text || at->text);
 }
 
-/* Calls `take` for each line, without its newline. */
+/* Calls `take` for each line of a file, without its newline, until `take` returns false, which means that there is no
+ * memory.  Returns false after an error was reported. */
 static bool read_lines(const char *path, bool (*take)(char *line, struct conform_names *names), struct conform_names *names)
 {
 	FILE *file = fopen(path, "re");

@@ -32,13 +32,15 @@ static const char help[] =
     "  --force            of snapshot: replace FILE if it exists\n"
     "  --help             print this text\n";
 
-/* Stopping a session waits for profilers and for the disk. */
+/* Time limit of pause, resume and stop.  A process answers `stop` only after its profilers have ended and its trace is
+ * written. */
 #define ACT_TIMEOUT_S 60
 
 static const char *const actions[] = { "list", "status", "pause", "resume", "stop", "snapshot", NULL };
 enum { LIST, STATUS, PAUSE, RESUME, STOP, SNAPSHOT };
 
-/* Returns the socket of a process.  `pid` 0 means the only recording process.  NULL: a message was printed. */
+/* Returns the socket of a process; if `pid` is 0, of the only process that has one.  NULL: there is no such process, or
+ * there are several; a message was printed. */
 static const struct ctl_socket *choose_socket(const struct ctl_sockets *sockets, long long pid)
 {
 	for (size_t i = 0; pid && i < sockets->count; i++)

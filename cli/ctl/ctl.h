@@ -30,7 +30,7 @@ void ctl_sockets_deinit(struct ctl_sockets *sockets);
 
 /* A line of an answer; the texts belong to the answer. */
 struct ctl_line {
-	const char *fields[CTL_FIELDS_MAX];
+	const char *fields[CTL_FIELDS_MAX]; /* for example "ok", or "session=1" */
 	size_t count;
 };
 
@@ -54,7 +54,8 @@ uint64_t ctl_number(const struct ctl_line *line, const char *name);
 
 /* ---- ctl_status.c: list and status ---- */
 
-/* Returns the number of a session's events without those that were lost, from its line of `status`. */
+/* Returns the number of events that a session has recorded, without those that were lost.  `line` is the session's line
+ * in the answer to the request "status". */
 uint64_t ctl_kept_events(const struct ctl_line *line);
 
 /* Print the sessions of all processes, or the figures of one session, as a table or as JSON.  Return an enum
@@ -67,11 +68,11 @@ int ctl_status(const struct ctl_socket *socket, bool is_json);
 struct ctl_snapshot {
 	const char *output;
 	int64_t last_ns;   /* INT64_MAX: the whole trace */
-	long long session; /* number of the session; 0: the only one */
+	long long session; /* number of the session; 0: the only session of the process that writes a file */
 	bool force;
 };
 
-/* Writes the events that the trace of a session has into a new trace.  Returns an enum cli_exit. */
+/* Writes the events of the last `last_ns` in the trace of a session into a new trace.  Returns an enum cli_exit. */
 int ctl_snapshot(const struct ctl_socket *socket, const struct ctl_snapshot *snapshot);
 
 #endif

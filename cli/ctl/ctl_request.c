@@ -44,7 +44,7 @@ static epp_status *send_line(int fd, const struct ctl_socket *to, const char *re
 
 	if (bytes < 0)
 		return epp_status_no_memory();
-	/* One call sends the whole request, because the receiver's buffer has room for a line. */
+	/* A request is one line, which fits into the socket's buffer, so one call sends all of it. */
 	epp_status *status = send(fd, line, (size_t)bytes, MSG_NOSIGNAL) == bytes ? NULL : failure(to);
 	free(line);
 	return status;

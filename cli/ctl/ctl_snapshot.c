@@ -1,5 +1,5 @@
-/* epprof ctl snapshot: copies the trace of a recording process.  It is read from the file that the process writes, so
- * the process is not involved. */
+/* epprof ctl snapshot: copies the trace of a recording process.  The process is only asked for the path of its trace;
+ * the events are read from this file. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #define TIMEOUT_S 3
 
-/* Finds the session with the given number, or the only session with a file.  Returns NULL after a message was
- * printed. */
+/* Returns the line of the session with a number; if `number` is 0, of the only session that writes a file.  NULL: there
+ * is none, there are several, or the session records in memory; a message was printed. */
 static const struct ctl_line *choose_session(const struct ctl_answer *answer, long long pid, long long number)
 {
 	const struct ctl_line *found = NULL;
@@ -35,8 +35,8 @@ static const struct ctl_line *choose_session(const struct ctl_answer *answer, lo
 	return NULL;
 }
 
-/* Opens the trace of a session.  Its path may be relative to the working directory of the process.  Returns an enum
- * cli_exit. */
+/* Opens the trace of a session.  The session's path may be relative to the working directory of its process.  Returns
+ * an enum cli_exit. */
 static int open_output(const struct ctl_line *session, long long pid, epp_trace **trace)
 {
 	const char *output = ctl_field(session, "output");

@@ -9,7 +9,7 @@
 
 /* Time limit for the answer of a process. */
 #define TIMEOUT_S 3
-/* The number of events a second is measured over this time. */
+/* Time between the two answers from which the number of events a second is computed. */
 #define RATE_NS 200000000
 #define REASONS_BYTES 512
 

@@ -18,7 +18,7 @@ struct diff_options {
 	size_t top;
 	enum diff_format format;
 	bool has_limit;
-	double limit; /* smallest relative change that counts: 0.1 is 10 % */
+	double limit; /* relative slowdown above which the exit status is 3 (--limit): 0.1 is 10 % */
 	uint64_t warmup_count;
 	/* [0]: before, [1]: after; only events of requests with this trace id are compared; NULL: all events */
 	const char *trace_ids[2];
@@ -35,26 +35,28 @@ struct diff_set {
 	size_t count;
 };
 
-/* The values of a name in one trace. */
+/* The events with one name in one trace. */
 struct diff_measure {
 	char *name;
 	size_t name_bytes;
-	char *of; /* operator type of a kernel or op, provider of an operator type; "": not known */
-	epp_summary_by by;
+	char *of;          /* operator type of a kernel or op, provider of an operator type; "": not known */
+	epp_summary_by by; /* whether the name is that of an op, a kernel or an operator type */
 	uint32_t category;
-	unsigned set; /* 0: before, 1: after */
-	uint64_t count;
-	double median_ns;
+	unsigned set;     /* 0: before, 1: after */
+	uint64_t count;   /* number of the events */
+	double median_ns; /* median of their durations */
 };
 
 /* A name that is compared in both sets. */
 struct diff_row {
-	const struct diff_measure *measure; /* the measure in one of the traces; NULL: the row is the time of a run */
-	const double *values[2];            /* [0]: before, [1]: after; ns, one for each trace that has the name */
-	size_t runs[2];
-	uint64_t events[2];
-	const epp_change *change; /* NULL: the name is not compared */
-	double cost_ns;           /* change of the total time of the name's events in a trace */
+	/* the events in one of the traces, which have the name; NULL: the values are lengths of whole traces */
+	const struct diff_measure *measure;
+	/* Below, [0]: before, [1]: after. */
+	const double *values[2];  /* medians in ns, one for each trace of the set that has the name */
+	size_t runs[2];           /* number of values */
+	uint64_t events[2];       /* number of events with the name in all traces of the set */
+	const epp_change *change; /* NULL: not compared, because some trace lacks the name */
+	double cost_ns;           /* change of the total time of the name's events in one trace; above 0: slower */
 };
 
 struct diff_notes {
@@ -71,8 +73,8 @@ struct diff_report {
 	struct diff_row run;
 	struct diff_row *rows; /* sorted, the worst change first */
 	size_t rows_count;
-	size_t slower_count, faster_count;
-	bool is_beyond; /* some name is slower by more than the limit */
+	size_t slower_count, faster_count; /* number of rows with this verdict */
+	bool is_beyond;                    /* the time of a run, or a row, is slower by more than the limit */
 	struct diff_notes notes;
 };
 
@@ -83,7 +85,7 @@ void diff_print(const struct diff_report *report);
 
 /* ---- diff_notes.c ---- */
 
-/* Properties of the traces, from which notes are made. */
+/* Properties of all traces, from which the notes are made. */
 struct diff_facts;
 
 /* Makes room for `count` traces.  NULL: no memory. */

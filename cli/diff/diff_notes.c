@@ -12,7 +12,7 @@ struct trace_facts {
 	unsigned set;
 	char file_id[33];
 	char *host;
-	char *devices;         /* names of the devices in the trace, in alphabetical order */
+	char *devices;         /* names of the devices in the trace, as one text in alphabetical order */
 	int64_t resolution_ns; /* resolution of the coarsest clock in the trace */
 };
 
@@ -42,7 +42,7 @@ static int alphabetical(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Joins sorted names, without duplicates.  NULL: no memory. */
+/* Returns a text with all names, each once.  The names are sorted.  NULL: no memory. */
 static char *join_names(const char *const *names, size_t count)
 {
 	char *list = NULL;
@@ -60,7 +60,7 @@ static char *join_names(const char *const *names, size_t count)
 	return NULL;
 }
 
-/* Returns the names of the devices.  NULL: no memory. */
+/* Returns a text with the names of the trace's devices.  NULL: no memory. */
 static char *devices_of(const epp_trace *trace, size_t tracks_count)
 {
 	const char **names = calloc(tracks_count + 1, sizeof *names);

@@ -63,7 +63,7 @@ static void put_verdict(FILE *to, const struct diff_report *report)
 	        percent(change->part, part), percent(change->least_part, least), percent(change->most_part, most));
 }
 
-/* Prints how the time of a run is measured, without the name of the run's events. */
+/* Prints the mean time of a run, and the number of traces, before and after. */
 static void put_times(FILE *to, const struct diff_report *report)
 {
 	char before[CLI_NUMBER_BYTES], after[CLI_NUMBER_BYTES], traces[2][CLI_COUNTED_BYTES];
@@ -232,7 +232,7 @@ static void print_values(const char *key, const struct diff_row *row, unsigned s
 	printf("]");
 }
 
-/* Prints the members that a row and the time of a run have in common. */
+/* Prints the JSON members that the row of a name and the row of the time of a run have in common. */
 static void print_json_change(const struct diff_row *row)
 {
 	printf("\"verdict\": \"%s\"", row->change && row->change->verdict == EPP_VERDICT_NONE ? "none" : verdict_of(row));

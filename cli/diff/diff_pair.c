@@ -1,9 +1,11 @@
 /* Compares two traces.
  *
- * It compares medians of ops and of kernels, by name and category.  The uncertainty of a median follows from its own
- * events: with 95 % certainty it is between the values at 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n) of the sorted n
- * (binomial), within the width of a bucket.  If the two intervals overlap, no change is reported.  Variation between
- * runs that is not visible within one run is not included; diff_sets.c measures it with several traces. */
+ * It compares the median durations of ops, kernels and operator types, by name and category.  Each median has a
+ * confidence interval, which is computed from the n durations in its own trace: with a probability of 95 % (binomial),
+ * the true median is between their quantiles 0.5 - 0.98/sqrt(n) and 0.5 + 0.98/sqrt(n).  The interval is widened by the
+ * width of a histogram's bucket.  If the intervals before and after overlap, the change is marked as uncertain.
+ * Variation from one run to another is not included, because one trace does not show it; diff_sets.c measures it with
+ * several traces. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,17 +22,17 @@ struct median {
 
 struct change {
 	const epp_summary_line *before, *after; /* one of the two may be NULL */
-	struct median from, to;
+	struct median from, to;                 /* the medians in `before` and in `after` */
 	double part; /* relative change of the median: 0.1 is 10 % slower; 0: `before` or `after` is missing */
-	double least_part, most_part;
-	bool is_certain;
-	double cost_ns; /* change of the total time of all events; negative: time was saved */
+	double least_part, most_part; /* bounds of `part`, from the confidence intervals of the two medians */
+	bool is_certain;              /* the two confidence intervals do not overlap */
+	double cost_ns;               /* change of the median times the number of events; negative: faster */
 };
 
 /* Width of a histogram's bucket, relative to its values. */
 #define RESOLUTION 0.008
-/* With fewer events (of equal weight), the probability is above 1/20 that all are on the same side of the true
- * median. */
+/* With fewer events than this (of equal weight), the probability that all are on the same side of the true median is
+ * above 1/20, so there is no confidence interval. */
 #define EVENTS_LEAST 6u
 
 static struct median median_of(const epp_summary_line *line)
@@ -68,10 +70,10 @@ static struct change compare(const epp_summary_line *before, const epp_summary_l
 	return change;
 }
 
-/* ---- the lines of two summaries, joined ---- */
+/* ---- joining the lines of two summaries; a line has the events with one name ---- */
 
-/* Returns the text by which lines with the same name differ: the operator type of a kernel, the provider of an operator
- * type. */
+/* Returns the text that distinguishes lines with the same name: for a kernel its operator type, for an operator type
+ * its provider. */
 static const char *owner_of(const epp_summary_line *line)
 {
 	return line->provider ? line->provider : line->op_type ? line->op_type : "";

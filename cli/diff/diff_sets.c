@@ -12,8 +12,8 @@ struct collection {
 	struct diff_facts *facts;
 	struct diff_measure *measures;
 	size_t measures_count, measures_room;
-	double *walls_ns; /* time from the first to the last event of each trace, first those of `before` */
-	double *values;   /* medians of all measures */
+	double *walls_ns; /* time from the first to the last event of each trace: first the traces before, then after */
+	double *values;   /* median_ns of all measures, in their order */
 	epp_comparison *comparison;
 };
 
@@ -24,7 +24,7 @@ static epp_status *add_measure(struct collection *all, const epp_summary_line *l
 	const char *of = line->provider ? line->provider : line->op_type ? line->op_type : "";
 	double median_ns = epp_histogram_interpolate(line->durations, 0.5);
 
-	/* There is no median if all events are warm-up, or shorter than the resolution of the clock. */
+	/* A name is ignored if all its events are warm-up, or if the median is 0 because the clock is too coarse. */
 	if (!line->count || !(median_ns > 0))
 		return NULL;
 	if (all->measures_count == all->measures_room) {
@@ -150,8 +150,9 @@ static bool is_in_all(const struct diff_row *row, const struct diff_set *sets)
 	return row->runs[0] == sets[0].count && row->runs[1] == sets[1].count;
 }
 
-/* Moves the row of the events that are runs to report->run.  If there are no such events, the time of a run is the time
- * of the whole trace. */
+/* Sets report->run to the row of the events that are runs: those with the name in --run, by default "model_run".  The
+ * row is removed from report->rows.  If some trace lacks such events, the time of a run is the time from the first to
+ * the last event of a trace; with --run this is an error. */
 static int find_run(struct collection *all, struct diff_report *report)
 {
 	const char *wanted = report->options->run;
@@ -222,7 +223,7 @@ static epp_status *compare(struct collection *all, struct diff_report *report)
 	return NULL;
 }
 
-/* Order of the rows: slower, faster, not in all traces, no change. */
+/* Returns the rank of a row in the output: slower, faster, not in all traces, no change found. */
 static unsigned row_order(const struct diff_row *row)
 {
 	if (!row->change)

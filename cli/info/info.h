@@ -12,8 +12,8 @@ struct info {
 	bool all; /* print every track and producer */
 };
 
-/* Returns false for tracks whose events are shown on the row of another track: all tracks of a thread except the first,
- * and its waits. */
+/* Returns false for tracks that belong to the thread of another track, whose row in viewers also has their events:
+ * further tracks of a thread, and tracks of calls on it that have times of the host's clock. */
 static inline bool info_lists_track(const epp_trace_track *track)
 {
 	bool on_thread = track->kind == EPP_TRACK_THREAD ||

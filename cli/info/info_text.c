@@ -46,7 +46,7 @@ static void print_clock(const struct info *info)
 	cli_print("\n");
 }
 
-/* Returns the cost of an event.  In a merged trace each process has its own. */
+/* Returns the measured time that recording one event took in the process `source`, in ps; 0: not measured. */
 static uint64_t event_cost_ps(const struct info *info, uint32_t source)
 {
 	epp_trace_run run = { .struct_size = sizeof(run) };
@@ -165,7 +165,7 @@ static epp_status *print_head(const struct info *info)
 	cli_print("records   %s under %s", cli_count(trace->records_count, number),
 	          cli_counted(trace->names_count, "name", counted));
 	cli_print(" in %s", cli_bytes(trace->file_bytes, number));
-	/* The size on the disk is without holes.  The window of a finished file is such a hole. */
+	/* The size on the disk does not include holes.  A finished file has a hole where its window was. */
 	if (stat(info->path, &st) == 0) {
 		uint64_t bytes = (uint64_t)st.st_blocks * 512;
 		cli_print(", %s on disk", cli_bytes(bytes, number));
@@ -194,7 +194,7 @@ static void print_more(const struct info *info, size_t count)
 		cli_print("  ... and %zu more (--all shows them)\n", count - LINES_MAX);
 }
 
-/* Prints the sources.  Only a merged trace has several. */
+/* Prints the processes (sources) of a merged trace.  Other traces have one, and nothing is printed. */
 static void print_sources(const struct info *info)
 {
 	uint32_t count = epp_trace_get_info(info->trace)->sources_count;
@@ -260,8 +260,8 @@ static bool is_host(const epp_trace_track *track)
 	return track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;
 }
 
-/* Order of tracks: threads first, each followed by the calls that plugins report of it; then by group, then by thread
- * or stream number. */
+/* Compares tracks for sorting: first threads, with the tracks of calls that plugins report on them, then the others.
+ * Within these two, tracks are sorted by group, then by thread id or stream. */
 static int by_group(const void *a, const void *b)
 {
 	const epp_trace_track *left = *(const epp_trace_track *const *)a, *right = *(const epp_trace_track *const *)b;

@@ -1,4 +1,4 @@
-/* epprof probe: reports as which kinds of plugin frameworks can load a library. */
+/* epprof probe: reports which kinds of profiler plugin a library is, and why it cannot be used as one of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +38,11 @@ static const char
 struct printer {
 	bool json;
 	bool tries;
-	const char *work; /* symbol of a function that gives the plugin work, or NULL */
-	unsigned kinds_count;
-	unsigned facts_count; /* number of facts about the current kind */
-	unsigned usable_count;
-	bool load_hangs;
+	const char *work;      /* name of a function in the library that gives the device work, or NULL */
+	unsigned kinds_count;  /* number of kinds printed so far for the current library */
+	unsigned facts_count;  /* number of facts printed so far about the current kind */
+	unsigned usable_count; /* number of kinds without a problem */
+	bool load_hangs;       /* loading the current library did not return in time */
 };
 
 static void print_clean(const char *text)
@@ -179,7 +179,7 @@ static int probe(const char *path, struct printer *printer, bool is_first)
 		return probe_try(path, printer->work);
 	if (!status)
 		return printer->usable_count ? CLI_OK : CLI_FAILURE;
-	/* No fact is printed before the load, so the load itself hung. */
+	/* Facts are only printed after the library was loaded, so if there was none, loading did not return. */
 	printer->load_hangs = epp_status_code(status) == EPP_TIMEOUT && !printer->kinds_count;
 	fflush(stdout);
 	return cli_failure(status);
@@ -224,7 +224,7 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_probe, "--try prints text, not JSON");
 	if (printer.work && !printer.tries)
 		return cli_misuse(&cli_probe, "--work is for --try");
-	/* If this fails, loading a plugin that links TensorFlow reports the missing symbols. */
+	/* An error is ignored.  Loading a plugin that links TensorFlow then fails, and names the missing symbols. */
 	epp_status_destroy(epp_tf_shim_load(NULL));
 	if (printer.json)
 		putchar('[');
@@ -237,7 +237,7 @@ static int run(int argc, char **argv)
 	if (printer.json)
 		fputs("\n]\n", stdout);
 	if (printer.load_hangs) {
-		/* The hung load holds the dynamic linker's lock, for which exit would wait. */
+		/* exit would wait for ever for the dynamic linker's lock, which the thread that loads still holds. */
 		cli_flush();
 		_exit(code);
 	}

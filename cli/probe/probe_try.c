@@ -1,5 +1,5 @@
-/* Tries a plugin: profiles it in a session in memory, and counts the events that it delivers.  Device events, and calls
- * that the plugin reports, are on tracks of a plugin. */
+/* Tries a plugin: profiles it in a session in memory, and counts the events that it delivers: device events, and host
+ * calls that it reports.  Both are on tracks that belong to the plugin. */
 #include "probe_try.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ struct trial {
 	const char *work_name;
 	unsigned works_count, works_failed;
 	uint64_t events_count, kernels_count, calls_count;
-	epp_trace_ledger_entry account; /* ledger of the plugin */
+	epp_trace_ledger_entry account; /* the plugin's entry in the ledger: how many events it emitted and lost */
 };
 
 static uint64_t now_ns(void)
@@ -33,7 +33,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Records host events as a host would: a run of a model, with nodes of 10 ms. */
+/* Records host events as a framework would, for a second: a run of a model, with nodes that each contain the work and a
+ * pause of 10 ms. */
 static void record_host_events(struct trial *trial)
 {
 	const struct timespec pause = { .tv_nsec = NODE_NS };
@@ -127,7 +128,8 @@ static void print_result(const struct trial *trial, const char *error)
 
 /* ---- the trial ---- */
 
-/* Runs the trial.  *failure is set to an error that the plugin returned during the run. */
+/* Runs the trial and prints its result.  *failure is set to an error that the plugin returned at the end of the run, or
+ * to NULL. */
 static epp_status *run_trial(struct trial *trial, epp_status **failure)
 {
 	OrtEpProfilerImpl *profiler;
@@ -185,7 +187,7 @@ int probe_try(const char *path, const char *work)
 		putchar('\n');
 		epp_status_destroy(status);
 	}
-	/* If the library hangs, unloading fails and the library stays loaded. */
+	/* If a call of the library has not returned, unloading fails, and the library stays loaded. */
 	epp_status_destroy(epp_plugin_unload(trial.plugin));
 	return trial.events_count ? CLI_OK : CLI_FAILURE;
 }

@@ -59,9 +59,9 @@ static const char help[] =
     "  --quiet              print errors only: no summary, no progress, no estimate of the size\n"
     "  --help               print this text\n";
 
-/* ---- after it ---- */
+/* ---- after the program has ended ---- */
 
-/* Runs another command of epprof.  Its arguments end with NULL. */
+/* Runs another command of epprof.  `argv` ends with NULL. */
 static int run_command(const struct cli_command *command, char **argv)
 {
 	int argc = 0;
@@ -78,7 +78,7 @@ static int print_results(const struct record_options *options, char *output)
 	char *report[] = { (char *)cli_report.name, force, output, NULL };
 	int code = CLI_OK;
 
-	/* The program may have written to standard output too. */
+	/* The results are printed on standard error, because standard output belongs to the program. */
 	fflush(stdout);
 	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return cli_failure(epp_status_errno(errno, "standard output"));
@@ -190,7 +190,7 @@ static bool is_policy(const char *policy)
 	return is_ring ? is_ring_size("--policy", bytes) : bytes >= UINT64_C(1) << 20;
 }
 
-/* Returns true for numbers with commas between them. */
+/* Returns true if the text is a list of ranks: numbers with commas between them.  Otherwise an error was reported. */
 static bool is_ranks(const char *list)
 {
 	size_t digits;
@@ -204,7 +204,7 @@ static bool is_ranks(const char *list)
 	return false;
 }
 
-/* Returns false if this command has a rank that is not in the list. */
+/* Returns false if this command has a rank that is not in the list.  `list` NULL: all ranks are in it. */
 static bool has_rank_of(const char *list)
 {
 	const char *rank = record_find_rank();
@@ -219,8 +219,8 @@ static bool has_rank_of(const char *list)
 	return false;
 }
 
-/* Adds optarg to the list of patterns in a variable.  The first pattern on the command line replaces the value that the
- * variable had. */
+/* Adds optarg to the list of patterns in an environment variable.  The first pattern on the command line replaces the
+ * value that the user's environment had. */
 static bool add_pattern(const char *variable, bool *is_next)
 {
 	const char *before = *is_next ? secure_getenv(variable) : NULL;
@@ -235,7 +235,7 @@ static bool add_pattern(const char *variable, bool *is_next)
 	return is_set;
 }
 
-/* Returns true for a share such as "1%". */
+/* Returns true if the text is a percentage above 0% and at most 50%, such as "1%".  Otherwise an error was reported. */
 static bool is_share(const char *text)
 {
 	char *end;
@@ -247,7 +247,7 @@ static bool is_share(const char *text)
 	return false;
 }
 
-/* Parses optarg as a number of steps. */
+/* Parses optarg as a number of steps, at least `low`.  Returns false if an error was reported. */
 static bool is_steps(const char *option, int64_t low, int64_t *steps)
 {
 	const char *problem;
@@ -258,7 +258,8 @@ static bool is_steps(const char *option, int64_t low, int64_t *steps)
 	return !problem;
 }
 
-/* Returns false if no command could resume the recording, which was reported. */
+/* Returns false if `epprof ctl resume` could not start the recording, because EPPROF_CONTROL turns control off; an
+ * error was reported. */
 static bool can_be_resumed(void)
 {
 	const char *control = secure_getenv("EPPROF_CONTROL");
@@ -269,7 +270,7 @@ static bool can_be_resumed(void)
 	return false;
 }
 
-/* Parses optarg as a time from `low_ns` to a year. */
+/* Parses optarg as a time from `low_ns` to a year.  Returns false if an error was reported. */
 static bool is_time(const char *option, int64_t low_ns, int64_t *ns)
 {
 	if (!cli_time(&cli_record, option, ns))

@@ -8,7 +8,8 @@
 
 #include "record.h"
 
-/* Sets a variable to a text that asprintf has made. */
+/* Sets a variable to a text, and frees the text.  `bytes` is what asprintf returned for it; below 0: there is no
+ * text. */
 static epp_status *set_printed(const char *variable, char *text, int bytes)
 {
 	bool is_set = bytes >= 0 && setenv(variable, text, 1) == 0;
@@ -18,7 +19,8 @@ static epp_status *set_printed(const char *variable, char *text, int bytes)
 	return is_set ? NULL : epp_status_no_memory();
 }
 
-/* A percent sign in the path of the folder is doubled, so that it is no placeholder. */
+/* Sets EPPROF_OUTPUT to a name in the folder.  Percent signs in the path of the folder are doubled, because libepprof
+ * expands placeholders such as %pid% in this variable. */
 static epp_status *set_output(const char *folder)
 {
 	size_t bytes = strlen(folder), length = 0;
@@ -36,7 +38,7 @@ static epp_status *set_output(const char *folder)
 	return set_printed("EPPROF_OUTPUT", text, made);
 }
 
-/* Puts a path before the user's value of a variable. */
+/* Adds a path before the user's value of a variable, with a colon between them. */
 static epp_status *put_before(const char *variable, const char *path)
 {
 	const char *given = secure_getenv(variable);
@@ -46,8 +48,8 @@ static epp_status *put_before(const char *variable, const char *path)
 	return set_printed(variable, text, made);
 }
 
-/* Adds the folder with sitecustomize.py to PYTHONPATH.  In a build tree it is in the folder of the bridges; where
- * epprof is installed it is in the folder epprof/ there. */
+/* Adds the folder with epprof's sitecustomize.py to PYTHONPATH.  `bridges` is the folder of the bridges.  In a build
+ * tree, sitecustomize.py is in bridges/python/; in an installation, in bridges/epprof/python/. */
 static epp_status *set_python_path(const char *bridges)
 {
 	static const char *const places[] = { "python/epprof_record", "epprof/python/epprof_record" };
@@ -62,8 +64,8 @@ static epp_status *set_python_path(const char *bridges)
 	return NULL;
 }
 
-/* Adds a library to LD_PRELOAD.  Its path must not contain a colon or a space, because the dynamic linker separates
- * paths by them. */
+/* Adds libepprof_preload.so to LD_PRELOAD.  If its path contains a colon or a space, a message is printed instead,
+ * because the dynamic linker separates paths by these. */
 static epp_status *set_preload(const char *bridges)
 {
 	char path[PATH_MAX];
@@ -128,7 +130,8 @@ static epp_status *set_time_range(struct record_options *options)
 	return status ? status : set_time("EPPROF_UNTIL_NS", options->duration_ns ? from_ns + options->duration_ns : 0);
 }
 
-/* Sets the variables of the schedule.  Without the options, the user's variables apply. */
+/* Sets EPPROF_SCHEDULE and EPPROF_STEP if the command line has a schedule, and removes EPPROF_MAX_OVERHEAD, which
+ * excludes a schedule.  Otherwise the user's variables are unchanged. */
 static epp_status *set_schedule(const struct record_schedule *schedule)
 {
 	char *text = NULL;
@@ -144,8 +147,8 @@ static epp_status *set_schedule(const struct record_schedule *schedule)
 	return set_printed("EPPROF_SCHEDULE", text, made);
 }
 
-/* Sets the variable of the budget.  Without the option, the user's variable applies.  A schedule of the user would
- * contradict a budget, so it is removed. */
+/* Sets EPPROF_MAX_OVERHEAD and EPPROF_STEP if the command line has --max-overhead, and removes EPPROF_SCHEDULE, which
+ * excludes it.  Otherwise the user's variables are unchanged. */
 static epp_status *set_max_overhead(const struct record_options *options)
 {
 	const char *step = options->schedule.step;
@@ -164,7 +167,7 @@ epp_status *record_set_environment(struct record_options *options, const char *f
 
 	if (!realpath(folder, absolute))
 		return epp_status_create(EPP_IO, "%s: its path cannot be resolved", folder);
-	/* EPPROF_CONTROL lets epprof ctl control the program, unless the user has set the variable. */
+	/* EPPROF_CONTROL=1 makes the program listen for `epprof ctl`.  A value that the user has set is kept. */
 	if (setenv("EPPROF_RECORD", absolute, 1) != 0 || unsetenv("EPPROF_ONLY_PID") != 0 ||
 	    (options->ranks ? setenv("EPPROF_RANKS", options->ranks, 1) : unsetenv("EPPROF_RANKS")) != 0 ||
 	    setenv("EPPROF_CONTROL", "1", 0) != 0 ||

@@ -1,5 +1,5 @@
-/* Estimates how much a recording will write, from its first second.  The figures are those of `epprof ctl status`, so
- * the program only has to answer two requests. */
+/* Estimates how much a recording will write, from its first second.  The numbers come from the request of
+ * `epprof ctl status`, which each process of the program answers at the beginning and at the end of this second. */
 #include "record_estimate.h"
 
 #include <bsd/string.h>
@@ -13,15 +13,15 @@
 #include "cli/ctl/ctl.h"
 #include "record.h"
 
-/* First pause between two searches for a session.  The pause is doubled each time. */
+/* First pause between two searches for a session that records.  The pause is doubled each time, up to LOOK_MAX_NS. */
 #define LOOK_NS INT64_C(50000000)
 #define LOOK_MAX_NS INT64_C(2000000000)
 #define SECOND_NS INT64_C(1000000000)
 #define ANSWER_TIMEOUT_S 1
 #define SESSIONS_MAX 256
 
-/* Files grow by whole blocks.  If a trace has grown by less than this, the size of an event is taken to be that of a
- * record without args. */
+/* Files grow by whole blocks, so small growths are inaccurate.  If a trace has grown by less than this, its growth is
+ * computed from the number of new events, with RECORD_BYTES for each, the size of a record without args. */
 #define BYTES_LEAST (UINT64_C(256) << 10)
 #define RECORD_BYTES 32
 
@@ -32,10 +32,10 @@ struct record_estimate {
 	bool is_started;
 	pthread_mutex_t lock;
 	pthread_cond_t ends;
-	bool is_ending; /* the lock must be held */
+	bool is_ending; /* the thread must end; accessed with the lock held */
 };
 
-/* The figures of one session. */
+/* The numbers of one session at one time, from the answer to the request "status". */
 struct sampled {
 	long long pid;
 	uint64_t session, events, bytes, event_cost_ps, write_cpu_ns;
@@ -71,7 +71,7 @@ static void add_sessions(const struct record_estimate *estimate, const struct ct
 	ctl_answer_deinit(&answer);
 }
 
-/* Gets the figures of the sessions that write into the folder and are recording now. */
+/* Gets the numbers of all sessions that write into the folder and are recording now. */
 static void take_sample(const struct record_estimate *estimate, struct sample *sample)
 {
 	struct ctl_sockets sockets;
@@ -95,7 +95,8 @@ static const struct sampled *find(const struct sample *sample, const struct samp
 
 /* ---- the line ---- */
 
-/* Prints the estimate.  If a session began after the first sample, all its events were recorded since. */
+/* Prints the estimate, from the growth between two samples.  If a session is only in the second sample, it began after
+ * the first one, so all its events count. */
 static void print_line(const struct record_estimate *estimate, const struct sample *first, const struct sample *second)
 {
 	char events_text[CLI_COUNTED_BYTES], bytes_text[CLI_NUMBER_BYTES], ring[CLI_NUMBER_BYTES], held[CLI_NUMBER_BYTES];

@@ -63,8 +63,8 @@ bool record_is_privileged(const char *program)
 
 static volatile pid_t program_pid;
 
-/* Sends a signal on to the program.  A signal with a code of the kernel comes from a terminal, which sends it to the
- * program as well. */
+/* Passes a signal on to the program, if another process sent it (si_code is 0 or below).  A signal with another code
+ * comes from a terminal, which sends it to the program as well. */
 static void forward_signal(int number, siginfo_t *about, void *context)
 {
 	int error = errno;
@@ -75,7 +75,8 @@ static void forward_signal(int number, siginfo_t *about, void *context)
 	errno = error;
 }
 
-/* Installs the handlers.  Signals that this process ignores stay ignored, as they do in the program. */
+/* Installs forward_signal for SIGINT and the like.  Signals that this process ignores stay ignored; the program has
+ * inherited this. */
 static void pass_signals_on(void)
 {
 	struct sigaction action = { .sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
@@ -105,7 +106,7 @@ int record_run_program(char **program, bool no_follow, struct record_watch *watc
 	sigset_t all, mask, own;
 	int status;
 
-	/* Signals are blocked until the program is started and the handlers are installed. */
+	/* The signals to pass on are blocked until the program is started and the handlers are installed. */
 	sigemptyset(&all);
 	for (size_t i = 0; i < SIGNALS_COUNT; i++)
 		sigaddset(&all, signals[i]);

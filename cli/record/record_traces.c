@@ -17,8 +17,8 @@ struct traces {
 	char **paths;
 	epp_trace **open;
 	size_t count;
-	size_t unread_count;  /* number of files that cannot be read */
-	size_t written_count; /* number of files that are still being written */
+	size_t unread_count;  /* number of traces and profiles that cannot be read */
+	size_t written_count; /* number of traces that a process is still writing */
 };
 
 epp_status *record_make_folder(const char *output, char **folder)
@@ -54,11 +54,11 @@ static int is_profile(const struct dirent *entry)
 	return has_ending(entry->d_name, ".profile");
 }
 
-/* Imports FOLDER/NAME.profile as FOLDER/NAME.profile.epp.  The label is the name up to the first full stop. */
+/* Imports the profile FOLDER/NAME as the trace FOLDER/NAME.epp.  The label of the trace is NAME up to the first '.'. */
 static epp_status *import_profile(const char *folder, const char *name)
 {
 	char *input = NULL, *output = NULL, *label = strndup(name, strcspn(name, "."));
-	/* A program that loads a framework and does not use it leaves an empty profile, which is no error. */
+	/* A profile without events is no error: a program may load a framework and not use it. */
 	const epp_import_options options = {
 		.struct_size = sizeof options, .label = label, .cancel = &cli_signal, .allow_empty = 1
 	};
@@ -72,7 +72,8 @@ static epp_status *import_profile(const char *folder, const char *name)
 	return status;
 }
 
-/* Imports the profiles that frameworks have written.  Returns the number of profiles that cannot be read. */
+/* Imports the profiles in the folder, which frameworks' own profilers have written.  Returns the number of profiles
+ * that cannot be read. */
 static size_t import_profiles(const char *folder)
 {
 	struct dirent **entries = NULL;
@@ -148,7 +149,7 @@ void record_print_notes(const char *folder)
 		return;
 	FILE *notes = fopen(path, "re");
 	char *printed = notes ? strdup("\n") : NULL;
-	/* `printed` has all lines printed so far, to find repeated ones. */
+	/* `printed` contains a newline and all lines printed so far, so that repeated lines can be detected. */
 	while (printed && getline(&line, &room, notes) > 0) {
 		char *lines, *found = strstr(printed, line);
 		if (found && found[-1] == '\n')
@@ -169,7 +170,8 @@ void record_print_notes(const char *folder)
 
 /* ---- the output ---- */
 
-/* Moves the only trace to the output.  An existing file is replaced only if `overwrite` is set. */
+/* Moves a trace to the output, which replaces an existing file only if `overwrite` is set.  Used if the folder has only
+ * one trace. */
 static epp_status *move(const char *path, const char *output, bool overwrite)
 {
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, output, overwrite ? 0 : RENAME_NOREPLACE) == 0)

@@ -1,10 +1,11 @@
-/* Watches the traces of a program while it runs, and takes snapshots of them.
+/* Watches the traces of a program while it runs, and takes snapshots of them: when an event was long, that is, lasted
+ * longer than the limit of a trigger, or when the user sends SIGUSR2.
  *
- * The traces are read as `epprof tail -f` and `epprof ctl snapshot` read them: a poll opens each file that a process of
- * the program writes, and reads the events that have ended since the previous poll.  The processes are not involved.  A
- * thread publishes an event shortly after the event has ended.  So a poll begins a little before the time at which the
- * previous one ended, and long events of the previous poll are not counted again.  The last poll is after the end of
- * the program.  So no event is missed, unless a ring was overwritten between two polls. */
+ * The watch polls the files that the processes of the program write; the processes are not involved.  A poll reads the
+ * events that have ended since the previous poll.  An event is in the file only shortly after its end, so a poll also
+ * reads the events of the LOOK_BACK_NS before the latest end that the previous poll has read; long events that the
+ * previous poll has found are not counted again.  The last poll is after the end of the program.  So no event is
+ * missed, unless a ring was overwritten between two polls. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -21,18 +22,18 @@
 #include "record.h"
 
 #define LOOK_BACK_NS INT64_C(1000000000)
-/* Shortest pause between two polls.  Polls take at most a tenth of a processor, or more if the command would not keep
- * up otherwise. */
+/* Shortest and longest pause between two polls.  In between, the pause is 9 times the processor time of the last poll,
+ * so that polls take a tenth of a processor.  If PAUSE_MAX_NS is shorter than that, they take more. */
 #define PAUSE_NS INT64_C(100000000)
 #define PAUSE_MAX_NS INT64_C(1000000000)
 
 /* State of a trace in the folder. */
 struct record_watched {
 	char *name;
-	/* id of the file that was read; another id means that the process has replaced the file */
+	/* id of the trace that was read last; if the file has another id, the process has replaced the trace */
 	char file_id[33];
-	bool has_ended;                /* the process had ended when the trace was read last */
-	struct stat file;              /* state of the file at that time */
+	bool has_ended;                /* the process had already ended at the last poll */
+	struct stat file;              /* result of stat for the file at the last poll */
 	int64_t until_ns;              /* the latest end of an event that was read; INT64_MIN: nothing was read */
 	struct cli_id_set long_events; /* long events that the previous poll found */
 };
@@ -94,7 +95,7 @@ static char *snapshot_path(const char *output, unsigned number)
 	return asprintf(&path, "%.*s.snapshot-%u.epp", (int)bytes, output, number) < 0 ? NULL : path;
 }
 
-/* Writes a snapshot of a trace.  The process may have ended before the trace was opened. */
+/* Writes a snapshot of a trace.  If its process has already ended, the snapshot is a copy of the whole trace. */
 static epp_status *write_snapshot(epp_trace *trace, const char *path)
 {
 	if (epp_trace_get_info(trace)->state == EPP_TRACE_RECORDING)
@@ -130,7 +131,8 @@ static void print_snapshot(const char *path, const epp_trace *trace, const struc
 	free(text);
 }
 
-/* Writes a snapshot of a trace under the next number that no file has, and sets *path to its path. */
+/* Writes a snapshot of a trace under the next number for which no file exists.  *path is set to its name, which the
+ * caller frees; NULL: no memory. */
 static epp_status *write_next(struct record_watch *watch, epp_trace *trace, char **path)
 {
 	for (;;) {
@@ -182,7 +184,7 @@ static struct record_watched *find_watched(struct record_watch *watch, const cha
 	return traces[watch->traces_count].name ? &traces[watch->traces_count++] : NULL;
 }
 
-/* Returns true if a trace was read after its process had ended, and has not changed since. */
+/* Returns true if the last poll has read a trace after its process had ended, and the file has not changed since. */
 static bool is_done(const struct record_watched *watched, const struct stat *st)
 {
 	const struct stat *before = &watched->file;
@@ -191,8 +193,8 @@ static bool is_done(const struct record_watched *watched, const struct stat *st)
 	       st->st_mtim.tv_sec == before->st_mtim.tv_sec && st->st_mtim.tv_nsec == before->st_mtim.tv_nsec;
 }
 
-/* Finds the long events that the previous poll did not find, and copies the first one.  If this fails, the next poll finds
- * them. */
+/* Finds the long events that the previous poll did not find.  *count is set to their number, and *first to a copy of
+ * the first one.  If this fails, the next poll finds them. */
 static epp_status *find_long_events(struct record_watch *watch, struct record_watched *watched, epp_trace *trace,
                                     struct long_event *first, uint64_t *count)
 {
@@ -206,7 +208,7 @@ static epp_status *find_long_events(struct record_watch *watch, struct record_wa
 	epp_timeline *timeline;
 	const epp_event *event;
 	int64_t until_ns = before_ns;
-	/* true if the trace still has an event that the previous poll has read, so that no event was overwritten */
+	/* true if the trace still has an event that the previous poll has read; then no unread event was overwritten */
 	bool has_known = is_first;
 	epp_status *status = epp_timeline_create(trace, &options, &timeline);
 
@@ -277,8 +279,8 @@ static epp_status *read_new_events(struct record_watch *watch, struct record_wat
 	return status;
 }
 
-/* Calls a function for each trace in the folder.  A file that changes while it is read may seem damaged.  The next poll
- * reads it again, and if it is really damaged, record_join_traces reports it. */
+/* Calls `act` for each trace in the folder, and ignores its errors: a file that changes while it is read may seem
+ * damaged.  The next poll reads it again.  If it is really damaged, record_join_traces reports this. */
 static void for_each_trace(struct record_watch *watch,
                            epp_status *(*act)(struct record_watch *watch, struct record_watched *watched, const char *path))
 {
@@ -350,7 +352,8 @@ static int64_t taken_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Waits for a signal.  If one is pending, returns at once. */
+/* Waits until one of watch->signals arrives or is already pending, for at most `timeout_ns`.  After SIGUSR2, takes
+ * snapshots. */
 static void wait_for_signal(struct record_watch *watch, int64_t timeout_ns)
 {
 	const struct timespec timeout = { timeout_ns / 1000000000, timeout_ns % 1000000000 };
@@ -378,7 +381,7 @@ void record_watch_finish(struct record_watch *watch)
 {
 	char events[CLI_COUNTED_BYTES], every[CLI_NUMBER_BYTES];
 
-	/* A signal that arrives from now on is too late for a snapshot, and must not end this command. */
+	/* A SIGUSR2 that arrives from now on is too late for a snapshot.  It must not end this command. */
 	if (watch->on_signal)
 		signal(SIGUSR2, SIG_IGN);
 	sigprocmask(SIG_UNBLOCK, &watch->signals, NULL);

@@ -45,7 +45,7 @@ static bool skip_text(struct header *header, const char *text)
 	return true;
 }
 
-/* Parses 'text' or "text". */
+/* Parses a string in single or double quotes, and copies it without them to `text`, which has room for `bytes`. */
 static bool parse_quoted(struct header *header, char *text, size_t bytes)
 {
 	skip_spaces(header);
@@ -58,7 +58,7 @@ static bool parse_quoted(struct header *header, char *text, size_t bytes)
 	return true;
 }
 
-/* Parses (), (8,) or (8, 64). */
+/* Parses a shape, such as (), (8,) or (8, 64). */
 static epp_status *parse_shape(struct header *header, struct npy *npy)
 {
 	npy->rank = 0;
@@ -131,7 +131,8 @@ static epp_status *parse_dictionary(struct header *header, struct npy *npy)
 
 /* ---- types ---- */
 
-/* Parses the type of a text: U5 is 5 units of UTF-32, S5 is 5 bytes. */
+/* Parses the type of an array of texts: U5 means texts of 5 code points in UTF-32, S5 texts of 5 bytes.  Returns false
+ * if `descr` is another type. */
 static bool parse_text_type(const char *descr, struct npy *npy)
 {
 	size_t digits = strspn(descr + (*descr != 0), "0123456789");

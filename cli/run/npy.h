@@ -16,11 +16,11 @@ struct npy {
 	size_t rank;
 	int64_t dims[NPY_RANK_MAX];
 	size_t elements_count;
-	size_t element_bytes; /* size of an element; for a text, its fixed width */
+	size_t element_bytes; /* size of an element; all texts of an array have the same size, filled with zeros */
 	/* size of a unit: 4 for a text in UTF-32, 1 for a text of bytes, else the size of an element */
 	size_t unit_bytes;
-	bool fortran_order;
-	bool swapped; /* the byte order of units is not that of this machine */
+	bool fortran_order; /* elements are in column-major order */
+	bool swapped;       /* the byte order of units is not that of this machine */
 };
 
 /* Opens a file of version 1 to 3 and checks that it has as many elements as its header states.
@@ -29,9 +29,9 @@ struct npy {
 epp_status *npy_open(const char *path, struct npy *npy) EPP_MUST_CHECK;
 /* Reads all elements, once, and converts them to row-major order and this machine's byte order. */
 epp_status *npy_read(struct npy *npy, const char *path, void *data) EPP_MUST_CHECK;
-/* Gets the text of an element that was read, as UTF-8.  *length is set to its number of bytes, which are written to
- * `text` unless it is NULL.  NumPy's texts of bytes are copied unchanged.  Returns false if the element is not valid
- * Unicode. */
+/* Converts an element that npy_read has read to a text in UTF-8, without a NUL at the end.  *length is set to the
+ * number of its bytes, which are written to `text` unless `text` is NULL.  A text of bytes is copied unchanged.
+ * Returns false if the element is not valid Unicode. */
 bool npy_text(const struct npy *npy, const void *element, char *text, size_t *length);
 void npy_close(struct npy *npy);
 

@@ -51,7 +51,7 @@ static const char help[] =
 #define RING_BYTES_MIN (UINT64_C(4) << 20)
 #define RING_BYTES (UINT64_C(2) << 30)
 
-/* The objects of a run.  An object that was not created yet is zero. */
+/* The objects of one `epprof run`.  An object that was not created yet is zero. */
 struct job {
 	const struct run_options *options;
 	struct ort ort;
@@ -61,9 +61,9 @@ struct job {
 	OrtSessionOptions *session_options;
 	OrtSession *session;
 	epp_session *recording;
-	unsigned kernels;
-	bool suggests_shapes; /* no run has succeeded, so shapes are suggested */
-	struct run_folder profiles;
+	unsigned kernels;           /* bits of enum run_kernels */
+	bool suggests_shapes;       /* no run has succeeded, so other shapes are tried and suggested */
+	struct run_folder profiles; /* the folder of ONNX Runtime's own profiles */
 };
 
 /* ---- one session of ONNX Runtime ---- */
@@ -98,7 +98,8 @@ static epp_status *load_model(struct job *job)
 	return epp_status_prefix(status, "%s", job->options->model);
 }
 
-/* Ends profiling.  After this, the profiles and the collector's events are complete. */
+/* Ends profiling, adds the providers' events to the recording, and closes their ledger entries.  After this, the trace
+ * has all events. */
 static epp_status *end_profiling(struct job *job)
 {
 	const struct ort *ort = &job->ort;
@@ -143,7 +144,7 @@ static epp_status *record(struct job *job)
 		                                .overwrite = options->force,
 		                                .lossless = options->lossless };
 
-	/* These variables are for programs without a command line, so they are removed. */
+	/* The options of this command replace these variables, so they are removed. */
 	unsetenv("EPPROF_POLICY");
 	unsetenv("EPPROF_LOSSLESS");
 	/* The collector reads EPPROF_OUTPUT.  It joins the session that is created below, because that has the same
@@ -151,7 +152,7 @@ static epp_status *record(struct job *job)
 	if (setenv("EPPROF_OUTPUT", options->output, 1) != 0)
 		return epp_status_no_memory();
 	epp_status *status = ort_open(&job->ort, options->library);
-	/* The dynamic linker searches a library without a '/' in the system's folders. */
+	/* Without a '/', the dynamic linker has found the library in its search path, and there is no path to check. */
 	if (!status && strchr(job->ort.path, '/'))
 		cli_warn_of_writers(job->ort.path);
 	if (!status)
@@ -195,8 +196,8 @@ static void clean_up(struct job *job)
 
 /* ---- the command ---- */
 
-/* With --force, renames an existing output, so that it is kept until the new one is complete.  `old` is its new name;
- * "": there was no output. */
+/* With --force, renames an existing output, so that it is kept until the new one is complete.  `old` is set to its new
+ * name; "": there was no output.  Returns false if an error was reported. */
 static bool rename_existing(const char *output, char *old, size_t bytes)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 /* Declarations shared by the files of epprof run.
  *
- * The command runs one model, in a library of ONNX Runtime that is found when the command runs.
- * Below, ort_check(ort, entry(...)) converts a status that an entry of ONNX Runtime returned to an epp_status. */
+ * The command runs one model with ONNX Runtime, whose library it finds and loads at run time.  ort_check converts a
+ * status that a function of ONNX Runtime has returned to an epp_status. */
 #ifndef EPPROF_CLI_RUN_RUN_H
 #define EPPROF_CLI_RUN_RUN_H
 
@@ -21,12 +21,12 @@
 			return status_; \
 	} while (0)
 
-#define RUN_LIST_MAX 64 /* most EP libraries, inputs, and shapes */
+#define RUN_LIST_MAX 64 /* most options --ep, --input and --shape, each */
 
 /* The command line. */
 struct run_options {
 	const char *model;
-	const char *library; /* NULL: the library is searched */
+	const char *library; /* path of ONNX Runtime's library; NULL: it is searched, as ort_open describes */
 	const char *output;
 	const char *eps[RUN_LIST_MAX];    /* each is LIBRARY[:NAME] */
 	const char *inputs[RUN_LIST_MAX]; /* each is [NAME=]FILE.npy or [NAME=]random */
@@ -34,6 +34,8 @@ struct run_options {
 	size_t eps_count, inputs_count, shapes_count;
 	size_t runs_count, warmup_count, threads_count;
 	uint64_t max_bytes; /* size limit of the trace, which is then a ring; 0: no limit */
+	/* parallel: ONNX Runtime executes independent nodes at the same time.  run_level: each run is profiled on its
+	 * own, by its run options; false: the session is profiled as a whole. */
 	bool parallel, run_level, lossless, force;
 };
 
@@ -41,14 +43,14 @@ struct run_options {
 
 #define ORT_LOGS_MAX 16
 
-/* The first message for each provider that ONNX Runtime logged because a profiler of the provider returned an error. */
+/* The errors that the profiler of one provider returned, from the messages that ONNX Runtime logged about them. */
 struct ort_failure {
-	char *ep;
-	char *message; /* for example "EndProfiling: ..." */
-	size_t count;
-	/* number of errors from EndProfiling, after which ONNX Runtime drops all events of the profiler */
+	char *ep;      /* name of the provider */
+	char *message; /* text of the first error, for example "EndProfiling: ..." */
+	size_t count;  /* number of errors */
+	/* number of errors from EndProfiling; after such an error, ONNX Runtime drops all events of the profiler */
 	size_t ends_count;
-	bool is_recorded; /* the profiler has pushed its events to the recording itself */
+	bool is_recorded; /* the recording has the provider's events nevertheless: the profiler has pushed them to it */
 };
 
 struct ort {
@@ -57,17 +59,17 @@ struct ort {
 	const OrtApi *api;
 	OrtEnv *env;
 	pthread_mutex_t logs_lock; /* guards the members below */
-	char *logs[ORT_LOGS_MAX];  /* the first messages that ONNX Runtime logged */
+	char *logs[ORT_LOGS_MAX];  /* the first error messages that ONNX Runtime logged */
 	size_t logs_count;
 	struct ort_failure failures[RUN_LIST_MAX];
 	size_t failures_count;
 };
 
-/* Opens ONNX Runtime: the given library, or the first suitable one of EPPROF_ORT, the search path of the dynamic
- * linker, the Python package and build/deps.
+/* Opens ONNX Runtime: `library`, or, if it is NULL, the first suitable library that is found by EPPROF_ORT, in the
+ * search path of the dynamic linker, in the Python package and in build/deps, in this order.
  * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE (not ONNX Runtime, or one without profilers). */
 epp_status *ort_open(struct ort *ort, const char *library) EPP_MUST_CHECK;
-/* Prints the logged messages, except those that were also returned in a status. */
+/* Prints the messages in `logs` on standard error. */
 void ort_print_logs(struct ort *ort);
 /* Releases the environment.  The library stays loaded, because some of its threads may still be ending. */
 void ort_close(struct ort *ort);
@@ -79,13 +81,13 @@ char *ort_text(const struct ort *ort, char *text);
 /* ---- run_eps.c: EP libraries ---- */
 
 struct run_ep {
-	char *library; /* absolute path */
-	char *registered_name;
-	char *name; /* name of the provider; NULL: the library has only one */
+	char *library;         /* absolute path */
+	char *registered_name; /* name under which the library is registered in ONNX Runtime */
+	char *name;            /* name of the provider; NULL until registration: the library's only one */
 	bool registered;
-	size_t nodes_count; /* number of nodes that are assigned to the provider */
-	/* the provider's profiler in the recording's ledger; NULL: the provider is the collector, or the collector
-	 * hosts it */
+	size_t nodes_count; /* number of nodes of the model that are assigned to the provider */
+	/* the provider's entry in the recording's ledger; NULL: it needs none, because the provider is the collector,
+	 * or the collector hosts its profiler */
 	epp_provider_events *events;
 };
 
@@ -93,7 +95,7 @@ struct run_eps {
 	struct run_ep eps[RUN_LIST_MAX + 1]; /* the first one is the collector */
 	size_t count;
 	size_t other_nodes_count; /* number of nodes that are assigned to ONNX Runtime's own CPU provider */
-	bool nodes_known;
+	bool nodes_known;         /* run_eps_count_nodes has set the numbers of nodes */
 };
 
 /* Registers the collector and the libraries of the command line.  Their providers are added to the session's options in
@@ -103,12 +105,13 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 /* Registers one more library, LIBRARY[:NAME], and adds its provider to the session's options. */
 epp_status *run_eps_add(struct run_eps *eps, const struct ort *ort, const char *text, OrtSessionOptions *session_options)
     EPP_MUST_CHECK;
-/* Adds a profiler to the ledger for each provider that the collector does not host, and marks its events as expected.
- * If the run is killed, its trace then reports that these events are missing. */
+/* Adds an entry to the recording's ledger for each provider whose profiler the collector does not host, and marks the
+ * provider's events as expected.  If the command is killed, the trace then reports that these events are missing. */
 epp_status *run_eps_expect_events(struct run_eps *eps, epp_session *recording) EPP_MUST_CHECK;
-/* Closes the ledgers.  Events that are still expected are counted as lost. */
+/* Closes these ledger entries.  Events that are still expected are counted as lost. */
 void run_eps_close_accounts(struct run_eps *eps);
-/* Counts the nodes of each provider.  Prints a warning for each provider without nodes. */
+/* Sets the number of nodes that are assigned to each provider.  Prints a warning for each provider without nodes,
+ * except the collector. */
 epp_status *run_eps_count_nodes(struct run_eps *eps, const struct ort *ort, const OrtSession *session) EPP_MUST_CHECK;
 /* Unregisters the libraries.  Must be called after the last session was released. */
 void run_eps_unregister(struct run_eps *eps, const struct ort *ort);
@@ -123,7 +126,7 @@ struct run_input {
 	size_t rank;
 	int64_t dims[RUN_RANK_MAX];    /* -1: the dimension is not known yet */
 	char *dim_names[RUN_RANK_MAX]; /* NULL: the dimension has no name */
-	bool is_guessed[RUN_RANK_MAX]; /* nothing determines the dimension, so it was set to 1 */
+	bool is_guessed[RUN_RANK_MAX]; /* model and command line do not give the dimension, so it was set to 1 */
 	const char *source;            /* a .npy file; NULL: random values */
 	OrtValue *value;
 };
@@ -148,8 +151,8 @@ epp_status *run_inputs_make_value(struct run_input *input, const struct ort *ort
 
 /* ---- run_shapes.c: suggests shapes ---- */
 
-/* Called after a failed run: tries sizes for the dimensions that were set to 1, and prints sizes with which the model
- * runs. */
+/* Called after a failed run: tries sizes for the dimensions that were set to 1 (is_guessed), and prints the first sizes
+ * with which the model runs. */
 void run_shapes_suggest(struct run_inputs *inputs, const struct ort *ort, OrtSession *session);
 
 /* ---- run_types.c: types of elements ---- */
@@ -158,8 +161,8 @@ void run_shapes_suggest(struct run_inputs *inputs, const struct ort *ort, OrtSes
 const char *run_type_name(ONNXTensorElementDataType type);
 /* Returns the size of an element; 0: values of this type are not supported. */
 size_t run_type_bytes(ONNXTensorElementDataType type);
-/* Fills with random values: floats from 0 to 1, and integers and booleans that are 0 or 1, so that integers are valid
- * as indices in nearly every model.  The values are the same in each run. */
+/* Fills `data` with `count` random values: floats from 0 to 1, and integers and booleans that are 0 or 1, so that
+ * integers are valid as indices in nearly every model.  The same `seed` gives the same values. */
 void run_fill_random(ONNXTensorElementDataType type, void *data, size_t count, uint64_t seed);
 
 /* ---- run_folder.c: the folder for ONNX Runtime's own profiles ---- */
@@ -177,17 +180,18 @@ void run_folder_remove(struct run_folder *folder);
 /* ---- run_loop.c: the runs ---- */
 
 struct run_latencies {
-	int64_t *ns; /* sorted durations of the runs */
-	size_t count;
+	int64_t *ns;  /* sorted durations of the runs */
+	size_t count; /* number of completed runs */
 };
 
 struct run_results {
 	struct run_latencies warmup, runs;
-	int64_t wall_ns; /* time in which all runs were done, without warm-up */
+	int64_t wall_ns; /* time from the end of the warm-up to the end of the last run */
 };
 
-/* Runs the model until all runs are done, one fails, or cli_signal requests a stop.  `profiles` is the folder for the
- * profiles of single runs, or NULL for none.  After a failure, `results` has the runs so far. */
+/* Runs the model until all runs are done, one fails, or a signal stops them (cli_signal).  `profiles` is the folder for
+ * ONNX Runtime's profiles of single runs; NULL: runs are not profiled on their own.  After a failure, `results` has the
+ * runs so far. */
 epp_status *run_loop(struct run_results *results, const struct ort *ort, OrtSession *session,
                      const struct run_inputs *inputs, const struct run_options *options, const char *profiles)
     EPP_MUST_CHECK;
@@ -195,30 +199,33 @@ void run_results_deinit(struct run_results *results);
 
 /* ---- run_stand_in.c: a profiler that does nothing ---- */
 
+/* Represents a provider's profiler in the recording's ledger, if ONNX Runtime calls the real profiler. */
 extern OrtEpProfilerImpl run_stand_in;
 
 /* ---- run_kernels.c: the events of providers ---- */
 
-/* Ways in which kernel events came into the trace, as bits. */
+/* Bits for the ways in which kernel events came into the trace: pushed to the recording by the providers, or imported
+ * from ONNX Runtime's profiles.  RUN_KERNELS_TOO_OLD: events in the profiles were left out, because a ring of
+ * `max_bytes` keeps only the newest. */
 enum run_kernels { RUN_KERNELS_NONE = 0, RUN_KERNELS_PUSHED = 1, RUN_KERNELS_IMPORTED = 2, RUN_KERNELS_TOO_OLD = 4 };
 
-/* Adds the providers' events to the recording, from the profiles that ONNX Runtime wrote into a folder.  They belong to
- * the provider if there is only one, otherwise to a common ledger of all providers.  `max_bytes` is the size limit of
- * the recording; 0: none. */
+/* Adds the providers' events to the recording, from the profiles that ONNX Runtime wrote into a folder.  They are
+ * counted in the ledger entry of the provider if there is only one, otherwise in a common entry of all providers.
+ * `max_bytes` is the size limit of the recording; 0: none.  *kernels is set to bits of enum run_kernels. */
 epp_status *run_kernels_append(struct run_eps *eps, epp_session *recording, const char *folder, uint64_t max_bytes,
                                unsigned *kernels) EPP_MUST_CHECK;
 
 /* ---- run_failures.c: profilers that return errors ---- */
 
-/* Determines which of the providers with errors have pushed their events to the recording.  Must be called before
- * events of a profile are added. */
+/* Sets is_recorded of each ort_failure.  Must be called before run_kernels_append, which adds events of profiles. */
 epp_status *run_failures_find_recorded(struct ort *ort, epp_session *recording) EPP_MUST_CHECK;
-/* Adds the errors of profilers to ledgers with the names of their providers. */
+/* Counts the errors of profilers in the recording's ledger, in entries with the names of their providers. */
 epp_status *run_failures_count(epp_session *recording, struct ort *ort) EPP_MUST_CHECK;
 
 /* ---- run_report.c ---- */
 
-/* Prints the results of the runs. */
+/* Prints the results of the runs, and the summary of the trace.  `kernels` has bits of enum run_kernels.  Returns an
+ * enum cli_exit. */
 int run_report(const struct run_options *options, const struct ort *ort, const struct run_eps *eps,
                const struct run_results *results, unsigned kernels);
 

@@ -1,5 +1,5 @@
-/* Registers EP libraries, adds their devices to the session, and counts the nodes assigned to each.  A library's
- * devices are those that exist after its registration and did not exist before. */
+/* Registers EP libraries in ONNX Runtime, adds their devices to a session, and counts the nodes that are assigned to
+ * each provider.  A library's devices are those that exist after its registration and did not exist before. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- libraries ---- */
 
-/* Parses LIBRARY[:NAME]; a ':' within a folder's name is part of the path. */
+/* Parses LIBRARY[:NAME].  Only a ':' after the last '/' separates the two. */
 static epp_status *parse(struct run_ep *ep, const char *text)
 {
 	const char *slash = strrchr(text, '/'), *colon = strrchr(slash ? slash : text, ':');
@@ -31,9 +31,9 @@ static epp_status *parse(struct run_ep *ep, const char *text)
 	return status;
 }
 
-/* Makes the name under which a library is registered: the file's name without "lib" and ".so...".  A provider may use
- * this name for itself and for its nodes.  If two libraries would have the same name, a number is appended to the
- * second. */
+/* Makes the name under which a library is registered: the file's name without "lib" and ".so...".  A library may give
+ * this name to its provider, so that users see it.  If two libraries would have the same name, a number is appended to
+ * that of the second. */
 static epp_status *name_library(const struct run_eps *eps, struct run_ep *ep)
 {
 	const char *slash = strrchr(ep->library, '/'), *file = slash ? slash + 1 : ep->library;
@@ -71,7 +71,8 @@ static bool is_in_devices(const OrtEpDevice *device, const OrtEpDevice *const *d
 	return false;
 }
 
-/* Makes an error for a provider that the library does not have.  The message lists those that it has. */
+/* Returns the error for a library that does not have the named provider, or has several and none was named.  The
+ * message lists its providers. */
 static epp_status *make_provider_error(const struct ort *ort, const struct run_ep *ep,
                                        const OrtEpDevice *const *devices, size_t count)
 {
@@ -88,7 +89,8 @@ static epp_status *make_provider_error(const struct ort *ort, const struct run_e
 	return epp_status_create(EPP_INVALID_ARGUMENT, "it has %s; select one with --ep LIBRARY:NAME", list);
 }
 
-/* Adds the requested provider of a library to the session. */
+/* Adds one provider of a library to the session's options: the named one, or else the only one.  `added` has the
+ * library's devices. */
 static epp_status *append_provider(struct run_ep *ep, const struct ort *ort, OrtSessionOptions *session_options,
                                    const OrtEpDevice *const *added, size_t added_count)
 {
@@ -158,7 +160,8 @@ epp_status *run_eps_register(struct run_eps *eps, const struct ort *ort, const s
 	if (status)
 		return status;
 	eps->count = 1;
-	/* The collector has this name if the profile is read at the end by this command (run_kernels.c). */
+	/* The collector is registered under this name, which means that its host (this command, in run_kernels.c) reads
+	 * ONNX Runtime's profile.  Otherwise the collector would read it too. */
 	if (!(eps->eps[0].registered_name = strdup(EPPROF_COLLECTOR_NAME_OF_READER)))
 		return epp_status_no_memory();
 	TRY(register_named(eps, ort, session_options, &eps->eps[0]));

@@ -1,6 +1,6 @@
-/* Counts the errors of profilers in ledgers with the names of their providers.  After an error from EndProfiling, ONNX
- * Runtime drops all events of the profiler.  If the profiler has pushed them to the recording itself, they are in the
- * trace nevertheless. */
+/* Counts the errors of profilers in the recording's ledger, in entries with the names of their providers.  After an
+ * error from EndProfiling, ONNX Runtime drops all events of the profiler.  If the profiler has pushed its events to the
+ * recording itself, the trace has them nevertheless. */
 #include <stdio.h>
 #include <string.h>
 

@@ -27,8 +27,9 @@ static void remove_folder(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Locks a folder.  Returns true if the folder exists and no other process has locked it.  If the file system has no
- * locks, returns `if_unsupported`, so that no folder is taken to be left by a killed run. */
+/* Locks a folder of this user.  Returns true if the folder still exists under its path and no other process has locked
+ * it.  If the file system has no locks, returns true only if `if_unsupported` is set: it is not set for folders of
+ * other runs, which must not be removed then. */
 static bool lock(int fd, const char *path, bool if_unsupported)
 {
 	struct stat opened, named;
@@ -69,7 +70,7 @@ epp_status *run_folder_make(struct run_folder *folder)
 
 	parent = parent && *parent ? parent : "/tmp";
 	remove_left_over(parent);
-	/* Another run may remove the folder before it is locked.  Then another folder is created. */
+	/* Another run may remove the new folder before it is locked.  Then a further folder is created. */
 	for (int tries = 0; tries < 100; tries++) {
 		snprintf(folder->path, sizeof folder->path, "%s/" PREFIX "XXXXXX", parent);
 		if (!mkdtemp(folder->path))

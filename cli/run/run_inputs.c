@@ -1,9 +1,9 @@
 /* Makes the inputs of the model.
  *
- * First the type and shape of each input are read from the model.  Then dimensions are set: first by --shape, then by
- * files.  They must agree with the model.  A dimension with a name has the same value wherever the name occurs in the
- * model.  A dimension that nothing sets is 1, which is reported.  Then the values are made, from files or at random;
- * texts are empty. */
+ * First the type and shape of each input are read from the model.  Dimensions that the model leaves open are set by
+ * --shape, then by the shapes of files.  Both must agree with the model.  An open dimension with a name gets the value
+ * of another dimension with this name.  Every other open dimension is set to 1.  Dimensions that were set in these last
+ * two ways are reported.  Then the values are made, from files or at random; random texts are empty. */
 #include <bsd/stdlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "npy.h"
 #include "run.h"
 
-/* ---- texts of shapes ---- */
+/* ---- shapes as texts ---- */
 
 #define SHAPE_BYTES 512
 
@@ -173,8 +173,8 @@ static epp_status *apply_shape(struct run_inputs *inputs, const char *text)
 	return NULL;
 }
 
-/* Finds the input that NAME=FILE names.  Both parts may contain '=', so the input with the longest name that fits is
- * used. */
+/* Returns the input that NAME=FILE names, and sets *file to FILE; NULL: there is none.  Both parts may contain '=', so
+ * the input with the longest name that fits is used. */
 static struct run_input *find_named(const struct run_inputs *inputs, const char *text, const char **file)
 {
 	for (size_t i = strlen(text); i-- > 0;) {
@@ -221,7 +221,7 @@ static epp_status *make_shape_error(const struct run_input *input, const struct 
 	                         run_type_name(input->type), shape_text(input, wants));
 }
 
-/* Sets an input's shape from its file. */
+/* Sets the open dimensions of an input from the shape of its file. */
 static epp_status *apply_file(struct run_input *input)
 {
 	struct npy npy;
@@ -240,8 +240,8 @@ static epp_status *apply_file(struct run_input *input)
 	return NULL;
 }
 
-/* Returns the value that another dimension with this name has, and whether this value is guessed; -1: it has none
- * yet. */
+/* Returns the value of a dimension with this name, and sets *is_guessed to its is_guessed; -1: no dimension with this
+ * name has a value yet. */
 static int64_t find_named_dimension(const struct run_inputs *inputs, const char *name, bool *is_guessed)
 {
 	for (size_t i = 0; i < inputs->count; i++) {
@@ -324,7 +324,7 @@ static epp_status *read_file(const struct run_input *input, const struct ort *or
 	epp_status *status = npy_open(input->source, &npy);
 	if (status)
 		return status;
-	/* The file may have changed since its shape was read. */
+	/* The file may have changed since apply_file has read its shape. */
 	if (npy.elements_count != count || npy.type != input->type)
 		status = make_shape_error(input, &npy);
 	else if (npy.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)

@@ -1,5 +1,5 @@
-/* Adds the events of execution providers to the recording, from ONNX Runtime's profiles: one of the session, or one of
- * each run. */
+/* Adds the events of execution providers to the recording, from the profiles that ONNX Runtime wrote: one for the
+ * session, or one for each run. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@ static int is_profile(const struct dirent *entry)
 	return dot && strcmp(dot, ".json") == 0;
 }
 
-/* Adds events of profiles.  A profile does not name the provider of an event, so the events belong to a single provider
- * only if there is just one. */
+/* Adds the events of profiles.  A profile does not name the provider of an event.  So the events are counted in the
+ * provider's own ledger entry if there is only one provider, else in a common entry. */
 static epp_status *append(struct run_eps *eps, epp_session *recording, const epp_provider_events_options *options,
                           unsigned *kernels)
 {

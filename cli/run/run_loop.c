@@ -1,8 +1,9 @@
-/* Runs the model in several threads, which take run numbers until none is left.
+/* Runs the model in several threads.  Each thread takes the number of the next run and does this run, until all runs
+ * are taken.
  *
- * Each thread first takes part in the warm-up.  Then all threads wait for each other at a barrier, and then they do the
- * runs.  The main thread waits, prints progress, and handles signals.  After a signal, it terminates the runs in
- * progress, which are not counted. */
+ * The threads first do the warm-up runs, then wait for each other at a barrier, and then do the other runs.  The main
+ * thread waits, prints progress, and handles signals.  After a signal, it terminates the runs in progress, which are
+ * not counted. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,17 +26,17 @@ struct loop {
 	pthread_cond_t thread_ended;
 	size_t threads_left;
 	bool stop;
-	epp_status *failure; /* the first failure */
-	int64_t began_ns, ended_ns;
+	epp_status *failure;        /* the first failure */
+	int64_t began_ns, ended_ns; /* end of the warm-up, and end of the last run */
 	struct phase {
-		size_t next, end;
+		size_t next, end; /* number of the next run from 0, and number of all runs */
 		struct run_latencies latencies;
 	} warmup, runs;
 };
 
 struct worker {
 	struct loop *loop;
-	size_t number; /* number of the next run, from 1 */
+	size_t number; /* number of the thread, from 1, which is a part of its name */
 	pthread_t thread;
 	OrtRunOptions *running; /* options of the run in progress, or NULL */
 	OrtValue **outputs;
@@ -63,8 +64,8 @@ static epp_status *make_options(const struct loop *loop, const char *name, OrtRu
 	return ort_check(ort, ort->api->RunOptionsEnableProfiling(*options, prefix));
 }
 
-/* Publishes the options of a run, so that the main thread can terminate it.  Returns false if the run must not
- * begin. */
+/* Stores the options of a run in worker->running, so that the main thread can terminate the run.  Returns false if the
+ * threads are to stop, and the run must not begin. */
 static bool publish_options(struct worker *worker, OrtRunOptions *options)
 {
 	struct loop *loop = worker->loop;
@@ -83,7 +84,8 @@ static void unpublish_options(struct worker *worker)
 	pthread_mutex_unlock(&worker->loop->lock);
 }
 
-/* Does one run.  `name` is the name of the run's own profile; NULL: it has none. */
+/* Does one run.  `name` is the beginning of the name of the run's own profile, if it has one.  *duration_ns is
+ * unchanged if the run did not begin. */
 static epp_status *run_once(struct worker *worker, const char *name, int64_t *duration_ns)
 {
 	const struct loop *loop = worker->loop;
@@ -112,7 +114,7 @@ static epp_status *run_once(struct worker *worker, const char *name, int64_t *du
 
 /* ---- a thread ---- */
 
-/* Takes the next run number.  Returns false if there is none left. */
+/* Sets *number to the number of the next run.  Returns false if all runs are taken, or the threads are to stop. */
 static bool take_number(struct loop *loop, struct phase *phase, size_t *number)
 {
 	pthread_mutex_lock(&loop->lock);
@@ -154,7 +156,7 @@ static void *work(void *user)
 	snprintf(name, sizeof name, "run %zu", worker->number);
 	pthread_setname_np(pthread_self(), name);
 	execute_runs(worker, &loop->warmup);
-	/* NOLINTNEXTLINE(bugprone-posix-return): one of the threads gets this constant, which is negative */
+	/* NOLINTNEXTLINE(bugprone-posix-return): exactly one thread gets this constant, which is negative */
 	if (pthread_barrier_wait(&loop->warm) == PTHREAD_BARRIER_SERIAL_THREAD) {
 		pthread_mutex_lock(&loop->lock);
 		loop->began_ns = monotonic_ns();
@@ -187,7 +189,7 @@ static void forward_signal(struct loop *loop, struct worker *workers, size_t cou
 	loop->stop = true;
 	for (size_t i = 0; i < count; i++) {
 		OrtStatus *status = workers[i].running ? loop->ort->api->RunOptionsSetTerminate(workers[i].running) : NULL;
-		/* If terminating fails, the run ends by itself. */
+		/* An error is ignored: the run is then not terminated, and ends later. */
 		if (status)
 			loop->ort->api->ReleaseStatus(status);
 	}
@@ -229,8 +231,8 @@ static void return_latencies(struct run_latencies *to, const struct phase *from)
 }
 
 /* Starts the threads.  If one cannot be started, this is an error, but the threads that were started must not wait for
- * it at the barrier.  So the barrier is made for the number of started threads, after all were started; until then the
- * lock stops them. */
+ * it at the barrier.  So the barrier is made after all threads were started, for the number of these.  Until then, the
+ * threads wait for the lock. */
 static epp_status *start(struct loop *loop, struct worker *workers, size_t count, size_t *started)
 {
 	epp_status *status = NULL;

@@ -1,9 +1,9 @@
-/* Finds a library of ONNX Runtime and opens it.
+/* Finds ONNX Runtime's library and opens it.
  *
- * A library that the user has named must be usable.  A library that was found by search may be too old or another
- * library.  The search then continues; if no library is usable, the message lists those that were tried.  The tables
- * are requested in the newest version that both sides support; all slots that the command uses exist in the oldest
- * version that it accepts. */
+ * If the user has named a library and it cannot be used, this is an error.  If a library that was found by search
+ * cannot be used, for example because it is too old, the search continues.  If no library can be used, the message
+ * lists those that were tried.  The API's tables of functions are requested in the newest version that both the library
+ * and this command support.  All functions that the command calls exist in the oldest version that it accepts. */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <ctype.h>
@@ -45,7 +45,7 @@ static epp_status *open_library(struct ort *ort, const char *path)
 	dlerror();
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		/* The message usually begins with the library's name, which is not repeated. */
+		/* The message of dlerror usually begins with the library's path, which is then not printed twice. */
 		const char *reason = dlerror();
 		reason = reason ? reason : "cannot be loaded";
 		bool has_name = strncmp(reason, path, strlen(path)) == 0;
@@ -91,9 +91,9 @@ static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_
 	return false;
 }
 
-/* Asks Python for the location of its package.  The virtual environment, which need not be in PATH, is tried first.
- * Python also searches its working directory, which is set to the root: a package in the user's directory must not be
- * used, because no setting names it. */
+/* Runs Python to find its package onnxruntime, and tries the library in it.  The Python of VIRTUAL_ENV, which need not
+ * be in PATH, is tried first.  Python also searches its working directory, so this is set to /: a package that happens
+ * to be in the user's working directory must not be loaded. */
 static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
 {
 	static const char command[] = "cd / && for python in \"${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/}python3\" python3; do"
@@ -169,7 +169,8 @@ static epp_status *find_library(struct ort *ort, const char *asked)
 
 /* ---- log messages ---- */
 
-/* Stores a message of ONNX Runtime about the error of a profiler.  The caller holds the lock. */
+/* If a log message of ONNX Runtime is about an error that a profiler returned, counts it in ort->failures.  The caller
+ * holds logs_lock. */
 static void keep_failure(struct ort *ort, const char *message)
 {
 	static const char begins[] = "OrtEpProfilerImpl::", of[] = "() for ", says[] = " returned an error OrtStatus: ";
@@ -232,7 +233,7 @@ epp_status *ort_open(struct ort *ort, const char *library)
 	epp_status *status = find_library(ort, library);
 	if (status)
 		return status;
-	/* Only errors are logged.  The many warnings are about ONNX Runtime itself. */
+	/* Only errors are logged, because the many warnings of ONNX Runtime do not concern profiling. */
 	status = ort_check(
 	    ort, ort->api->CreateEnvWithCustomLogger(keep_log, ort, ORT_LOGGING_LEVEL_ERROR, "epprof", &ort->env));
 	return epp_status_prefix(status, "%s", ort->path);

@@ -68,8 +68,8 @@ static void print_head(const struct run_options *options, const struct ort *ort,
 	                                      : sources[kernels & (RUN_KERNELS_PUSHED | RUN_KERNELS_IMPORTED)]);
 }
 
-/* Prints the operator types that together make up 80 % of the nodes' time.  If the trace has no operator types, prints
- * nodes instead. */
+/* Prints the few operator types, at most 8, that together take 80 % of the nodes' time.  If the trace has no operator
+ * types, prints nodes instead. */
 static void print_most(const struct summary *summary)
 {
 	enum { NAMES_MAX = 8 };
@@ -86,7 +86,8 @@ static void print_most(const struct summary *summary)
 	}
 	if (all_ns <= 0)
 		return;
-	/* Lines are sorted by total time, so each step takes the largest one that is left. */
+	/* Each step takes the line with the largest own time (self_ns) that is left.  Lines are sorted by total time,
+	 * which may be another order. */
 	while (taken < NAMES_MAX && taken_ns * 5 < all_ns * 4) {
 		const epp_summary_line *next = NULL;
 		for (size_t i = 0; i < summary->tables[kind].count; i++) {

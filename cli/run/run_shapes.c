@@ -1,9 +1,10 @@
-/* Suggests sizes for open dimensions if a model does not run with the default ones.
+/* Suggests sizes for open dimensions if a model does not run with the default size.
  *
- * Open dimensions are set to 1, which is too small for some models, for example those with a convolution or a spectrum.
- * Each size of a list is tried for the open dimensions.  The first open dimension of each input stays 1 in the first
- * attempts, because it is usually the batch size.  The search stops after some seconds, and skips inputs that take much
- * memory.  Profiling has ended before, so these runs are not recorded. */
+ * An open dimension is one that neither the model nor the command line sets.  It is set to 1, which is too small for
+ * some models, for example those with a convolution or a spectrum.  Each size of a list is tried for all open
+ * dimensions at once: first for all but the first open dimension of each input, because this is usually the batch size
+ * and stays 1; then for all.  The search stops after SECONDS_MAX, and skips sizes with which an input has more than
+ * ELEMENTS_MAX elements.  Profiling has already ended, so these runs are not recorded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

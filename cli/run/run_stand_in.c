@@ -1,4 +1,5 @@
-/* A profiler that does nothing.  In the recording it represents the profilers that ONNX Runtime called. */
+/* A profiler that does nothing.  It represents a provider's profiler in the recording's ledger, if ONNX Runtime calls
+ * the real profiler. */
 #include "run.h"
 
 static void stand_in_release(OrtEpProfilerImpl *profiler)

@@ -66,7 +66,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state * UINT64_C(0x2545F4914F6CDD1D);
 }
 
-/* Converts a float to the bits of a 16-bit type, because C has no such types. */
+/* Converts a float from 0 to 1 to the bits of bfloat16 (`brain`) or float16.  C has neither type. */
 static uint16_t half_bits(float value, bool brain)
 {
 	uint32_t bits;

@@ -1,4 +1,4 @@
-/* Adds up the losses of all producers of a trace. */
+/* Adds up the losses in a trace's ledger, and prints them. */
 #include "accounts.h"
 
 #include <inttypes.h>
@@ -10,8 +10,9 @@ epp_status *accounts_add_up(struct accounts *accounts, epp_trace *trace)
 {
 	const epp_trace_info *info = epp_trace_get_info(trace);
 	size_t count = epp_trace_ledger_count(trace);
-	uint64_t missing[2] = { 0 }; /* events that are neither written, open nor counted as lost: [0] of threads, [1] of
-	                              plugins; an event may be counted in both */
+	/* number of emitted events that are neither written, lost nor open: [0]: in the entries of threads, [1]: in
+	 * those of plugins; an event may be counted in both */
+	uint64_t missing[2] = { 0 };
 
 	memset(accounts, 0, sizeof *accounts);
 	accounts->balanced = true;
@@ -143,8 +144,6 @@ void accounts_warn_all(const struct accounts *accounts, epp_trace *const *traces
 	for (size_t i = 0; i < count; i++) {
 		size_t others = 0;
 		if (!texts || !texts[i]) {
-			/* Without memory, a sentence may be printed several times.  This is no error, because the
-			 * command has written its output. */
 			accounts_warn(&accounts[i]);
 			continue;
 		}

@@ -98,7 +98,8 @@ int conversion_check(struct conversion *conversion)
 	return CLI_OK;
 }
 
-/* If sending failed, returns this error, because the export does not have the reason. */
+/* Exports a trace to conversion->post.  If sending a message failed, returns the error of the sending, because that of
+ * the export does not contain the reason. */
 static epp_status *post_export(const struct conversion *conversion, const epp_export_options *options, epp_trace *trace,
                                bool *left_out)
 {

@@ -9,11 +9,13 @@
 struct conversion {
 	const struct cli_command *command;
 	const char *input, *output, *format;
-	const char *post; /* URL to which the messages are sent, in the place of `output`; NULL: none */
-	int64_t post_limit_ns;
-	epp_timeline_options window;
+	const char *post;            /* URL of an HTTP server that gets the export instead of a file; NULL: none */
+	int64_t post_limit_ns;       /* time limit for each message to the server */
+	epp_timeline_options window; /* which events are exported */
 	epp_export_options options;
-	int64_t from_ns, to_ns;
+	int64_t from_ns, to_ns; /* values of --from and --to, since the beginning of the trace */
+	/* force: an existing output is replaced.  strict: losses of the trace, and data that the export leaves out,
+	 * give CLI_INVALID. */
 	bool force, strict;
 };
 
@@ -42,14 +44,14 @@ bool conversion_option(struct conversion *conversion, int option);
 /* Checks the options.  `input`, `output` and `format` must be set.  Returns CLI_OK, or CLI_USAGE after an error was
  * reported. */
 int conversion_check(struct conversion *conversion);
-/* Exports, and prints what was left out and what was written.  Returns an enum cli_exit.  After a signal it ends the
- * process and does not return. */
+/* Exports the trace, and prints what was left out and what was written.  Returns an enum cli_exit.  If a signal stopped
+ * the export, ends this process by the same signal. */
 int conversion_run(const struct conversion *conversion);
 /* Calls conversion_check and conversion_run.  Without `output`, the file is written beside the input, with `extension`
  * in the place of ".epp".  Returns an enum cli_exit. */
 int conversion_run_beside(struct conversion *conversion, const char *extension);
-/* Returns the exit status of a successful export.  With --strict it is CLI_INVALID if the trace has losses, or if the
- * export left something out. */
+/* Returns the exit status of a successful export.  With --strict it is CLI_INVALID if the trace has losses or damage,
+ * or if the export left something out (`left_out`).  Without --strict, warnings about the trace are printed. */
 int conversion_judge(const struct conversion *conversion, const struct accounts *accounts, bool left_out);
 /* Prints why an export failed, and releases the status.  Returns an enum cli_exit. */
 int conversion_explain(epp_status *status);

@@ -1,4 +1,4 @@
-/* --device: the device that is offered to execution providers. */
+/* --device: parses the properties of the device that is offered to execution providers. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "epprof/plugin.h"
 
-/* Parses vendor=0x8086 or id=1. */
+/* Parses vendor=NUMBER or id=NUMBER, for example vendor=0x8086.  Returns false if the text is neither. */
 static bool take_id(char *text, epp_plugin_device *device)
 {
 	char *number = strchr(text, '='), *end;

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 
 #define LONGS_MAX 32
-/* Value of --quiet, which is no letter. */
+/* The value that getopt_long returns for --quiet; no letter has this value. */
 #define QUIET 256
 
 void cli_print_help(const struct cli_command *command)
@@ -39,7 +39,8 @@ int cli_misuse(const struct cli_command *command, const char *format, ...)
 
 /* ---- similar words ---- */
 
-/* Returns the edit distance: the number of letters that are added, left out, changed, or swapped with a neighbour. */
+/* Returns the edit distance of two words: the smallest number of letters that must be added, removed, changed, or
+ * swapped with a neighbour, to make one of the other. */
 static unsigned distance(const char *a, const char *b)
 {
 	enum { MAX = 24 };
@@ -69,7 +70,8 @@ static unsigned distance(const char *a, const char *b)
 
 const char *cli_nearest(const char *word, const char *const *candidates)
 {
-	/* The limit depends on the length, because a short word is similar to too many others. */
+	/* The largest edit distance that counts as similar grows with the length of the word: a short word is within a
+	 * small distance of too many others. */
 	unsigned best = 1 + (unsigned)strlen(word) / 4;
 	const char *nearest = NULL;
 
@@ -104,7 +106,7 @@ static void explain_unknown_long(const struct cli_options *options, const struct
 		cli_misuse(options->command, "unknown option '--%s'", name);
 }
 
-/* Reports why getopt_long rejected an option.  It sets optopt to 0 only for an unknown long option. */
+/* Reports why getopt_long rejected an option.  getopt_long sets optopt to 0 only for an unknown long option. */
 static void explain(const struct cli_options *options, const struct option *long_options)
 {
 	const char *word = options->argv[optind - 1];
@@ -255,7 +257,7 @@ bool cli_size(const struct cli_command *command, const char *option, uint64_t *b
 {
 	const char *unit = optarg + strspn(optarg, "0123456789");
 
-	/* expand_number ignores text after the unit, so this is checked here. */
+	/* expand_number ignores text after the unit, so this checks that the text ends there. */
 	if (unit > optarg && (!*unit || !unit[1]) && expand_number(optarg, bytes) == 0)
 		return true;
 	cli_misuse(command, "%s '%s': must be a number and a unit: 500K, 64M, 2G", option, optarg);

@@ -149,7 +149,8 @@ int cli_exit_code(int code)
 
 /* ---- texts ---- */
 
-/* Decodes the next character of a text and returns its length.  *character is 0 for invalid bytes and for a NUL. */
+/* Decodes the first character of a text and returns its length in bytes.  For an invalid byte and for a NUL, *character
+ * is 0 and the length 1. */
 static size_t next_character(const char *text, size_t bytes, char32_t *character)
 {
 	mbstate_t state = { 0 };
@@ -162,16 +163,16 @@ static size_t next_character(const char *text, size_t bytes, char32_t *character
 	return length;
 }
 
-/* Returns true for characters that change the direction of the text around them.  In a name, they can make a line look
- * like another one. */
+/* Returns true for characters that change the direction of the text around them.  With them, a name can make a line
+ * look as if it had other content. */
 static bool turns_direction(char32_t character)
 {
 	return character == 0x61C || character == 0x200E || character == 0x200F ||
 	       (character >= 0x202A && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
 }
 
-/* Returns the next character in printable form, and removes it from the text.  The printable form is at most three
- * times as long. */
+/* Returns the first character of *text in printable form, which has *clean_bytes bytes and no NUL at its end, and
+ * advances *text and *bytes behind the character.  The printable form has at most three times as many bytes. */
 static const char *next_clean(const char **text, size_t *bytes, size_t *clean_bytes)
 {
 	static const char replacement[] = "\xEF\xBF\xBD";
@@ -214,7 +215,7 @@ char *cli_clean(const char *text, size_t bytes)
 	return clean;
 }
 
-/* Returns how many bytes of a clean text fit into *columns, and sets *columns to the columns that these bytes take. */
+/* Returns how many bytes of a clean text fit into *columns columns, and sets *columns to the width of these bytes. */
 static size_t measure(const char *clean, int *columns)
 {
 	size_t bytes = strlen(clean), fit = 0;

@@ -1,5 +1,5 @@
-/* Writes a file of the command itself.  Until it is complete, it has another name in the same folder.  Traces and
- * exports are written by the libraries. */
+/* Files that the command writes itself; traces and exports are written by the libraries.  Until such a file is
+ * complete, it has a temporary name in the same folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

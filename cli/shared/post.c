@@ -1,4 +1,5 @@
-/* Implements post.h: HTTP/1.1 without TLS, one request a message, and of the response only its status. */
+/* Implements post.h: HTTP/1.1 without TLS, with one request for each message.  Only the status line of the response is
+ * used. */
 #include "post.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@ struct post {
 	char host[256], port[8], path[256];
 	bool is_protobuf;
 	int64_t limit_ns;    /* time limit of a request */
-	int64_t deadline_ns; /* time at which the current request must end */
-	char *buffer;        /* its first byte is the first byte of a message */
+	int64_t deadline_ns; /* time at which the current request must end, of CLOCK_MONOTONIC */
+	char *buffer;        /* bytes that were not sent yet; it begins with the first byte of a message */
 	size_t bytes, room;
 	epp_status *status;
 };
@@ -76,7 +77,8 @@ static epp_status *failure(const struct post *post, const char *reason)
 	return epp_status_create(EPP_IO, "http://%s:%s%s: %s", post->host, post->port, post->path, reason);
 }
 
-/* If a time limit of the socket is exceeded, the system call fails with EAGAIN. */
+/* Returns the error for a failed system call on the socket.  If the socket's time limit was exceeded, errno is EAGAIN
+ * or EINPROGRESS, which is reported as ETIMEDOUT. */
 static epp_status *failure_of(const struct post *post, int error)
 {
 	return failure(post, strerror(error == EAGAIN || error == EINPROGRESS ? ETIMEDOUT : error));
@@ -90,7 +92,8 @@ static int64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Limits the next call on a socket to the time until the deadline. */
+/* Sets the time limit of the socket's next system call to the time that is left until `deadline_ns`.  Returns false and
+ * sets errno if no time is left, or the limit cannot be set. */
 static bool limit_call(int fd, int64_t deadline_ns)
 {
 	int64_t left_ns = deadline_ns - now_ns();
@@ -105,8 +108,9 @@ static bool limit_call(int fd, int64_t deadline_ns)
 	       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &left, sizeof left) == 0;
 }
 
-/* Begins the time of the request when the addresses of the host are known.  Each address has an equal part of what is
- * left, so that one that does not answer leaves time for the next. */
+/* Connects to the host.  The time limit of the request begins after its addresses were looked up.  The addresses are
+ * tried one after the other.  Each gets an equal part of the time that is left, so that an address that does not answer
+ * leaves time for the next ones. */
 static epp_status *connected(struct post *post, int *fd)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -150,8 +154,9 @@ static bool send_all(const struct post *post, int fd, const char *bytes, size_t 
 	return true;
 }
 
-/* Reads the head of the response; a status other than 2xx is an error.  A server may answer and close before it has
- * read everything: then `send_error` is not 0, and its answer has the reason. */
+/* Reads the first line of the response.  A status other than 2xx is an error.  `send_error` is the errno of sending the
+ * request; 0: all was sent.  If a server answers and closes the connection before it has read the whole request,
+ * sending fails, but the response has the reason, which is then reported. */
 static epp_status *response(const struct post *post, int fd, int send_error)
 {
 	char head[HEAD_BYTES + 1] = "";
@@ -207,8 +212,8 @@ static bool append(struct post *post, const char *bytes, size_t count)
 	return true;
 }
 
-/* Returns the size of the message in the buffer; 0: the message is not complete.  In JSON, a message is a line.  In
- * protobuf, it is a field: a tag of one byte, the length, and as many bytes. */
+/* Returns the size of the first message in the buffer; 0: it is not complete yet.  In JSON, a message is a line with
+ * its newline.  In protobuf, it is a field: a tag of one byte, the length as a varint, and as many bytes. */
 static size_t whole_message(const struct post *post)
 {
 	const char *newline = post->bytes ? memchr(post->buffer, '\n', post->bytes) : NULL;

@@ -10,14 +10,16 @@
 
 struct post;
 
-/* `url` is http://HOST[:PORT][/PATH]; the port is 4318 and the path /v1/traces by default.  `is_protobuf`: a message is
+/* Prepares sending; nothing is sent yet.
+ * `url` is http://HOST[:PORT][/PATH]; the port is 4318 and the path /v1/traces by default.  `is_protobuf`: a message is
  * a field of protobuf, else a line of JSON.  `limit_ns`: time limit for connecting, sending and the response together,
  * for each message; looking up the name of a host is not included.
  * Errors: EPP_INVALID_ARGUMENT (the URL is of another form), EPP_OUT_OF_MEMORY.  Ownership: destroyed by the caller. */
 epp_status *post_create(const char *url, bool is_protobuf, int64_t limit_ns, struct post **post) EPP_MUST_CHECK;
 void post_destroy(struct post *post);
 
-/* An epp_sink_fn: sends each complete message in a connection of its own.  The first failure ends the export. */
+/* An epp_sink_fn, which gets the bytes of the export in pieces of any size.  Sends each message when it is complete, in
+ * a connection of its own.  The first failure ends the export. */
 size_t post_write(const void *bytes, size_t count, void *post);
 /* Returns why a write has failed; NULL: none has failed.  Errors: EPP_IO. */
 epp_status *post_status(struct post *post) EPP_MUST_CHECK;

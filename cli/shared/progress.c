@@ -18,7 +18,7 @@
 
 bool cli_quiet;
 
-/* Must be locked for the variables below, except `is_running`, which only the main thread uses. */
+/* Protects the variables below, except `is_running` and `thread`, which only the main thread uses. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_t thread;
@@ -32,7 +32,8 @@ static void erase(void)
 	is_drawn = false;
 }
 
-/* Gets how many bytes the process has read and written so far.  Both are 0 if the system does not count them. */
+/* Gets the number of bytes that this process has read and written so far.  Both are 0 if the system does not count
+ * them. */
 static void count_bytes(unsigned long long *read_bytes, unsigned long long *written_bytes)
 {
 	FILE *file = fopen("/proc/self/io", "re");
@@ -60,7 +61,8 @@ static void draw(long seconds)
 		snprintf(text + used, sizeof text - (size_t)used, ", %s written", cli_bytes(written_bytes, size));
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col)
 		columns = window.ws_col;
-	/* The line must not reach the last column, because it might wrap and could then not be overwritten. */
+	/* The line does not use the last column of the terminal, because there it might wrap and could not be
+	 * erased. */
 	fprintf(stderr, "\r\033[K%.*s", columns - 1, text);
 	is_drawn = true;
 }

@@ -1,4 +1,4 @@
-/* Catches Ctrl-C for commands that write files; each command decides how to stop. */
+/* Catches Ctrl-C and other signals for commands that write files.  The commands check cli_signal and stop. */
 #include <signal.h>
 
 #include "cli/cli.h"

@@ -14,8 +14,8 @@ struct column {
 	int width;
 };
 
-/* Width of the last column, if it needs as much.  Optional columns are left out to keep this width.  It is not cut
- * below NAME_COLUMNS_MIN. */
+/* Width that the last column, which usually has names, should keep if its texts need as much: optional columns are left
+ * out for this.  The last column is never cut below NAME_COLUMNS_MIN. */
 #define NAME_COLUMNS 16
 #define NAME_COLUMNS_MIN 8
 
@@ -140,15 +140,15 @@ static size_t without_last_character(const char *text, size_t bytes)
 	return bytes;
 }
 
-/* Cuts a text.  `columns` is at least NAME_COLUMNS_MIN.  The buffer has room for the ellipsis, because the removed
- * characters, or the bytes that they replaced, took at least as much. */
+/* The buffer has room for the ellipsis: cli_clean has allocated three bytes for each byte of the original text, at
+ * least one character is removed, and the ellipsis has three bytes. */
 void cli_cut(char *cell, int columns)
 {
 	size_t bytes = strlen(cell), most = (size_t)columns * 8;
 
 	if (cli_columns(cell) <= columns)
 		return;
-	/* A very long text is cut roughly first, so that it need not be measured character by character. */
+	/* A very long text is first cut to 8 bytes a column, because measuring it character by character takes long. */
 	bytes = bytes > most ? without_last_character(cell, most) : bytes;
 	cell[bytes] = '\0';
 	while (cli_columns(cell) >= columns) {
@@ -168,7 +168,7 @@ static void cut_column(struct cli_table *table, size_t column, int width)
 		table->columns[column].width = width;
 }
 
-/* Returns the columns that are left for the last column: the width without all others. */
+/* Returns the width that is left for the last column: `width` without the other columns that are printed. */
 static int columns_left(const struct cli_table *table, size_t last, int width)
 {
 	int rest = width - 2;
@@ -178,7 +178,7 @@ static int columns_left(const struct cli_table *table, size_t last, int width)
 	return rest;
 }
 
-/* Returns how many columns a column should take: as many as it needs, but not more than `most` if it has texts. */
+/* Returns the width that a column should have: that of its widest cell, but at most `most` if it has texts. */
 static int wanted_columns(const struct cli_table *table, size_t column, int most)
 {
 	int needed = table->columns[column].width;
@@ -186,7 +186,7 @@ static int wanted_columns(const struct cli_table *table, size_t column, int most
 	return table->columns[column].left && needed > most ? most : needed;
 }
 
-/* Cuts texts in columns before the last one, as far as needed, but not below `most` columns. */
+/* Cuts the texts in columns before the last one, as far as the last one needs, but not below a width of `most`. */
 static void cut_others(struct cli_table *table, size_t last, int width, int most)
 {
 	for (size_t i = 0; i < last; i++) {
@@ -197,7 +197,8 @@ static void cut_others(struct cli_table *table, size_t last, int width, int most
 	}
 }
 
-/* Leaves out columns of numbers, or columns of texts, from the last one on. */
+/* Leaves out columns of texts (`texts` is true) or of numbers, from right to left, until the last column has
+ * NAME_COLUMNS_MIN.  The last column itself stays. */
 static void leave_out_others(struct cli_table *table, size_t last, int width, bool texts)
 {
 	for (size_t i = last;
@@ -268,7 +269,7 @@ static void print_row(const struct cli_table *table, char *const *cells, bool fa
 {
 	size_t count = table->columns_count;
 
-	/* After the last text of a row nothing is printed, not even spaces. */
+	/* Empty cells at the end of a row are not printed, so that the line does not end with spaces. */
 	while (count && (!cells[count - 1] || !cells[count - 1][0] || table->columns[count - 1].left_out))
 		count--;
 	fputs(faint ? "\033[2m" : "", stdout);

@@ -1,4 +1,5 @@
-/* Properties of standard output: a terminal has a width and perhaps styles, other files have neither. */
+/* Printing to standard output in lines that fit its width.  A terminal has a width and may support styles; a file has
+ * neither. */
 #include <bsd/stdlib.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -30,10 +30,10 @@ static const char
 	     "  --top N        at most N children of each event, the first ones; the default is 20, 0: all\n"
 	     "  --help         this text\n";
 
-/* Letters of arg keys that an expression may use as the name of a column. */
+/* The key of an arg can be the name of a column in an expression if it has only these characters. */
 #define KEY_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-/* The event that a search has found. */
+/* The result of a search: the number of events that meet the condition, and the longest of them. */
 struct match {
 	uint64_t count, id;
 	int64_t start_ns, duration_ns;
@@ -58,12 +58,13 @@ static epp_status *take_matches(epp_sql_rows *rows, struct match *match)
 
 /* The condition that the event must meet. */
 struct condition {
-	const char *expression;
-	const char *trace_id; /* hex digits without a prefix; NULL: any request */
-	bool by_id;
+	const char *expression; /* in SQL */
+	const char *trace_id;   /* W3C trace id of a request: hex digits without a prefix; NULL: any event */
+	bool by_id;             /* the command line has --id; the expression compares the id */
 };
 
-/* Selects the events of a table that meet a condition.  A line feed after the expression ends a comment in it. */
+/* Finds the events of a table that meet a condition.  The expression is followed by a line feed, which ends an SQL
+ * comment that it may contain. */
 static epp_status *select_matches(epp_sql *sql, const char *table, const struct condition *condition, struct match *match)
 {
 	epp_sql_rows *rows = NULL;
@@ -103,8 +104,8 @@ static bool some_event_has_arg(epp_sql *sql, const char *key)
 	return found;
 }
 
-/* If a query failed because a name is no column of the table but the key of an arg, adds the arg's value as a
- * column. */
+/* If a query failed because a name is not a column of the table but the key of an arg, extends *table by a column with
+ * the value of this arg, and returns true. */
 static bool add_column_of_arg(epp_sql *sql, char **table, const epp_status *failure)
 {
 	static const char no_column[] = "no such column: ";
@@ -133,7 +134,8 @@ static epp_status *check_trace_id(epp_trace *trace, const char *trace_id)
 	return status;
 }
 
-/* Finds the longest event that meets a condition.  A name that is no column of the timeline is the key of an arg. */
+/* Finds the longest event that meets a condition.  A name in the condition that is not a column of the table `timeline`
+ * is taken for the key of an arg. */
 static epp_status *find(epp_trace *trace, const struct condition *condition, struct match *match)
 {
 	epp_sql *sql = NULL;
@@ -182,7 +184,8 @@ static int show(struct show_tree *tree, const char *path, const struct condition
 	return CLI_OK;
 }
 
-/* Parses optarg as an id.  Returns false if an error was reported. */
+/* Parses optarg as an event id, and writes an SQL expression that selects it.  Returns false if an error was
+ * reported. */
 static bool parse_id(char *expression, size_t bytes)
 {
 	char *end;

@@ -115,7 +115,8 @@ static void print_event(const struct show_tree *tree)
 
 /* ---- the tree ---- */
 
-/* Adds the last cell of a row: a text after two columns for each level.  '>' marks the selected event. */
+/* Adds the last cell of a row: a text, indented by two spaces for each level.  If `marked` is set, it begins with '>',
+ * for the selected event. */
 static void tree_cell(struct cli_table *table, unsigned level, bool marked, const char *text, size_t bytes)
 {
 	char *cell;

@@ -1,7 +1,10 @@
-/* Collects the events around one event.  The events that enclose the event overlap its start, so a timeline of this
- * instant has them.  If the event is a device event, the same is done for the start of its cause.  All events that the
- * event encloses or caused start later.  They are found in one pass over the rest of the trace.  The pass ends at the
- * end of the event if nothing was launched in it. */
+/* Collects the events around one event, the target.
+ *
+ * The events that enclose the target overlap its start, so they are read with a timeline of this instant.  The parent
+ * of a device event is the host event that launched it, which may have ended before; then a timeline of the parent's
+ * start is read too.  The events that the target encloses or caused start later.  They are found in one pass over the
+ * trace from the target's start.  The pass stops at the target's end, unless other events, such as device events, refer
+ * to the target or to an event in it. */
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
@@ -112,7 +115,8 @@ static void overlapping_deinit(struct overlapping *found)
 	}
 }
 
-/* Finds the events that overlap an instant.  Also copies the args of the event `args_of`. */
+/* Finds the events that overlap the instant `at_ns`.  Also copies the args of the event with the id `args_of` to the
+ * tree. */
 static epp_status *find_overlapping(struct show_tree *tree, int64_t at_ns, uint64_t args_of, struct overlapping *found)
 {
 	epp_timeline *timeline;
@@ -153,7 +157,8 @@ static struct show_node *remove_node(struct overlapping *found, uint64_t id)
 	return NULL;
 }
 
-/* Returns true if an event with this id is in the tree already.  In a damaged trace, parents may form a circle. */
+/* Returns true if the tree already has an event with this id at or above the target.  In a damaged trace, parents may
+ * form a cycle. */
 static bool is_above(const struct show_tree *tree, uint64_t id)
 {
 	for (const struct show_node *node = tree->root; node; node = node->first)
@@ -202,10 +207,10 @@ static void keep_node(void *node)
 	(void)node;
 }
 
-/* State of the pass for events below the event: the ids of all of them, and the nodes in the tree. */
+/* State of the pass over the events below the target. */
 struct descendants {
-	struct cli_id_set ids;
-	void *nodes; /* tsearch tree of nodes, by id */
+	struct cli_id_set ids; /* ids of the target and of all events below it */
+	void *nodes;           /* tsearch tree, by id, of the nodes that are kept */
 };
 
 static epp_status *remember(struct descendants *descendants, struct show_node *node)
@@ -213,7 +218,8 @@ static epp_status *remember(struct descendants *descendants, struct show_node *n
 	return tsearch(node, &descendants->nodes, by_id) ? NULL : epp_status_no_memory();
 }
 
-/* Adds an event if an event below the target encloses or caused it. */
+/* Counts an event below the target.  Keeps it as a node if its parent is kept and has room for it (tree->top and
+ * tree->depth). */
 static epp_status *add_below(struct show_tree *tree, struct descendants *descendants, const epp_event *event)
 {
 	const struct show_node key = { .event.id = event->parent };

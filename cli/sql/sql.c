@@ -27,7 +27,7 @@ static const char help[] =
     "                   json\n"
     "  --help           print this text\n";
 
-/* The connection whose query Ctrl-C interrupts. */
+/* The connection whose running query Ctrl-C interrupts; NULL: none. */
 static epp_sql *volatile asked;
 
 static void interrupt(int signal_number)
@@ -85,7 +85,7 @@ static int run_query(epp_trace *trace, const char *text, enum sql_format format)
 		code = CLI_OK;
 	asked = NULL;
 	epp_sql_destroy(sql);
-	/* Ends this process by SIGINT, so that the parent process can detect the interruption. */
+	/* Ends this process by SIGINT, so that its parent process, for example a shell, can detect the interruption. */
 	if (text && cli_signal) {
 		signal(SIGINT, SIG_DFL);
 		raise(SIGINT);

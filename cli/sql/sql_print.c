@@ -1,5 +1,5 @@
-/* Prints rows as an aligned table, as CSV, or as JSON, one object a line.  A table is printed in parts, so that a
- * result of any length can be printed; each part has its own column widths. */
+/* Prints the rows of a query as an aligned table, as CSV, or as JSON with one object a line.  A table is printed in
+ * parts of PART_ROWS rows, each with its own column widths, so that it need not be in memory as a whole. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include "sql.h"
 
 #define PART_ROWS 1000u
-/* Above this number, readers that store numbers as doubles lose digits. */
+/* Larger integers lose digits in readers of JSON that store numbers as doubles. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
-/* Gets the next row.  The first one may take long, so the progress is ended only when the output begins. */
+/* Gets the next row, and ends the progress.  The first row may take long, so the progress is shown until then. */
 static epp_status *next_row(epp_sql_rows *rows, const epp_sql_value **values)
 {
 	epp_status *status = epp_sql_rows_next(rows, values);
@@ -21,7 +21,7 @@ static epp_status *next_row(epp_sql_rows *rows, const epp_sql_value **values)
 	return status;
 }
 
-/* Formats a number with the fewest digits from which the same number is read. */
+/* Formats a number with the fewest digits, at least 6, from which exactly this number can be read again. */
 static const char *real_text(double real, char text[CLI_NUMBER_BYTES])
 {
 	for (int digits = 6; digits <= 17; digits++) {
@@ -32,7 +32,7 @@ static const char *real_text(double real, char text[CLI_NUMBER_BYTES])
 	return text;
 }
 
-/* Formats a value that is no text; "" for null. */
+/* Formats a value that is not a text; "" for NULL of SQL. */
 static const char *number_text(const epp_sql_value *value, char text[CLI_NUMBER_BYTES])
 {
 	text[0] = '\0';
@@ -45,8 +45,8 @@ static const char *number_text(const epp_sql_value *value, char text[CLI_NUMBER_
 
 /* ---- a table ---- */
 
-/* Begins a part of a table.  The types in the first row determine which columns have numbers; these are aligned to the
- * right. */
+/* Begins a part of a table.  `values` is its first row; NULL: the result has no rows.  Columns in which this row has a
+ * text are aligned to the left, the others to the right. */
 static struct cli_table *begin_part(const epp_sql_rows *rows, const epp_sql_value *values)
 {
 	size_t count = epp_sql_rows_columns_count(rows);
@@ -136,7 +136,7 @@ static epp_status *print_csv(epp_sql_rows *rows)
 
 /* ---- json ---- */
 
-/* Prints a column's name as a key.  If a name is repeated, a number is appended. */
+/* Prints a column's name as a JSON key.  If an earlier column has the same name, a number is appended. */
 static void json_key(const epp_sql_rows *rows, size_t column)
 {
 	const char *name = epp_sql_rows_column_name(rows, column);
@@ -155,7 +155,8 @@ static void json_key(const epp_sql_rows *rows, size_t column)
 	}
 }
 
-/* Prints a value.  A number that a double cannot represent is printed as a string. */
+/* Prints a value as JSON.  Infinity, NaN and integers that are not exact in a double (EXACT_MAX) are printed as
+ * strings. */
 static void json_value(const epp_sql_value *value)
 {
 	char number[CLI_NUMBER_BYTES];

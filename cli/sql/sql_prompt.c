@@ -1,6 +1,6 @@
-/* Reads statements line by line.  A line that begins with a dot, where a statement could begin, is a command for the
- * prompt itself.  After an error, the prompt continues with the next statement.  If the input is no terminal, the exit
- * status reports errors. */
+/* Reads SQL statements line by line from standard input.  Between two statements, a line that begins with a dot is a
+ * command of the prompt itself.  After an error, the prompt continues with the next statement.  If standard input is
+ * not a terminal, the exit status is a failure after any error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ static bool append(struct text *text, const char *line, size_t count)
 	return true;
 }
 
-/* Prints the columns, one per line.  They are split at the commas between them. */
+/* Prints a table as CREATE TABLE, with one column a line.  `columns` is the text in parentheses; it is split at the
+ * commas that are not in inner parentheses. */
 static void print_schema(const char *name, const char *columns)
 {
 	int depth = 0;
@@ -52,7 +53,8 @@ static void print_schema(const char *name, const char *columns)
 	fputs(";\n", stdout);
 }
 
-/* Prints the schema of one table, or of all tables. */
+/* Prints the schema of the table `wanted`; "": of all tables.  Returns false if there is no such table, which was
+ * reported. */
 static bool print_schemas(const char *wanted)
 {
 	const char *name, *columns;
@@ -106,7 +108,8 @@ bool sql_command(const char *text)
 	return good;
 }
 
-/* Adds a line to the current statement, or begins a new one. */
+/* Runs a line that begins with a dot as a command.  Otherwise adds the line to the current statement, and runs the
+ * statement if it is complete. */
 static enum answer take_line(epp_sql *sql, enum sql_format format, struct text *text, char *line, size_t count)
 {
 	if (!text->count && line[0] == '.') {

@@ -23,8 +23,8 @@ static void add_name(struct names *names, const char *text, size_t bytes)
 	names->count++;
 }
 
-/* Adds the columns in the parentheses of a CREATE TABLE.  The name of a column is in small letters, the words of a
- * constraint are not. */
+/* Adds the names of the columns in the parentheses of a CREATE TABLE.  Constraints there begin with words in capital
+ * letters, names of columns have small letters, so only the latter are added. */
 static void add_columns(struct names *names, const char *columns)
 {
 	int depth = 0;
@@ -51,7 +51,7 @@ const char *sql_suggestion(const char *message)
 	if (!word)
 		return "";
 	word += is_column ? strlen(no_column) : strlen(no_table);
-	/* In "t.nme", the column is after the table's name and a dot. */
+	/* In "t.nme", "t" is a table, and "nme" the unknown column. */
 	const char *dot = strrchr(word, '.');
 	word = dot ? dot + 1 : word;
 	for (size_t i = 0; epp_sql_table_at(i, &table, &columns); i++) {
@@ -61,7 +61,7 @@ const char *sql_suggestion(const char *message)
 			add_name(&names, table, strlen(table));
 	}
 	const char *nearest = cli_nearest(word, names.list);
-	/* If the nearest name is equal, it is a column of another table. */
+	/* If the name itself was found, another table has a column with it, and suggesting it would not help. */
 	if (!nearest || strcmp(nearest, word) == 0)
 		return "";
 	snprintf(suggestion, sizeof suggestion, "; did you mean '%s'?", nearest);

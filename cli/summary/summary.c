@@ -86,7 +86,7 @@ static int compare_lines(const void *a, const void *b, void *context)
 	return strcmp(left->name, right->name);
 }
 
-/* ---- the summary of one trace ---- */
+/* ---- adding up a trace ---- */
 
 static bool take_lines(struct summary *summary, unsigned kind, int sort)
 {
@@ -235,7 +235,7 @@ static int run(int argc, char **argv)
 		fprintf(stderr, "epprof: %s: no op or kernel '%s'\n", path, histogram);
 		code = CLI_FAILURE;
 	} else if (histogram) {
-		/* Only the text has further parts. */
+		/* The histograms were printed above, and nothing else is printed. */
 	} else if (format == SUMMARY_TEXT)
 		summary_print_text(&summary);
 	else if (format == SUMMARY_CSV)

@@ -1,4 +1,5 @@
-/* A summary, and the three ways to print it. */
+/* The summary of a trace, and functions that print it as text, CSV and JSON.  A line of a summary has the sums of all
+ * events of one op, kernel, stream, thread, phase or operator type (epp_summary_by). */
 #ifndef EPPROF_CLI_SUMMARY_SUMMARY_H
 #define EPPROF_CLI_SUMMARY_SUMMARY_H
 
@@ -15,9 +16,9 @@ struct summary {
 		size_t count;
 	} tables[EPP_BY_COUNT];
 	struct accounts accounts;
-	bool shown[EPP_BY_COUNT];
-	bool calls; /* the text has the table of calls */
-	size_t top; /* most lines of a table */
+	bool shown[EPP_BY_COUNT]; /* which tables are printed */
+	bool calls;               /* the table of calls is printed too (summary_is_call), only in text */
+	size_t top;               /* most lines that are printed of a table */
 	uint64_t warmup_count;
 	uint8_t *sources; /* a byte for each process: 1 if it is included; NULL: all are */
 };

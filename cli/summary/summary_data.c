@@ -22,7 +22,8 @@ static int64_t mean_ns(const epp_summary_line *line)
 
 /* ---- CSV ---- */
 
-/* Prints the placements: "fitted:700 formula:11". */
+/* Prints the error bounds of a stream's events (median, 99.9th percentile, maximum; in ns), and the number of events
+ * for each way in which their times were placed on the host's clock: "fitted:700 formula:11". */
 static void print_csv_placing(const epp_summary_line *line)
 {
 	bool any = false;
@@ -84,8 +85,8 @@ static void print_csv_line(unsigned kind, const epp_summary_line *line)
 		printf(",,\n");
 }
 
-/* Prints how many device events were joined to a host event, for each way of joining: name and count.  The other
- * columns are empty. */
+/* Prints a row for each way in which device events can be joined to a host event: its name and the number of events.
+ * The other columns are empty. */
 static void print_csv_joins(const epp_timeline_counts *counts)
 {
 	const struct {

@@ -1,4 +1,5 @@
-/* Prints a histogram of the durations of one op or kernel in text, with steps of 1, 2, 5 times a power of ten. */
+/* Prints a histogram of the durations of one op or kernel in text.  The limits of its steps are 1, 2 and 5 times the
+ * powers of ten, in ns. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static unsigned step_of(int64_t ns)
 	return step;
 }
 
-/* Prints a bar in units of an eighth of a character. */
+/* Prints a bar whose length is proportional to `count`, in units of an eighth of a character.  A bar for `largest` has
+ * BAR_COLUMNS characters. */
 static void print_bar(uint64_t count, uint64_t largest)
 {
 	static const char *const parts[] = { "",

@@ -1,5 +1,5 @@
-/* Prints a summary by process, or of selected processes.  Each process is summed up separately.  In a merged trace,
- * only the blocks of the process are read for this. */
+/* Selects the processes of a trace by a pattern, and prints a summary with one line for each process.  The trace is
+ * read once for each process; in a merged trace, only the blocks of this process are read. */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,8 +63,8 @@ static epp_status *sum_up(epp_trace *trace, size_t index, struct process *proces
 	return status;
 }
 
-/* Adds up losses in the same way as accounts_add_up, because an event of a profiler that could not be stored is counted
- * twice in the ledger. */
+/* Adds up the losses of each process.  As in accounts_add_up, an event of a profiler that could not be stored counts
+ * once, although two entries of the ledger count it. */
 static epp_status *add_losses(epp_trace *trace, struct process *processes, size_t count)
 {
 	size_t accounts_count = epp_trace_ledger_count(trace);

@@ -33,7 +33,8 @@ static int64_t busy_of(const struct summary *summary, unsigned kind)
 	return busy_ns;
 }
 
-/* How far device times may be wrong; those that have durations only are in no such bound. */
+/* Prints the largest error bound of device times.  It does not apply to events that have a duration only; their number
+ * is printed. */
 static void print_clocks(const struct summary *summary)
 {
 	char number[CLI_NUMBER_BYTES];
@@ -84,7 +85,7 @@ static void print_device(const struct summary *summary, double wall_ns)
 	print_clocks(summary);
 }
 
-/* Prints the notes in the ledger about the reasons of losses. */
+/* Prints the notes of the ledger's entries that have losses; such a note explains them. */
 static void print_loss_notes(epp_trace *trace)
 {
 	for (size_t i = 0; i < epp_trace_ledger_count(trace); i++) {
@@ -101,7 +102,7 @@ static void print_loss_notes(epp_trace *trace)
 	}
 }
 
-/* Prints the time that a truncated file covers, if it is known. */
+/* Prints the length of each run that has ended.  Used for a truncated file, in which only a part of it is left. */
 static void print_run_length(const epp_trace *trace)
 {
 	char number[CLI_NUMBER_BYTES];
@@ -113,7 +114,8 @@ static void print_run_length(const epp_trace *trace)
 	}
 }
 
-/* Prints whether a budget has left out events inside runs, which the tables then lack. */
+/* If an overhead budget has left out the host events inside some runs, prints how often.  The tables lack these
+ * events. */
 static void print_kernels_only(const epp_summary_totals *totals)
 {
 	if (!totals->kernels_only_count)
@@ -123,7 +125,8 @@ static void print_kernels_only(const epp_summary_totals *totals)
 	cli_print(": their rows lack these\n");
 }
 
-/* Prints how many runs a budget has left out.  If there are any, the counts and sums in the tables are estimates. */
+/* If an overhead budget has left out whole runs, prints how many were kept.  The counts and sums in the tables are then
+ * estimates. */
 static void print_runs(const epp_summary_totals *totals)
 {
 	char kept[CLI_NUMBER_BYTES], all[CLI_NUMBER_BYTES], error[CLI_NUMBER_BYTES], time[CLI_NUMBER_BYTES],
@@ -201,7 +204,8 @@ static void add_times(struct cli_table *table, const epp_summary_line *line)
 	cli_table_duration(table, (double)line->max_ns);
 }
 
-/* Adds a time as a share of the time of all runs of a model, or of all nodes if there are no runs. */
+/* Adds a cell with a time as a percentage of the time of all runs of the model (events "model_run"), or, if the trace
+ * has none, of the own time of all operator types. */
 static void add_share(struct cli_table *table, const struct summary *summary, int64_t ns)
 {
 	int64_t all_ns = 0;
@@ -218,7 +222,7 @@ static void add_share(struct cli_table *table, const struct summary *summary, in
 	cli_table_cell(table, text);
 }
 
-/* Adds p50, p99 and the maximum of the launch latencies. */
+/* Adds three cells: p50, p99 and maximum of the times between the launch of device events and their start. */
 static void add_launches(struct cli_table *table, const epp_summary_line *line)
 {
 	static const double parts[] = { 0.5, 0.99, 1 };
@@ -251,7 +255,7 @@ static void add_names(struct cli_table *table, epp_summary_by kind, const epp_su
 	cli_table_text(table, line->name, line->name_bytes);
 }
 
-/* Adds the mean of the warm-up events. */
+/* Adds a cell with the mean duration of the warm-up events. */
 static void add_warmup(struct cli_table *table, const epp_summary_line *line)
 {
 	if (line->warmup_count)
@@ -371,7 +375,7 @@ static void print_table(const struct summary *summary, epp_summary_by kind)
 	print_more(shown, count);
 }
 
-/* Prints calls into a runtime, and other host events that caused device events. */
+/* Prints the table of calls: host events of the category Api, and others that caused device events. */
 static void print_calls(const struct summary *summary)
 {
 	size_t shown = 0, count = 0;
@@ -429,7 +433,8 @@ static void print_idle(const struct summary *summary)
 	    "not started; unknown: the host event that launched the work is unknown");
 }
 
-/* Describes the placements: "fitted", or "fitted 700, formula 11". */
+/* Writes how the times of a stream's events were placed on the host's clock: "fitted" if all in the same way, or with
+ * the numbers of events: "fitted 700, formula 11". */
 static void describe_placing(const epp_summary_line *line, char *text, size_t bytes)
 {
 	size_t at = 0;
@@ -446,7 +451,7 @@ static void describe_placing(const epp_summary_line *line, char *text, size_t by
 	}
 }
 
-/* Explains the placements that occur in the table. */
+/* Explains the names of the placements that occur in the table. */
 static void print_placing_legend(const struct summary *summary)
 {
 	static const char *const meanings[EPP_PLACEMENT_COUNT] = {

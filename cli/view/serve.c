@@ -1,5 +1,5 @@
-/* A small HTTP server in one loop over poll.  A connection first receives its request, then sends the response header,
- * then the file. */
+/* A small HTTP server: one loop with poll(2) serves all connections.  Each connection first receives its request, then
+ * sends the header of the response, then the file. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -19,24 +19,24 @@
 #define CONNECTIONS_MAX 32u
 #define REQUEST_BYTES 8192u
 #define HEAD_BYTES 1024u
-/* Time limit for receiving a request, so that a client that sends single bytes does not keep its connection. */
+/* Time limit for receiving a whole request, so that a client that sends it very slowly does not keep its connection. */
 #define REQUEST_S 3
-/* Time limit between two pieces of a response. */
+/* A connection is closed after this time in which nothing was received or sent. */
 #define IDLE_S 30
-/* Most bytes that are read of a request after the response. */
+/* Most bytes of a request that are read after the response was sent. */
 #define REST_BYTES (8 * REQUEST_BYTES)
 /* Interval at which *stop is checked, in ms. */
 #define TICK_MS 250
 
 struct connection {
-	int fd; /* -1: the slot is free */
-	time_t begun_s, active_s;
+	int fd;                   /* -1: the slot is free */
+	time_t begun_s, active_s; /* times at which it was accepted, and at which data was last received or sent */
 	char request[REQUEST_BYTES + 1];
 	size_t request_bytes;
 	char head[HEAD_BYTES];
 	size_t head_bytes, head_sent; /* head_bytes is 0 until the request is complete */
 	const struct served_file *file;
-	uint64_t file_sent, file_end;
+	uint64_t file_sent, file_end; /* number of bytes of the file that were sent, and that must be sent */
 };
 
 static epp_status *failure(const char *what)
@@ -99,8 +99,9 @@ void server_close(struct server *server)
 
 /* ---- requests ---- */
 
-/* Returns the value of a header, without blanks around it.  *count is set to how often the header occurs.  `fields`
- * begins at the end of the request's first line. */
+/* Returns the value of a header of a request, without blanks around it; NULL: it has no such header.  *bytes is set to
+ * the length of the value, *count to how often the header occurs.  `fields` is the request from the end of its first
+ * line on. */
 static const char *header_of(const char *fields, const char *name, size_t *bytes, unsigned *count)
 {
 	const char *found = NULL;
@@ -141,7 +142,8 @@ static bool is_addressed_here(const struct server *server, const char *fields)
 	return count == 1 && (is_text(given, bytes, host[0]) || is_text(given, bytes, host[1]));
 }
 
-/* Compares a text with the token in constant time. */
+/* Returns true if a text begins with the token.  The time does not depend on the text, so it does not help to guess the
+ * token. */
 static bool is_token(const struct server *server, const char *text)
 {
 	unsigned difference = 0;
@@ -195,7 +197,7 @@ static void answer_file(const struct server *server, struct connection *connecti
 static void take_request(const struct server *server, struct connection *connection)
 {
 	const char *line = connection->request;
-	/* A request with zero bytes is rejected, because they would end the strings that are searched here. */
+	/* A request that contains a NUL is rejected, because the functions below search a string that ends with NUL. */
 	const char *fields = strlen(line) == connection->request_bytes ? strstr(line, "\r\n") : NULL;
 	const char *target = fields ? memchr(line, ' ', (size_t)(fields - line)) : NULL;
 	const char *version = target ? memchr(target + 1, ' ', (size_t)(fields - target - 1)) : NULL;
@@ -244,7 +246,8 @@ static void receive(const struct server *server, struct connection *connection)
 		answer(connection, "431 Request Header Fields Too Large", "");
 }
 
-/* Sends a piece of the file.  Returns -1 if it would block, or if it failed. */
+/* Sends the next piece of the header or, after it, of the file.  Returns the number of bytes that were sent; -1: it
+ * would block or has failed, see errno. */
 static ssize_t send_piece(struct connection *connection)
 {
 	const struct served_file *file = connection->file;
@@ -275,8 +278,8 @@ static void send_more(struct connection *connection)
 	else
 		connection->file_sent += (uint64_t)count;
 	if (connection->head_sent == connection->head_bytes && connection->file_sent == connection->file_end) {
-		/* The rest of the request is read before the connection is closed.  Otherwise the unread data would
-		 * cause a reset, and the client would lose the response. */
+		/* The rest of the request is read before the connection is closed.  If unread data were left, TCP would
+		 * reset the connection, and the client could lose the response. */
 		shutdown(connection->fd, SHUT_WR);
 		ssize_t rest;
 		size_t taken = 0;
@@ -293,7 +296,7 @@ static void accept_connection(const struct server *server, struct connection *co
 
 	if (fd < 0)
 		return;
-	/* If all connections are in use, the one that was idle for longest is replaced. */
+	/* If all connections are in use, the one that has been idle for the longest time is closed and replaced. */
 	for (size_t i = 0; i < CONNECTIONS_MAX && chosen->fd >= 0; i++) {
 		if (connections[i].fd < 0 || connections[i].active_s < chosen->active_s)
 			chosen = &connections[i];

@@ -14,11 +14,11 @@
 #include "epprof/status.h"
 
 struct served_file {
-	const char *name; /* path after the token: "" or "trace" */
-	const char *type;
-	const char *bytes; /* NULL: the content is in `fd` */
+	const char *name;  /* path after the token: "" or "trace" */
+	const char *type;  /* value of Content-Type */
+	const char *bytes; /* the content; NULL: it is in the file `fd` */
 	int fd;
-	uint64_t count;
+	uint64_t count;     /* size of the content in bytes */
 	const char *policy; /* value of Content-Security-Policy; may be NULL */
 };
 
@@ -34,7 +34,8 @@ struct server {
 	size_t files_count;
 };
 
-/* Opens the server.  Ownership: the files belong to the caller.  Errors: EPP_IO. */
+/* Opens the server: chooses the token and listens on a port.  Ownership: `files` and `origin` are borrowed until
+ * server_close.  Errors: EPP_IO. */
 epp_status *server_open(struct server *server, const struct served_file *files, size_t files_count, const char *origin)
     EPP_MUST_CHECK;
 /* Writes the URL of the first file into `url`.  Returns `url`. */

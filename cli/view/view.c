@@ -1,8 +1,8 @@
 /* epprof view: shows a trace in Perfetto's viewer, or its report, and leaves no file behind.
  *
- * The trace is exported once into a file without a name and served on 127.0.0.1 only.  The browser opens a page of this
- * server; the page passes the trace to the window of ui.perfetto.dev with its message API, so that nothing is sent over
- * a network. */
+ * The trace is exported once into a temporary file without a name, which the command serves on 127.0.0.1 only.  The
+ * browser opens a page of this server.  The page opens ui.perfetto.dev in a window and passes the trace to it with
+ * postMessage, inside the browser, so that the trace is not sent over a network. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -84,7 +84,8 @@ static size_t write_all(const void *bytes, size_t count, void *user)
 	return written;
 }
 
-/* Opens a file without a name, which is freed when it is closed; -1 and errno on failure. */
+/* Opens a new file without a name, which is removed from the disk when it is closed.  Returns its descriptor, or -1 and
+ * sets errno. */
 static int open_unnamed_file(void)
 {
 	const char *directory = secure_getenv("TMPDIR");

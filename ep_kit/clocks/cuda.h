@@ -5,8 +5,8 @@
  *   options.ticks_per_second = EPP_CUDA_TICKS_PER_SECOND, options.clock_bits = EPP_CUDA_CLOCK_BITS;
  *
  * Ticks are the nanoseconds of `start` and `end` in activity records, which CUPTI has converted from the device's
- * clock.  The error of that conversion is not part of the pair's half-width.  1.4 us cover the errors that docs/cuda.md
- * reports.
+ * clock.  The half-width of the pair does not include the error of that conversion.  On the GPU that docs/cuda.md
+ * describes, the error was below 1.4 us.
  * Do not set a callback with cuptiActivityRegisterTimestampCallback: the times of records are then of another clock.
  * To use CUDA's events instead of CUPTI, follow hip.h: CUDA's functions have the same names with cuda or cu.
  * docs/clocks.md lists the systems on which this was tried. */

@@ -94,8 +94,9 @@ static inline int epp_hip_clock_read(void *open_clock, uint64_t (*host_ticks)(vo
 		return 1;
 	}
 	epp_hip_clock_lock(clock);
-	/* The rounding error of a float with 24 bits, here and for an event.  If several readings follow each other
-	 * closely, the later ones keep the error of the first, from which they are counted. */
+	/* The rounding error of two floats with 24 bits: of the time from the last reading to this one, and of the time
+	 * from a reading to an event.  If the last reading was at most 10 ms ago, its error is kept, because this
+	 * reading's ticks are computed from it. */
 	if (ticks - clock->last_ticks > EPP_HIP_TICKS_PER_SECOND / 100)
 		clock->rounding_ns = (ticks - clock->last_ticks) >> 22;
 	uint64_t rounding_ns = clock->rounding_ns;

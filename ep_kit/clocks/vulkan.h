@@ -65,8 +65,8 @@ static inline VkResult epp_vulkan_clock_open(struct epp_vulkan_clock *clock, VkP
 	return clock->get && clock->bits ? VK_SUCCESS : VK_ERROR_EXTENSION_NOT_PRESENT;
 }
 
-/* epp_ep_options.read_clocks.  `open_clock` points to a struct epp_vulkan_clock.  Both clocks are read before and after
- * the call, to convert the system's time to host ticks. */
+/* The function for epp_ep_options.read_clocks.  `open_clock` points to a struct epp_vulkan_clock.  Both clocks are read
+ * before and after the call, to convert the system's time to host ticks. */
 static inline int epp_vulkan_clock_read(void *open_clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second,
                                         uint64_t pair[3])
 {

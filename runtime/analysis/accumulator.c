@@ -1,6 +1,6 @@
-/* Implements accumulator.h.  Events come in order of start.  For each lane there is a stack of the lines of the events
- * that enclose the current one, by depth.  With it, the duration of an event is subtracted from the own time of the
- * event around it. */
+/* Implements accumulator.h.  Events come in order of start.  For each lane, a stack has the events that enclose the
+ * current one, by depth, each with its line (the entry of its name in a table).  The duration of an event is subtracted
+ * from the own time (self_ns) of the line of the event around it. */
 #include "analysis/accumulator.h"
 
 #include <search.h>
@@ -101,7 +101,8 @@ fail:
 	return NULL;
 }
 
-/* A name, and the text by which lines with the same name differ. */
+/* The name of a line, and its detail: a second text, which distinguishes lines with the same name (see struct
+ * accumulator_line). */
 struct named {
 	const char *name;
 	size_t name_bytes;
@@ -109,7 +110,8 @@ struct named {
 	uint32_t category;
 };
 
-/* Finds or adds the line of a name.  The key is new, but there may be a line with the same text under another key. */
+/* Finds or adds the line of a name whose key is not in table->index yet.  There may be a line with the same texts and
+ * another key. */
 static struct accumulator_line *new_line_by_name(struct accumulator_table *table, const struct named *named, uint64_t key)
 {
 	static const char others[] = "(other names)";
@@ -135,8 +137,8 @@ static struct accumulator_line *new_line_by_name(struct accumulator_table *table
 	return tsearch(line, &table->by_text, by_text) ? line : NULL;
 }
 
-/* Finds or adds the line of an event's name.  `type` is given for a kernel: the line of the operator type that caused
- * it; NULL: not known. */
+/* Finds or adds the line of an event's name.  For a kernel, `type` is the line of the operator type that caused it;
+ * NULL: the event is no kernel, or its type is not known. */
 static struct accumulator_line *line_by_name(struct accumulator_table *table, const epp_event *event,
                                              const struct accumulator_line *type)
 {
@@ -240,7 +242,8 @@ static bool add_type(struct accumulator *accumulator, const epp_timeline *timeli
 
 /* ---- causes of device events ---- */
 
-/* Returns the first entry of a set of ACCUMULATOR_WAYS entries, the newest first, in a cache of `entries`. */
+/* Returns the index of the first entry of the set for an event id, in a cache of `entries` entries.  A set has
+ * ACCUMULATOR_WAYS entries, the newest first. */
 static size_t first_of_set(uint64_t id, uint32_t source, size_t entries)
 {
 	uint64_t hash = (id ^ (uint64_t)source << 48) * UINT64_C(0x9E3779B97F4A7C15);
@@ -255,13 +258,14 @@ static bool add_caused(struct accumulator_line *line, const struct accumulator_c
 	return caused->launch_ns == INT64_MIN || histogram_add_many(&line->launches, caused->launch_ns, caused->weight);
 }
 
-/* Adds a device event to the lines of the host event, and of the operator type, that caused it. */
+/* Adds a device event to the line of the host event that caused it, and to the line of that event's operator type, if
+ * it has one. */
 static bool add_to_cause(const struct accumulator_cause *cause, const struct accumulator_caused *caused)
 {
 	return add_caused(cause->named, caused) && (!cause->type || add_caused(cause->type, caused));
 }
 
-/* Adds the device events that came before this cause. */
+/* Adds the stored device events whose cause this is, and which came before it. */
 static bool add_early(struct accumulator *accumulator, const struct accumulator_cause *cause)
 {
 	if (!accumulator->early)
@@ -277,7 +281,8 @@ static bool add_early(struct accumulator *accumulator, const struct accumulator_
 	return true;
 }
 
-/* Stores the lines of an event that may cause device events.  Returns false if there is no memory. */
+/* Stores a host event that may cause device events, with its lines, and adds the device events that came before it.
+ * Returns false if there is no memory. */
 static bool add_cause(struct accumulator *accumulator, const epp_event *event, struct accumulator_line *named)
 {
 	if (!accumulator->causes)
@@ -303,7 +308,7 @@ static const struct accumulator_cause *cause_of(const struct accumulator *accumu
 	return NULL;
 }
 
-/* Adds a device event to the lines of its cause, or keeps it until its cause comes. */
+/* Adds a device event to the lines of its cause.  If `cause` is NULL, stores the event until its cause comes. */
 static bool add_launched(struct accumulator *accumulator, const struct accumulator_cause *cause, const epp_event *event)
 {
 	const struct accumulator_caused caused = {
@@ -409,7 +414,8 @@ static bool add_duration(struct accumulator_line *line, int64_t duration_ns, uin
 	return histogram_add_many(&line->durations, duration_ns, weight);
 }
 
-/* Adds an event to its line as a warm-up event or with its duration. */
+/* Adds an event to the line of its name: the first warmup_count events of a name as warm-up, later ones with their
+ * duration. */
 static bool add_named(const struct accumulator *accumulator, struct accumulator_line *line, const epp_event *event)
 {
 	if (line->line.warmup_count >= accumulator->warmup_count)
@@ -419,7 +425,8 @@ static bool add_named(const struct accumulator *accumulator, struct accumulator_
 	return true;
 }
 
-/* Adds an event to the operator type of its node.  It counts as warm-up there if it does for the node. */
+/* Adds a node's event to the line of its operator type, as warm-up if it is one of the node's first warmup_count
+ * events. */
 static bool add_of_type(const struct accumulator *accumulator, const struct accumulator_line *named, const epp_event *event)
 {
 	struct accumulator_line *type = named->type;
@@ -431,7 +438,7 @@ static bool add_of_type(const struct accumulator *accumulator, const struct accu
 	return true;
 }
 
-/* Subtracts an event's duration from the own time of the event around it. */
+/* Subtracts an event's duration from the own time (self_ns) of the lines of the event around it. */
 static void subtract_from_parent(struct accumulator_stack *stack, const epp_event *event,
                                  struct accumulator_line *named, struct accumulator_line *tracked)
 {
@@ -596,7 +603,8 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	return NULL;
 }
 
-/* Returns true if the event is an instant at which a thread began to leave out the events inside its runs. */
+/* Returns true if the event is an instant that marks a reduction of the recording: from then on, a thread recorded only
+ * its runs and no events inside them. */
 static bool begins_kernels_only(const epp_timeline *timeline, const epp_event *event)
 {
 	size_t cursor = 0;

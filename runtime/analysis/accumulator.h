@@ -28,8 +28,8 @@ enum phase { PHASE_SUBMIT, PHASE_QUEUE, PHASE_WORK, PHASE_COUNT = PHASE_WORK + W
 struct accumulator_line {
 	epp_summary_line line; /* the public part of the line */
 	char *name;
-	/* text by which lines with the same name differ: the operator type of a kernel, the provider of an operator
-	 * type */
+	/* second text, which distinguishes lines with the same name: for a kernel the operator type, for an operator
+	 * type the provider; NULL: none */
 	char *detail;
 	int64_t busy_until_ns;
 	double weights_squared;            /* sum of the squares of the events' weights */
@@ -55,7 +55,7 @@ struct accumulator_table {
 	size_t lines_count, lines_room;
 };
 
-/* A host event that causes device events.  Later device events with this parent are added to its lines. */
+/* A host event that causes device events, in a cache.  Device events with this parent are added to its lines. */
 struct accumulator_cause {
 	uint64_t id;
 	struct accumulator_line *named, *type; /* the line of its name, and the line of its operator type or NULL */
@@ -88,7 +88,7 @@ struct accumulator {
 	struct accumulator_device *devices;
 	/* cache of ACCUMULATOR_CAUSES host events that caused device events; NULL: no event was added yet */
 	struct accumulator_cause *causes;
-	/* cache of ACCUMULATOR_EARLY device events, with sets as above; NULL: no event was added yet */
+	/* cache of ACCUMULATOR_EARLY device events, in sets of ACCUMULATOR_WAYS; NULL: no event was added yet */
 	struct accumulator_early *early;
 	struct accumulator_line *phases[PHASE_COUNT];
 	epp_summary_totals totals;
@@ -96,8 +96,8 @@ struct accumulator {
 	uint64_t warmup_count; /* as in epp_summary_options; set by the caller before the first event */
 };
 
-/* Adds the next event, in order of start.  The args of the event belong to `timeline`.  If `timeline` is NULL, the args
- * are an array, which writers get.  Errors: EPP_OUT_OF_MEMORY. */
+/* Adds the next event, in order of start.  The event's args are read from `timeline`.  If `timeline` is NULL,
+ * event->args is an array of the args, as export writers get it.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *accumulator_event(struct accumulator *accumulator, const epp_timeline *timeline, const epp_event *event)
     EPP_MUST_CHECK;
 /* Adds the idle time after the last event of each stream.  Must be called after the last event. */

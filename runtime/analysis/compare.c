@@ -9,8 +9,8 @@
 
 #include "base/options.h"
 
-/* The probability of a false alarm in a whole comparison, and the part of this probability that is for the quantities
- * after the first. */
+/* The probability that a comparison of equal sets reports a change (a false alarm), and the part of it that is reserved
+ * for the quantities after the first. */
 #define FALSE_ALARMS 0.05
 #define FALSE_ALARMS_OF_OTHERS 0.01
 /* The probability that the true change is below an interval, and the probability that it is above. */
@@ -53,7 +53,7 @@ static double student_p(double t, double freedom)
 	return fmin(2 * scale * sum * width / 3, 1);
 }
 
-/* Returns the t for which the probability that |t| is larger is `p`. */
+/* Returns the value of t that |t| exceeds with the probability `p`. */
 static double student_t(double p, double freedom)
 {
 	double low = 0, high = 1;
@@ -106,7 +106,8 @@ static struct difference difference_of(const struct set *before, const struct se
 }
 
 /* Returns the p value of a difference.  If the values within each set are equal, there is no variance.  The p value is
- * then the fraction of all divisions of the runs into two sets that separate the values equally well. */
+ * then that of a permutation test: of all divisions of the runs into two sets of these sizes, the fraction in which
+ * each set has equal values, too. */
 static double p_of(double log, const struct difference *difference, const struct set *before, const struct set *after)
 {
 	double divisions = 1;
@@ -127,9 +128,9 @@ static double p_of(double log, const struct difference *difference, const struct
  * distribution. */
 #define RESAMPLED_LEAST 4u
 
-/* The values from which resamples are drawn: the distances of all runs from the mean of their set.  They are enlarged,
- * because the mean is computed from the runs themselves, so that the distances are too small.  The runs of both sets
- * are used, because resamples of a single set would too often have no variance. */
+/* The values from which resamples are drawn: the distances of all runs from the mean of their set.  They are multiplied
+ * by sqrt(n / (n - 1)), because distances from a mean that is computed from the same n runs are too small.  The runs of
+ * both sets are used, because resamples of a single set would too often have no variance. */
 struct pool {
 	double *logs;
 	size_t count;
@@ -165,7 +166,8 @@ static int ascending(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Sets the range of the standardised differences between resamples.  Their true difference is 0. */
+/* Draws pairs of sets from the same pool, so that their true difference is 0, and sets the range that contains 95 % of
+ * the differences of their means, each divided by its standard error. */
 static void bootstrap(struct pool *pool, size_t before_count, size_t after_count, double *least, double *most)
 {
 	double drawn[RESAMPLES];
@@ -220,8 +222,8 @@ static int by_p_value(const void *a, const void *b)
 	return (left->index > right->index) - (left->index < right->index);
 }
 
-/* Sets rejected[i] for the quantities whose hypothesis of no change is rejected because of the p values.  Sorts
- * `tests`. */
+/* Sets rejected[i] for the quantities whose hypothesis of no change is rejected, by the method of Holm for the
+ * quantities after the first.  Sorts `tests`. */
 static void reject(struct test *tests, size_t count, bool *rejected)
 {
 	double level = count > 1 ? FALSE_ALARMS - FALSE_ALARMS_OF_OTHERS : FALSE_ALARMS;

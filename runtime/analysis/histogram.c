@@ -98,8 +98,8 @@ double epp_histogram_interpolate(const struct epp_histogram *histogram, double p
 				before += count;
 				continue;
 			}
-			/* The values of the bucket are assumed to be evenly spaced around their mean.  The range is
-			 * symmetric and as large as the bucket allows. */
+			/* The values in the bucket are assumed to be evenly spaced.  Their mean is known from the sum;
+			 * they are spread around it symmetrically, as far as the bucket's limits allow. */
 			double mean = (double)counted[bucket].sum / count, reach = fmin(mean, rest - mean);
 			double place = fmin(fmax(wanted - before, 0.5), count - 0.5) / count;
 			double value = (double)first_value(octave, bucket) + mean + reach * (2 * place - 1);

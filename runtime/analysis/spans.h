@@ -7,7 +7,7 @@
 
 #define SPANS_KEPT 1024u
 
-/* Disjoint spans, with the total length of all spans before each.  Zero-initialised: empty. */
+/* Disjoint spans in order of time, each with the total length of all spans before it.  Zero-initialised: empty. */
 struct spans {
 	struct {
 		int64_t start_ns, end_ns, before_ns;

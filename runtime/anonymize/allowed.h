@@ -8,16 +8,18 @@
 enum allowed_use {
 	ALLOWED_NAME,  /* name of an event */
 	ALLOWED_TRACK, /* name of a track */
-	/* The following are keys of args.  They differ by how the value is replaced; a value of another type is left
-	 * out. */
+	/* The uses from here to ALLOWED_SHAPES are keys of args, by the type of the arg's value and its replacement.  A
+	 * value of another type is left out. */
 	ALLOWED_NUMBER,   /* a number, which is kept */
 	ALLOWED_JOIN,     /* a number that joins events: replaced if it is large */
-	ALLOWED_ID,       /* in an instant about a weight: the id of an event, replaced as ids are */
-	ALLOWED_WEIGHT,   /* in an instant about a weight: the weight */
+	ALLOWED_ID,       /* in the instant that gives the weight of an event: the id of the event, replaced as other
+	                     ids are */
+	ALLOWED_WEIGHT,   /* in the instant that gives the weight of an event: the weight, which is kept */
 	ALLOWED_SIZE,     /* a number that depends on shapes; rounded if shapes are rounded */
 	ALLOWED_OPERATOR, /* a text: the name of a standard operator is kept, others become a word */
 	ALLOWED_PROVIDER, /* a text: an ALLOWED_PROVIDER_NAME is kept, others become a word */
-	ALLOWED_WORK,     /* a text: an ALLOWED_WORK_NAME is kept */
+	ALLOWED_WORK,     /* a text: an ALLOWED_WORK_NAME is kept, "*_driver" becomes other_driver, others are left
+	                     out */
 	ALLOWED_SHAPES,   /* a text that consists of numbers, signs and texts with ALLOWED_TYPE */
 	ALLOWED_PROVIDER_NAME,
 	ALLOWED_WORK_NAME,

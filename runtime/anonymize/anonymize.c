@@ -13,8 +13,8 @@
 
 /* The output's clock is at this time when the first run begins, so that slightly earlier events also have a time. */
 #define START_SECONDS 60u
-/* Numbers of streams up to STREAM_MAX are kept, because programs count streams.  Larger ones may be addresses.
- * DEVICE_MAX is the same for devices. */
+/* Numbers of streams up to STREAM_MAX, and of devices up to DEVICE_MAX, are kept: they are counts.  Larger numbers may
+ * be addresses or process ids, and are replaced. */
 #define STREAM_MAX 65535
 #define DEVICE_MAX 255
 
@@ -100,7 +100,8 @@ static void ranks_sort(struct anonymize_ranks *ranks)
 	ranks->count = kept;
 }
 
-/* Returns the rank of a number, from 1 on.  The rank of 0 is 0. */
+/* Returns the rank of a number in the sorted list, from 1 on; 0 for the number 0, or if the list does not have the
+ * number. */
 static uint32_t rank_of(const struct anonymize_ranks *ranks, int64_t number)
 {
 	const int64_t *found = number && ranks->count
@@ -121,7 +122,7 @@ static bool stream_is_handle(int64_t stream)
 	return stream != EPF_STREAM_PROPERTIES && (stream > STREAM_MAX || stream < -1);
 }
 
-/* Returns true for a device number that is too large to be counted and may be a process (record/submit.c). */
+/* Returns true for a device number that is too large for a count; it may be a process id (record/submit.c). */
 static bool device_is_process(int32_t device)
 {
 	return device > DEVICE_MAX || device < -1 - DEVICE_MAX;
@@ -261,7 +262,8 @@ static epp_status *replace_header(struct anonymize *a)
 
 static epp_status *replace_producers(struct anonymize *a)
 {
-	/* trace_writer_recover.c writes at least this many producers, even if they have no label. */
+	/* trace_writer_recover.c writes at least EPF_PRODUCER_COUNT producers, so as many are processed, even if they
+	 * have no label. */
 	size_t count = a->reader->producers_count < EPF_PRODUCER_COUNT ? EPF_PRODUCER_COUNT : a->reader->producers_count;
 
 	for (size_t i = 0; i < count; i++) {

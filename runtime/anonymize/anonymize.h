@@ -33,8 +33,8 @@ struct anonymize_ranks {
 	size_t count, room;
 };
 
-/* Values of args that were replaced already, by use.  There is room for as many as for names; further values are left
- * out. */
+/* The replacements of texts that are values of args, for one use.  Their number and size have the same limits as names;
+ * further values are left out. */
 #define ANONYMIZE_VALUES_MAX TRACE_WRITER_MERGED_NAMES_MAX
 #define ANONYMIZE_VALUES_BYTES_MAX TRACE_WRITER_MERGED_TEXT_BYTES_MAX
 struct anonymize_value {
@@ -47,15 +47,16 @@ struct anonymize_values {
 	size_t to_room;
 };
 
-/* Values of args that were left out, which check.c searches in the output.  Beyond this size they are not searched. */
+/* The maximum size of the stored texts of args that were left out.  check.c searches these texts in the output; further
+ * ones are not stored and not searched. */
 #define ANONYMIZE_DROPPED_BYTES_MAX (4u << 20)
 
 struct anonymize {
 	epp_anonymize_options options;
 	struct reader *reader; /* a reader that only this call uses */
 	struct words words;
-	/* All texts in the output that are no words: texts of the allow-list, and texts that surround words.  It
-	 * reveals nothing if a text of the input is a part of one of them. */
+	/* All texts in the output that are no words: texts of the allow-list, and texts that surround words.  If a text
+	 * of the input is a part of one of these, finding it in the output reveals nothing. */
 	struct string_table kept;
 	epp_anonymize_counts counts;
 
@@ -102,7 +103,8 @@ epp_status *anonymize_block(void *user, struct epp_trace_writer *writer, const s
     EPP_MUST_CHECK;
 /* Replaces the names and times of events that were open when the trace ended. */
 epp_status *anonymize_open_events(struct anonymize *anonymize) EPP_MUST_CHECK;
-/* Subtracts the same number from all ids of a process, so that they count from its first one. */
+/* Replaces an id of an event: subtracts a number that is the same for all ids of the source, so that they begin near
+ * 1. */
 epp_status *anonymize_id(struct anonymize *anonymize, uint32_t source, uint64_t *id) EPP_MUST_CHECK;
 /* Converts ticks of the host's clock to those of the output. */
 static inline uint64_t anonymize_ticks(const struct anonymize *anonymize, uint64_t ticks)
@@ -111,19 +113,19 @@ static inline uint64_t anonymize_ticks(const struct anonymize *anonymize, uint64
 }
 
 /* anonymize.c */
-/* Makes the word "PREFIX_letters" for a text, and counts it at its first use.  Ownership: the word belongs to the
- * reader. */
+/* Makes the word "PREFIX_letters" plus `suffix` that replaces a text, and counts it at its first use.  Ownership: the
+ * word belongs to the reader. */
 epp_status *anonymize_word(struct anonymize *anonymize, const char *prefix, const char *text, size_t bytes,
                            const char *suffix, struct anonymize_value *word) EPP_MUST_CHECK;
 /* As anonymize_word, for the name of a provider or plugin.  A name that is on the allow-list is kept. */
 epp_status *anonymize_provider(struct anonymize *anonymize, const char *text, size_t bytes, struct anonymize_value *word)
     EPP_MUST_CHECK;
-/* Records that the output contains this text as it is in the input. */
+/* Records that the output contains this text unchanged, which check.c then permits. */
 epp_status *anonymize_keep(struct anonymize *anonymize, const char *text, size_t bytes) EPP_MUST_CHECK;
 
 /* check.c */
-/* Searches the finished file for texts of the input.  A callback of trace_rewrite.  Errors: EPP_LOSSY if there is
- * one. */
+/* Searches the finished file for texts of the input that should have been replaced.  A callback of trace_rewrite.
+ * Errors: EPP_LOSSY if it contains one. */
 epp_status *anonymize_check(void *user, int fd, uint64_t file_bytes) EPP_MUST_CHECK;
 
 #endif

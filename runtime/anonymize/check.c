@@ -18,16 +18,16 @@
 #define SHORTEST 4u
 #define WINDOW 8u
 #define NEXT_NONE UINT32_MAX
-/* The file is read in pieces.  MARGIN_BYTES, the longest text, are read before and after each piece, because a text may
- * cross its limits. */
+/* The file is read in pieces.  MARGIN_BYTES, the length of the longest text, are also read before and after each piece,
+ * because a text may begin or end outside the piece. */
 #define PIECE_BYTES (1u << 20)
 #define MARGIN_BYTES EPF_NAME_BYTES_MAX
 
 struct secret {
 	const char *text;
 	uint32_t bytes;
-	uint32_t next; /* the next secret with the same window */
-	bool is_part;  /* found to be part of an allowed text */
+	uint32_t next; /* index of the next secret with the same window, the 8 bytes in its middle */
+	bool is_part;  /* the text is part of an allowed text, so finding it in the output proves nothing */
 };
 
 struct check {
@@ -35,7 +35,7 @@ struct check {
 	struct secret *secrets;
 	size_t count, room;
 	struct hash_index by_text, by_window;
-	uint64_t *filter; /* one bit for each hash of a window */
+	uint64_t *filter; /* a bit for each hash value: set if a secret has a window with this hash */
 	unsigned filter_shift;
 	uint8_t *buffer;
 	struct reader_decoded records;

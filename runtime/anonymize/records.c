@@ -20,11 +20,11 @@
 /* Upper limit for the slots of one record.  A text may end in a partly filled slot, so there may be twice as many slots
  * as args. */
 #define SLOTS_MAX (2 * EPF_ARG_SLOTS_MAX + EPF_ARG_TEXT_MAX / 16)
-/* The maximum number of slots for a number, which may also be written as a text. */
+/* The maximum number of slots for a number that is an arg, also if it is written as a text. */
 #define NUMBER_SLOTS 3u
-/* The clock of a device may count from any date.  The first time of the clock in the output is at most this. */
+/* The clock of a device may count from any date.  In the output, its first time is at most this. */
 #define BASE_SECONDS 60u
-/* The bits of a double that is no number. */
+/* The bits of a double that is NaN. */
 #define NOT_A_NUMBER UINT64_C(0x7ff8000000000000)
 
 _Static_assert(CODEC_BOUND(BLOCK_BYTES) + 10 * EPF_OPEN_MAX <= TRACE_WRITER_PAYLOAD_MAX, "an encoded block fits");
@@ -124,8 +124,8 @@ static void make_prefix(const struct anonymize *a, unsigned kind, const struct r
 	         name_is_allocation(name->text) ? "_alloc" : "", name_is_wait(name->text) ? "_wait" : "");
 }
 
-/* Makes the word of a name.  A text that has several numbers gets one word, even if its events have different
- * operators. */
+/* Makes the number of the word that replaces a name.  If several names of the input have the same text, they get one
+ * word, even if their events have different operators. */
 static epp_status *replace_name(struct anonymize *a, unsigned kind, const struct reader_name *name,
                                 const struct codec_record *record, uint32_t *number)
 {
@@ -147,7 +147,8 @@ static epp_status *replace_name(struct anonymize *a, unsigned kind, const struct
 	return hash_map_add(&a->made, key, *number) ? NULL : epp_status_no_memory();
 }
 
-/* Makes the number of a name in the output.  `record` may be NULL. */
+/* Sets *number to the number that a name of the input has in the output, for events of a kind.  `record` is an event
+ * with this name, or NULL. */
 static epp_status *make_name(struct anonymize *a, unsigned kind, uint32_t old, const struct codec_record *record,
                              uint32_t *number)
 {
@@ -574,8 +575,8 @@ static void append_record(struct anonymize *a, const struct epf_record *record)
 	a->bytes += EPF_RECORD_BYTES + record->arg_slots * 16u;
 }
 
-/* Begins a new block if the record does not fit.  The new block starts with the block's own track as the current track,
- * as a region does. */
+/* Begins a new block if the record does not fit.  A block begins on the track in its header, so if the record is on
+ * another track, a track switch is added first. */
 static epp_status *make_room(struct anonymize *a, const struct epf_record *record)
 {
 	if (a->bytes + EPF_RECORD_BYTES + record->arg_slots * 16u <= BLOCK_BYTES &&

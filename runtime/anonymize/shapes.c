@@ -7,7 +7,7 @@
 
 #include "anonymize/allowed.h"
 
-/* A limit on digits: no dimension has more. */
+/* The maximum number of digits of a dimension; texts with longer numbers are not taken for shapes. */
 #define DIGITS_MAX 18u
 
 static bool is_digit(char letter)

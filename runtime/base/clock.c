@@ -47,7 +47,8 @@ bool clock_keeps_time(const struct epf_host_pair *first, const struct epf_host_p
 	double width = (double)first->half_width_ticks + (double)last->half_width_ticks;
 	double passed = (double)(int64_t)(last->ticks - first->ticks);
 	double tolerance = expected / 10 + width;
-	/* Samples that are as wide as what they measure allow any value. */
+	/* If the half-widths add up to half of the expected ticks or more, the comparison would allow almost any
+	 * value. */
 	return width < expected / 2 && passed >= expected - tolerance && passed <= expected + tolerance;
 }
 
@@ -59,7 +60,8 @@ static uint64_t counter_per_second(void)
 	return rate;
 }
 
-/* Returns the smallest step that the counter makes until `end_ns`; 0: it makes none. */
+/* Returns the smallest number of ticks by which the counter advances at once, of all its steps until `end_ns`; 0: it
+ * does not advance. */
 static uint64_t smallest_step(int64_t end_ns)
 {
 	uint64_t before = clock_ticks_fast(), smallest = 0;
@@ -72,7 +74,7 @@ static uint64_t smallest_step(int64_t end_ns)
 	return smallest;
 }
 
-/* Under an emulator the counter may stand still, and its reported rate may be 0 or wrong, as with some firmware. */
+/* Under an emulator the counter may not advance, and its reported rate may be 0 or wrong, as with some firmware. */
 static bool counter_is_sound(void)
 {
 	uint64_t rate = counter_per_second();

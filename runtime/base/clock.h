@@ -51,9 +51,9 @@ static inline uint64_t clock_ticks(void)
 /* Chooses the clock. Called once, before anything is recorded. */
 void clock_setup(void);
 
-/* Returns whether a counter with that many ticks per second advanced between two samples as MONOTONIC did. Allows a
- * difference of 10 % and of the samples' half-widths. The half-widths must be smaller than half of the time between the
- * samples. */
+/* Returns whether a counter with that many ticks per second advanced between two samples at the rate of
+ * CLOCK_MONOTONIC. Allows a difference of 10 % and of the samples' half-widths. The half-widths must be smaller than
+ * half of the time between the samples. */
 bool clock_keeps_time(const struct epf_host_pair *first, const struct epf_host_pair *last, uint64_t per_second);
 
 /* Returns the nominal number of ticks per second. The first call measures it, which may take some ms. */

@@ -158,7 +158,8 @@ static char *allocate_text(size_t bytes, bool is_args)
 	return slab - bytes;
 }
 
-/* Stores a text in the next entry; returns 0 if there is no room. The lock is held. */
+/* Stores a text in the next entry, and returns its name; 0 if there are too many names, too many bytes of texts, or no
+ * memory. The lock is held. */
 static epp_name append(struct name_text of)
 {
 	epp_name name = names_end;
@@ -196,7 +197,7 @@ static bool set_up(void)
 	return true;
 }
 
-/* Returns whether a listener has no room for a name of this size. The lock is held. */
+/* Returns true if some listener has no room for a name of this size. The lock is held. */
 static bool any_listener_is_full(size_t bytes)
 {
 	struct name_listener *listener;

@@ -7,7 +7,7 @@
 
 #define WEIGHT_SET "epprof.weight"
 #define WEIGHT_KEY_EVENT "event"   /* u64: the id of the event */
-#define WEIGHT_KEY_WEIGHT "weight" /* u64: the number of events */
+#define WEIGHT_KEY_WEIGHT "weight" /* u64: the number of events for which the event stands, including itself */
 #define WEIGHT_MAX (1u << 20)      /* larger weights are ignored */
 
 #define BUDGET_STEP "epprof.budget"

@@ -28,9 +28,9 @@ struct worker;
 struct worker *worker_for(const void *key);
 struct worker *worker_hold(struct worker *worker);
 void worker_release(struct worker *worker);
-/* As worker_release. If this was the last reference, waits until the worker's thread has ended. Returns false if the
- * thread may still run code of the plugin's library, such as destructors of thread-local data; the library must then
- * not be unloaded. */
+/* As worker_release. If this was the last reference and no call is queued or running, also waits for the end of the
+ * worker's thread, at most 1 s longer than worker_timeout_ns. Returns false if the thread may still run code of the
+ * plugin's library, such as destructors of thread-local data; the library must then not be unloaded. */
 bool worker_end(struct worker *worker);
 
 enum worker_result {

@@ -55,7 +55,7 @@ static inline void block_times_add_timed(struct block_times *times, unsigned kin
 {
 	if (end > times->last_ticks)
 		times->last_ticks = end;
-	/* own_first_ticks is never below first_ticks. */
+	/* own_first_ticks is never below first_ticks, so a start at or after it changes neither. */
 	if (__builtin_expect(start >= times->own_first_ticks, 1))
 		return;
 	if (start < times->first_ticks)

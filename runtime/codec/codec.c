@@ -105,7 +105,8 @@ static void put_slots(struct codec_writer *writer, struct args_put *put_to, cons
 }
 
 /* Encodes the args behind a record. Their size is first assumed to fit into one byte (at most 127); if it does not,
- * they are moved up. *is_cut is set if args to which they refer were left out. */
+ * they are moved up. *is_cut is set if args were left out because they are not defined, or because a record with
+ * references to defined args exceeds a limit. */
 static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const struct epf_arg *args, uint32_t slots,
                          bool *is_cut)
 {
@@ -130,9 +131,9 @@ static uint8_t *put_args(struct codec_writer *writer, uint8_t *count_at, const s
 	return count_at + head + bytes;
 }
 
-/* Stores the keys of the args that put_args encoded, so that later records with the same args' keys can be encoded
- * without keys. Args that begin with a parent are always encoded with keys, because readers find parents without
- * decoding the record. */
+/* Stores the keys of the args that put_args encoded, so that a later record whose args have the same keys, types and
+ * text lengths can be encoded without keys. Args that begin with a parent are always encoded with keys, because readers
+ * find parents without decoding the record. */
 static void remember_keys(struct codec_keys *keys, const struct epf_arg *args, uint32_t slots)
 {
 	uint32_t slot = 0, count = 0, integers_count = 0;
@@ -187,8 +188,8 @@ static inline size_t text_distance(const struct codec_writer *writer, const uint
 	return seen && same + bytes <= at && is_same_text(same, text, bytes) ? (size_t)(at - same) : 0;
 }
 
-/* Encodes a text, which is in whole slots. Texts often repeat, so the encoding may refer to the same text earlier in
- * the payload. */
+/* Encodes a text, whose memory is a whole number of slots. Texts often repeat, so the encoding may refer to the same
+ * text earlier in the payload. */
 static inline uint8_t *put_text(struct codec_writer *writer, uint8_t *at, const struct epf_arg *slots, uint32_t bytes)
 {
 	const uint8_t *text = (const uint8_t *)slots;
@@ -205,7 +206,8 @@ static inline uint8_t *put_text(struct codec_writer *writer, uint8_t *at, const 
 	return at + bytes;
 }
 
-/* Encodes the values of all args whose slots begin as `of`, of any type and size. */
+/* Encodes the values of the args from `arg` to `end`, of any type and size. Returns NULL if the key, type or text
+ * length of an arg differs from that in `of` (codec_keys.of). */
 __attribute__((noinline)) static uint8_t *put_values_slow(struct codec_writer *writer, const uint64_t *of, uint8_t *at,
                                                           const struct epf_arg *arg, const struct epf_arg *end)
 {
@@ -229,14 +231,14 @@ __attribute__((noinline)) static uint8_t *put_values_slow(struct codec_writer *w
 	return at;
 }
 
-/* Returns false if args without keys would make a decoder append too much. */
+/* Returns false if args without keys would make a decoder append more than CODEC_APPENDED_MAX allows. */
 static inline bool may_append(const struct codec_writer *writer, const uint8_t *at)
 {
 	return writer->appended_bytes <= CODEC_APPENDED_MAX * (size_t)(at - writer->start);
 }
 
-/* Encodes the values of args if writer->keys has integers only, these args are the same, and each value takes at most 2
- * bytes; else returns NULL. */
+/* Encodes the values of args if all keys in writer->keys are of integers, the args have these keys and types, and each
+ * value takes at most 2 bytes; else returns NULL. */
 static inline uint8_t *put_integers(struct codec_writer *writer, uint8_t *at, const struct epf_arg *args, uint32_t slots)
 {
 	uint64_t differences = 0;
@@ -387,8 +389,8 @@ static inline const uint8_t *append_fast(struct codec_writer *writer, const uint
 	uint64_t counts = kinds >> kind & 1, of_kinds = 0;
 	uint64_t previous_tail = EPF_TAIL(state.previous_name, state.previous_bits, 0);
 
-	/* From here on the previous tail is not 0, so a record that was not published (tail 0) always differs from
-	 * it. */
+	/* After the first record previous_tail is not 0, so a record that was not published (tail 0) always differs
+	 * from it. */
 	if (!state.record_count)
 		return next;
 	while (next + EPF_RECORD_BYTES <= end) {

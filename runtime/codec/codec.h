@@ -43,8 +43,8 @@ enum { CODEC_NEW_BITS = 1, CODEC_ARGS = 2, CODEC_SAME_NAME = 4, CODEC_NEXT_ID = 
 struct codec_keys {
 	uint32_t slots;              /* the number of slots of that record; 0: the next record with args is encoded with
 	                                keys */
-	uint32_t bytes;              /* the size of args with these keys, as codec_arg reads them, without the values
-	                                that are not texts */
+	uint32_t bytes;              /* the size of these keys, types and texts in the encoding that codec_arg reads,
+	                                without the numbers */
 	uint32_t integers_count;     /* the number of args if all are integers, else 0 */
 	uint64_t of[CODEC_KEYS_MAX]; /* for each arg the first 8 bytes of its slot */
 };
@@ -72,11 +72,13 @@ struct codec_writer {
 	 * codec_begin. */
 	const struct epf_arg *(*defined)(const void *user, uint32_t number, uint32_t *slots);
 	const void *defined_user;
-	uint32_t cut_count; /* the number of records from which args were left out because they are not defined */
+	uint32_t cut_count; /* the number of records that were marked EPF_FLAG_CUT, because args to which they refer are
+	                       not defined or exceed a limit */
 
 	struct codec_keys keys;
-	size_t appended_bytes;       /* at least the number of bytes that codec_decode appends */
-	uint32_t texts[CODEC_TEXTS]; /* for each hash of a text its position in the payload; 0: none */
+	size_t appended_bytes;       /* an upper bound of the bytes that codec_decode will append behind the payload */
+	uint32_t texts[CODEC_TEXTS]; /* by text_hash: the offset in the payload of the last text with this hash; 0:
+	                                none */
 };
 
 /* Begins a payload. `payload` must have room for CODEC_BOUND(region bytes), or CODEC_BOUND_DEFINED if `defined` is
@@ -112,8 +114,8 @@ struct codec_record {
 	                         codec_payload); 0: no args */
 };
 
-/* Returns the end of a record in host ticks. It is the start if the clock went back in between, and at most the clock's
- * maximum. */
+/* Returns the end of a record in host ticks. If the clock went back in between, this is the start. If the sum
+ * overflows, it is UINT64_MAX. */
 static inline uint64_t codec_end(uint64_t start_ticks, uint64_t duration_ticks)
 {
 	uint64_t end = start_ticks + duration_ticks;

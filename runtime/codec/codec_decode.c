@@ -19,7 +19,7 @@
 
 /* ---- args ---- */
 
-/* Decodes one arg. Returns NULL if it is invalid or does not end before `end`. */
+/* Decodes one arg. Returns NULL if it is invalid or extends beyond `end`. */
 static inline const uint8_t *get_arg(const uint8_t *at, const uint8_t *end, struct codec_arg *arg)
 {
 	uint64_t value;
@@ -63,8 +63,9 @@ uint32_t codec_arg(const uint8_t *payload, uint32_t payload_bytes, uint32_t posi
 	return at ? (uint32_t)(at - payload) : 0;
 }
 
-/* Decodes a varint of nine bytes, which is the usual length of ids, because their first value is a time in nanoseconds.
- * Needs 9 readable bytes at `at`. Returns false if the varint has another length. */
+/* Decodes a varint of nine bytes. This is the usual length of an id, because the first id of a process is a time in
+ * nanoseconds. Needs 9 readable bytes at `at`. Returns false, with an undefined *value, if the varint has another
+ * length. */
 static inline bool get_nine_byte_varint(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;
@@ -106,7 +107,8 @@ struct args_place {
 	uint32_t count, offset;
 };
 
-/* Decodes args. Each arg may be read up to the payload's end, but must start before the end of the args. */
+/* Decodes args. The decoding of an arg may read up to the payload's end, but the last arg must end where the size of
+ * the args states. */
 __attribute__((noinline)) static const uint8_t *get_args(const uint8_t *payload, const uint8_t *at, const uint8_t *end,
                                                          struct args_place *place)
 {
@@ -232,8 +234,8 @@ __attribute__((noinline)) static const uint8_t *get_values(struct decoder *decod
 #define PARENT_BYTES_MAX (4 + VARINT_BYTES_MAX)
 __attribute__((noinline)) static const uint8_t *skip_parent(const uint8_t *at)
 {
-	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* count 1, the size masked out, key,
-	                                                                          type */
+	const uint32_t sought = 1 | EPF_NAME_PARENT << 16 | EPP_ARG_U64 << 24; /* in this order: count 1, the size
+	                                                                          (masked out), key, type */
 	uint64_t value;
 	uint32_t begin;
 
@@ -255,7 +257,8 @@ struct fields {
 	struct args_place args;
 };
 
-/* Decodes two varints of any length; needs 2 * VARINT_BYTES_MAX readable bytes. */
+/* Decodes two varints of any length; needs 2 * VARINT_BYTES_MAX readable bytes. Returns the position after them, or
+ * NULL if one is invalid. */
 __attribute__((noinline)) static const uint8_t *get_two_varints(const uint8_t *at, uint64_t *values)
 {
 	at = get_long(at, &values[0]);
@@ -277,8 +280,8 @@ static const uint8_t *get_args_slow(struct decoder *decoder, unsigned shape, con
 	return after;
 }
 
-/* Decodes a record; needs PLAIN_BYTES_MAX readable bytes. This and the functions below return the position after the
- * record, or NULL if it is invalid. */
+/* Decodes a record; needs PLAIN_BYTES_MAX readable bytes. This function and get_record_checked return the position
+ * after the record, or NULL if the record is invalid. */
 static inline __attribute__((always_inline)) const uint8_t *get_record_fast(struct decoder *decoder, const uint8_t *at,
                                                                             const uint8_t *end, struct fields *fields)
 {
@@ -390,7 +393,7 @@ static const uint8_t *take_open_ids(const struct epf_block *block, const uint8_t
 	return at;
 }
 
-/* The end and the id of the previous record. */
+/* The end and the id of the last decoded record, to which the next one's differences are added. */
 struct sums {
 	uint64_t end, id;
 };

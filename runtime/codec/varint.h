@@ -69,7 +69,8 @@ static inline uint8_t *put(uint8_t *at, uint64_t value)
 
 /* ---- decoding ---- */
 
-/* Decodes a varint and checks every byte. Returns the position after the varint, or NULL. */
+/* Decodes a varint and checks every byte. Returns the position after the varint, or NULL if it is invalid or extends
+ * beyond `end`. */
 __attribute__((noinline)) static const uint8_t *get_checked(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	uint64_t result = 0;
@@ -95,7 +96,8 @@ static inline uint64_t join_groups(uint64_t halves)
 	return (halves & 0x00003fff00003fff) | (halves & 0x3fff00003fff0000) >> 2;
 }
 
-/* Decodes a varint, eight bytes at a time. `at` must have 10 readable bytes. */
+/* Decodes a varint, the first eight bytes at once. Returns NULL if it exceeds 64 bits. `at` must have 10 readable
+ * bytes. */
 __attribute__((noinline)) static const uint8_t *get_long(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;

@@ -6,7 +6,7 @@
 #include "export/writer.h"
 
 struct args_text {
-	struct sink sink; /* target of the JSON; the writer of a format may write other JSON here too */
+	struct sink sink; /* receives the JSON; the writer of a format may also write other JSON than args into it */
 	struct sink_memory memory;
 	struct json_keys json_keys;
 };

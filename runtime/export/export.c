@@ -96,7 +96,7 @@ epp_trace_arg export_weight(const epp_event *event)
 	};
 }
 
-/* Passes all events to the writer.  The args of an event are an array. */
+/* Passes all events of the timeline to the writer.  event->args is an array of the event's args. */
 static epp_status *run_pass(const struct export_writer *writer, struct export_run *run, struct filter *filter,
                             epp_timeline *timeline)
 {
@@ -156,7 +156,7 @@ epp_status *export_next_part(struct export_run *run)
 	return sink_parts_next(run->parts);
 }
 
-/* Exports into run->sink, which calls `write`.  `run` must have trace, sink, parts and receipt. */
+/* Exports into run->sink, which calls `write`.  The members trace, sink, parts and receipt of `run` must be set. */
 static epp_status *export_into(const struct export_writer *writer, const epp_export_options *given,
                                struct export_run *run, epp_sink_fn write, void *write_user)
 {

@@ -16,7 +16,7 @@ struct filter {
 		const epp_trace_track *track;
 		bool passes;
 	} tracks[FILTER_TRACKS_COUNT];
-	struct id_set dropped; /* events that did not pass and to which other events refer */
+	struct id_set dropped; /* ids of events that did not pass and to which other events refer */
 };
 
 /* Returns false if the options filter no events.  The filter is then not needed. */

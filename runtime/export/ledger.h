@@ -5,19 +5,19 @@
 
 #include "export/writer.h"
 
-/* The losses of all producers together.  If an event of a profiler could not be stored, both the profiler and the
- * thread that tried to store it count the loss.  It is counted once here. */
+/* The sum of the losses of all producers.  If an event of a profiler could not be stored, the loss is in the ledger of
+ * the profiler and in that of the thread that tried to store the event; the sum contains it once. */
 struct ledger_total {
 	uint64_t lost;
 	bool balanced;
 };
 epp_status *ledger_add_up(struct export_run *run, struct ledger_total *total) EPP_MUST_CHECK;
 
-/* The source of an account that belongs to no process: that of the events that filters left out. */
+/* The source of the account of filtered events, which belongs to no process. */
 #define LEDGER_NO_SOURCE UINT32_MAX
 
-/* Returns the number of accounts in the exported ledger: those of the trace, and one for filtered events if there are
- * any. */
+/* Returns the number of accounts in the exported ledger.  An account has the counts of one producer: those of the
+ * trace, and one for the events that filters left out, if there are any. */
 size_t ledger_count(const struct export_run *run);
 epp_status *ledger_at(const struct export_run *run, size_t index, epp_trace_ledger_entry *account) EPP_MUST_CHECK;
 

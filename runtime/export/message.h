@@ -33,13 +33,14 @@ static inline epp_status *message_begin(struct message *message, size_t bytes)
 	return NULL;
 }
 
-/* The maximum size of a text field, including its head. */
+/* Returns an upper bound of the encoded size of a text of `bytes` bytes, with the head of its field. */
 static inline size_t message_text_bytes(size_t bytes)
 {
 	return bytes * 3 + PROTOBUF_FIELD_BYTES;
 }
 
-/* The maximum size of an event's args, if each arg needs `more` bytes besides its key and text. */
+/* Returns an upper bound of the encoded size of an event's args, if each arg needs at most `more` bytes besides its key
+ * and text. */
 static inline size_t message_args_bytes(const epp_event *event, size_t more)
 {
 	const epp_trace_arg *args = export_args(event);

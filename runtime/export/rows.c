@@ -40,7 +40,8 @@ static bool tid_taken(const struct rows *rows, uint32_t process, uint32_t tid)
 	return false;
 }
 
-/* Threads, and tracks that belong to no device, are in the process that recorded them. */
+/* Finds or adds the process of a track: the device for a track of a device, else the process that recorded the
+ * track. */
 static epp_status *process_of(struct rows *rows, const epp_trace_info *info, const epp_trace_track *track, uint32_t *index)
 {
 	bool is_host = track->kind == EPP_TRACK_THREAD || track->kind == EPP_TRACK_CALLS;

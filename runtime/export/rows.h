@@ -13,7 +13,8 @@
 #include "containers/hash_index.h"
 #include "epprof/timeline.h"
 
-/* The first number for rows without an own one: above the largest pid of Linux (2^22). */
+/* The first number for processes and rows that have no number of their own.  It is above the largest pid of Linux
+ * (2^22). */
 #define ROWS_FIRST_SYNTHETIC 10000000u
 
 /* A process of the viewer. */
@@ -24,7 +25,7 @@ struct rows_process {
 	const char *group; /* the device's group; NULL: a process of the operating system */
 	const char *name;
 	bool announced; /* for the writer: the name of the process has been written */
-	uint32_t gpu;   /* for the writer: the number of a device */
+	uint32_t gpu;   /* for the Perfetto writer: the number of the device (GPU) */
 };
 
 struct row {
@@ -49,9 +50,10 @@ struct rows {
 	struct hash_index index;      /* finds rows */
 	uint32_t recent[ROWS_RECENT]; /* indexes of recently found rows, by a part of their hash */
 	uint32_t next_synthetic;
-	/* set before the first call: devices or streams keep their own numbers, if these are free */
+	/* set before the first rows_find: true if devices (streams) keep the plugin's numbers, as far as these are
+	 * free */
 	bool number_devices, number_streams;
-	/* set before the first call, with number_devices: the next number for devices without their own */
+	/* if number_devices: the number of the next device that cannot keep its own; set before the first rows_find */
 	uint32_t next_device;
 };
 

@@ -22,8 +22,8 @@ typedef void (*text_cache_fn)(struct sink *sink, const epp_event *event);
 void text_cache_fill(struct text_cache *cache, struct sink *sink, const epp_event *event, uint64_t key,
                      text_cache_fn write);
 
-/* Returns the entry for a key.  Numbers of names and tracks are consecutive, so in a usual trace no two keys share an
- * entry. */
+/* Returns the entry for a key.  Several keys may have the same entry; in a usual trace they do not, because numbers of
+ * names and tracks are consecutive. */
 static inline struct text_cache_entry *text_cache_entry_of(struct text_cache *cache, uint64_t key)
 {
 	return &cache->entries[((key >> 32) * 4 + (uint32_t)key) % TEXT_CACHE_ENTRIES];
@@ -45,8 +45,8 @@ static inline void text_cache_write(struct text_cache *cache, struct sink *sink,
 	sink_commit(sink, at + entry->bytes);
 }
 
-/* Keys for text that depends on the event's name, kind and category, and for text that depends on its track and
- * lane. */
+/* Return the key for a text that depends on the event's name, kind and category; and the key for one that depends on
+ * its track and lane. */
 static inline uint64_t text_cache_name_key(const epp_event *event)
 {
 	return event->name_number ? (uint64_t)event->name_number << 32 | event->kind << 8 | event->category : 0;

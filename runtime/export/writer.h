@@ -20,7 +20,7 @@ struct export_run {
 	struct sink_parts *parts; /* the files to which the sink writes; NULL: the sink is no file */
 	void *state;              /* state of the writer, zeroed before `begin` */
 	unsigned pass;            /* number of the pass, from 0 */
-	bool again;               /* set by a writer that needs another pass over all events */
+	bool again;               /* a writer sets it to get another pass over all events */
 	int64_t from_ns, to_ns;   /* the time range of the export; INT64_MIN and INT64_MAX: all times */
 	const epp_export_options *options;
 	uint64_t filtered; /* number of events that the filters left out */
@@ -33,7 +33,7 @@ struct export_run {
 struct export_writer {
 	epp_export_format format;
 	size_t state_bytes;
-	bool divides;  /* the writer may divide its output into several files */
+	bool divides;  /* the writer may divide its output into several files (export_next_part) */
 	bool requests; /* the writer needs the requests of events */
 	/* Does the whole export, for a format that reads the trace itself; begin, event and end are then NULL.
 	 * `filter` is NULL if all events pass.  The function adds the number of events that do not pass to
@@ -68,7 +68,7 @@ extern const struct export_writer export_otlp_proto;
 extern const struct export_writer *const export_writers[];
 extern const size_t export_writers_count;
 
-/* Ends the current file.  Later output goes into the next one (sink_next_part).  Errors: also those of the sink. */
+/* Ends the current file.  Later output goes into the next one (sink_parts_next).  Errors: also those of the sink. */
 epp_status *export_next_part(struct export_run *run) EPP_MUST_CHECK;
 
 /* As epp_export_file, without the check of its arguments.  *filtered is set to the number of events that filters left
@@ -84,9 +84,9 @@ static inline bool export_is_cancelled(const struct export_run *run)
 	return cancel && *cancel;
 }
 
-/* Returns the arg `epprof.weight`, in which all formats write the weight of an event that represents more than one
- * event.  It is written after the event's own args.  Writers get at most 255 args, so an event that has 255 args of its
- * own gets no weight. */
+/* Returns the arg `epprof.weight`, with the weight of an event: how many events it represents, if these are more than
+ * one.  All formats write it.  It is written after the event's own args.  Writers get at most 255 args, so an event
+ * that has 255 args of its own gets no weight. */
 epp_trace_arg export_weight(const epp_event *event);
 
 /* Returns the args of an event as an array of args_count. */

@@ -2,7 +2,7 @@
  *
  *   offset 0          header page: struct epf_header, 4,096 bytes, written at creation; at the end of the session
  *                     `state` is written again, and struct epf_end (codec/file_header.h) is added
- *   live_offset       live page: struct epf_live, 4,096 bytes, mapped: the run and losses;
+ *   live_offset       live page: struct epf_live, 4,096 bytes, mapped: the current run, counts of losses;
  *                     then EPF_PRODUCER_COUNT struct epf_producer
  *   slots_offset      slot_count slots of 4,096 bytes, mapped: one thread's open stack, counters and first region
  *   log_offset        log_bytes, mapped: definitions (names, tracks, clocks) that are not in a block yet
@@ -14,8 +14,8 @@
  * names. All structs have no implicit padding (asserted below). All offsets are multiples of 4,096.
  *
  * A file is in one of two states. RECORDING: the window is valid; this includes files of killed processes. FINISHED:
- * every region is in a block, and the window was punched out and must not be read. A small finished file has no hole
- * either: segments_offset gives the new position of the segments.
+ * every region is in a block, and the window must not be read: it is a hole in the file. In a small finished file the
+ * segments were moved to where the slots were, so that there is no hole; segments_offset is their new position.
  *
  * A block is valid if and only if its magic is EPF_BLOCK_MAGIC, it is contained in one segment, and `checksum` is the
  * CRC-32C of its header (with checksum 0) and payload. Blocks of a segment follow each other from
@@ -36,20 +36,25 @@
  *
  * - A record exists if and only if its `tail` is not 0; the records of a region follow each other without a gap.
  * - A region of the window is valid if its sequence is not 0 and no valid block has that sequence (region blocks only).
- * - An open entry (slots[i].open with a tail) is valid unless an event record or an orphan end has its id.
+ * - An element of slots[i].open whose `tail` is not 0 is an open event, unless an event record or an orphan end (see
+ *   EPF_ORPHAN_END) has its id.
  * - All other events are either in a block or lost, and lost events are counted.
  *
  * A reader may read the file, and the process may be killed, at any instant. The writer therefore stores in this
  * order:
  *   recorder  a record: its first 24 bytes and args, then the last 8 (`tail`), release
- *             push: the entry's first 16 bytes, then its `tail`, release.  pop: record, then the entry's `tail` to 0
- *             a new block of ids: the count so far to ids_settled, the fields, 0 to ids_settled
+ *             begin of an event: the first 16 bytes of its struct epf_open, then `tail`, release.  end: record, then
+ *             0 to this `tail`
+ *             a new block of ids: the number of ids taken so far, plus 1, to ids_settled; then id_blocks, next_id and
+ *             the id_block fields; then 0 to ids_settled
  *             a region's header: open ids and fields, then `sequence_used` = sequence, release, before its first record
  *   helper    a region: block completely written, records zeroed, then sequence = the next one, release, then the free
  *             list; after a short write it writes again at the same offset
- *             a region that it drops: the new sums to dropped_* of the slot and of the live page, the region's
- *             sequence to `dropped`, release; then as above, the sums to their final places, 0 to `dropped`
- *             a piece of the log: its definitions are in blocks before its word becomes EPF_LOG_EMPTIED */
+ *             a region that it drops: the new counts of losses to dropped_* of the slot and of the live page, the
+ *             region's sequence to the slot's `dropped`, release; then it empties the region as above, stores the
+ *             counts in their final places, and 0 in `dropped`
+ *             a piece of the log: it writes the definitions in blocks, then EPF_LOG_EMPTIED to the piece's word
+ *             (log_used or extents_used) */
 #ifndef EPPROF_RUNTIME_FORMAT_FORMAT_H
 #define EPPROF_RUNTIME_FORMAT_FORMAT_H
 
@@ -70,7 +75,8 @@
 #define EPF_CHUNK_COUNT 768u
 #define EPF_LOG_BYTES (1u << 20)
 #define EPF_LOG_EXTENTS \
-	7u /* in addition to the piece at log_offset; a file has as many as there is room for before segments_offset */
+	7u /* maximum number of pieces in addition to the one at log_offset; a file has as many as fit before
+	      segments_offset */
 #define EPF_LOG_PIECES (1 + EPF_LOG_EXTENTS)
 #define EPF_SEGMENT_BYTES (1u << 20)
 #define EPF_SEGMENT_HEADER_BYTES 64u
@@ -89,8 +95,9 @@
 #define EPF_ARG_TEXT_MAX 32768u /* the maximum number of text bytes of one record */
 #define EPF_NAME_BYTES_MAX 65536u
 #define EPF_DEFINED_SLOTS_MAX \
-	24u                /* slots of one EPF_DEFINE_ARGS; a chunk whose records refer to two each fits into a block */
-#define EPF_DEFINED_MAX 2u /* the maximum number of references in one record */
+	24u                /* maximum number of slots in one EPF_DEFINE_ARGS. A chunk in which every record refers to
+	                      two of them still fits into a block */
+#define EPF_DEFINED_MAX 2u /* the maximum number of references to EPF_DEFINE_ARGS in one record */
 #define EPF_LOSS_COUNT 16u /* the indexes are values of epp_loss in epprof/session.h */
 #define EPF_PRODUCER_COUNT 32u
 /* False for the two reasons that do not count events: EPP_LOSS_TOO_LARGE counts records whose args were cut;
@@ -135,10 +142,11 @@ struct epf_source {
 	uint8_t boot_id[16];
 	char hostname[64];         /* truncated, NUL-terminated */
 	char program[64];          /* truncated, NUL-terminated */
-	char label[64];            /* options.label */
+	char label[64];            /* epp_session_options.label */
 	uint64_t process_start_ns; /* the UNIX time in ns at which the library was loaded */
 	/* For merged files only; otherwise 0. */
-	uint64_t clock_error_ns; /* the bound of the common error of all times of the source; ~0: unknown */
+	uint64_t clock_error_ns; /* a bound, in ns, of the error that all times of the source have in common; ~0:
+	                            unknown */
 	uint64_t origin;         /* the first half of the file id of the original trace */
 	uint32_t relation;       /* enum epf_relation */
 	uint32_t reserved;
@@ -197,7 +205,7 @@ struct epf_run {
 	uint64_t first_id;
 	struct epf_host_pair start;
 	struct epf_host_pair end;
-	uint64_t faults; /* as in the live page */
+	uint64_t faults; /* as in struct epf_live */
 	/* The costs of recording; both are 0 in older files. */
 	uint64_t event_cost_ps; /* the time of begin and end of an event without args, measured in that process; 0: not
 	                           measured */
@@ -216,9 +224,9 @@ struct epf_live {
 	uint64_t log_used; /* the first EPF_LOG_USED bytes of the log's first piece are valid; stored last, with
 	                      release */
 	uint64_t reserved1;
-	uint64_t lost[EPF_LOSS_COUNT]; /* losses that belong to no slot, since the start of the file */
-	uint64_t faults; /* of the run: page faults of threads while they recorded, from each thread's first chunk on,
-	                    including those of the program's own code */
+	uint64_t lost[EPF_LOSS_COUNT]; /* losses that no slot counts, since the start of the file */
+	uint64_t faults; /* page faults of the run's recording threads, from each thread's first chunk on, including
+	                    those that the program's own code caused */
 	uint64_t run_end_ticks;  /* the end of the current run; 0 while it records */
 	uint64_t dropped_reason; /* while a slot's `dropped` is not 0, dropped_lost[i] replaces lost[dropped_reason] of
 	                            producer i */
@@ -226,16 +234,17 @@ struct epf_live {
 	uint64_t extents_used[EPF_LOG_EXTENTS]; /* for each further piece of the log, the same as log_used */
 	uint64_t event_cost_ps;                 /* as in struct epf_run */
 	uint64_t write_cpu_ns;
-	/* Ended runs whose blocks could not be written, in any order; run 0: none. The number `run` is stored last,
-	 * with release. */
+	/* Ended runs whose blocks could not be written, in any order. An element with run 0 is unused. The member `run`
+	 * is stored last, with release. */
 	struct epf_run unwritten[EPF_UNWRITTEN_RUNS];
 	uint8_t reserved[4096 - 2 * 4 - 8 - 32 - 2 * 8 - 16 * 8 - 5 * 8 - (EPF_PRODUCER_COUNT + EPF_LOG_EXTENTS) * 8 -
 	                 EPF_UNWRITTEN_RUNS * 104];
 };
 #define EPF_LIVE_RECORDING 1u
 #define EPF_LIVE_LOG_FULL 2u /* a definition is in no block and not in the log: a kill loses its name */
-/* The words of log_used and extents_used. The high half counts how often the piece was emptied. If it changed while a
- * reader read the piece, the contents are in blocks. */
+/* The words of log_used and extents_used. The low half is the number of bytes that are used in the piece, the high half
+ * counts how often the piece was emptied. If the high half changed while a reader read the piece, the definitions that
+ * were in it are in blocks. */
 #define EPF_LOG_USED(word) ((uint32_t)(word))
 #define EPF_LOG_EMPTIED(word) ((((word) >> 32) + 1) << 32)
 
@@ -269,16 +278,16 @@ enum epf_flags {
 	EPF_FLAG_NAME_AT_END = 4, /* an orphan end that has a name */
 };
 
-/* How an event was placed on the host's clock. 0 if it was unknown when the event was recorded; the timeline
- * then determines it. */
+/* How the time of an event on the host's clock, or its parent, was determined. In records it is 0 unless the recorder
+ * determined the parent; the timeline then determines the placement. */
 enum epf_placement {
 	EPF_PLACED_MEASURED = 0, /* the time was read from the host's own clock */
 	EPF_PLACED_FITTED = 1,
-	EPF_PLACED_FORMULA = 2,  /* by ONNX Runtime's offset formula with its bracket */
-	EPF_PLACED_INFERRED = 3, /* the parent was found by containment */
+	EPF_PLACED_FORMULA = 2,  /* from a single comparison of the clocks, or by ONNX Runtime's formula */
+	EPF_PLACED_INFERRED = 3, /* the parent was found by the times: it contains the event */
 	EPF_PLACED_DURATION = 4, /* no common clock: placed inside its parent */
 	EPF_PLACED_CLAMPED = 5,
-	EPF_PLACED_AMBIGUOUS = 6, /* no parent, because there are several candidates */
+	EPF_PLACED_AMBIGUOUS = 6, /* no parent, because several events could be the parent */
 };
 
 /* The bits of a record: 16 bits, from the low end: category 4, kind 4, placement 3, flags 5. */
@@ -289,7 +298,8 @@ enum epf_placement {
 #define EPF_BITS_PLACEMENT(bits) ((unsigned)(bits) >> 8 & 7u)
 #define EPF_BITS_FLAGS(bits) ((unsigned)(bits) >> 11 & 31u)
 
-/* The last 8 bytes of a record or of an open entry as one number, in the machine's byte order, which is the file's. */
+/* The last 8 bytes of a struct epf_record, and the member `tail` of a struct epf_open, as one number, in the machine's
+ * byte order, which is the file's. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /* With this order, extracting a name takes one shift, and adding the bits of an event takes none. */
 #define EPF_TAIL(name, bits, arg_slots) ((uint64_t)(bits) | (uint64_t)(arg_slots) << 16 | (uint64_t)(name) << 32)
@@ -332,7 +342,8 @@ enum epf_name {
 	EPF_NAME_PENDING = 2, /* the name is not known before the end of the event; in the window, 0 means the same */
 	EPF_NAME_LOST = 3,
 	EPF_NAME_TRACK_SWITCH = 4,
-	EPF_NAME_PARENT = 5, /* the key of an arg with a parent that is not given by nesting; u64 */
+	EPF_NAME_PARENT = 5, /* the key of an arg whose value is the id of the event's parent, where the nesting on a
+	                        thread does not give the parent; u64 */
 	EPF_NAME_CLOCK_PAIR = 6,
 	EPF_NAME_ORPHAN_END = 7,
 	EPF_NAME_FLOW = 8,
@@ -365,13 +376,13 @@ struct epf_region {
 	uint32_t slot;
 	uint32_t open_count; /* the number of ids that were open at the region's start; they are stored as u64 after the
 	                        header */
-	uint64_t first_id;   /* the recorder's next id at the begin of the region */
+	uint64_t first_id;   /* the recorder's next id when the region began */
 	uint64_t reserved[3];
 };
 
-/* An open event; an entry with tail 0 is empty. If a full stack contains events that ended on other threads, the
- * entries above them are moved down one by one. The tail of each entry is zeroed first, and the new tail is stored
- * last, so that an entry may be present twice for a short time. */
+/* An element of a thread's stack of open events; tail 0: the element is empty. If a full stack contains events that
+ * ended on other threads, the elements above them are moved down one by one. The tail of the overwritten element is
+ * zeroed first, and its new tail is stored last, so that an event may be on the stack twice for a short time. */
 struct epf_open {
 	uint64_t start_ticks;
 	uint64_t id;
@@ -398,21 +409,21 @@ struct epf_slot {
 	uint32_t thread_id; /* the operating system's id of the thread */
 	uint32_t reserved;
 	uint32_t id_blocks; /* the number of complete blocks of 65,536 ids that were used before the current one */
-	uint64_t next_id;   /* for the number of ids that were taken see epf_slot_ids_taken */
+	uint64_t next_id;   /* epf_slot_ids_taken computes from it how many ids the thread has taken */
 	uint64_t id_block_first;
 	uint64_t id_block_end;
 	char thread_name[16];
 	uint64_t lost[EPF_LOSS_COUNT];
-	uint64_t lost_idless;     /* the part of `lost` that has no id; stored first, for a kill between the two
-	                             stores */
-	uint64_t drain_lost_disk; /* the losses by the helper in lost[EPP_LOSS_DISK]; drain_lost_policy: those in
-	                             lost[EPP_LOSS_POLICY] */
+	uint64_t lost_idless;     /* how many of the events in `lost` took no id. It is incremented before `lost`;
+	                             readers handle a kill between the two stores */
+	uint64_t drain_lost_disk; /* events of the thread that the helper lost; readers add them to lost[EPP_LOSS_DISK],
+	                             and drain_lost_policy to lost[EPP_LOSS_POLICY] */
 	uint64_t drain_lost_policy;
 	uint64_t ids_settled;  /* if not 0: the number of ids that were taken, plus 1, while a new block of ids is set
 	                          up */
 	uint64_t dropped_disk; /* dropped_disk and dropped_policy replace drain_lost_disk and drain_lost_policy while
 	                          `dropped` is not 0 */
-	uint64_t no_id;        /* always 0: it is read as the id of the entry below the lowest open event */
+	uint64_t no_id;        /* always 0: it is read as the id of the element before open[0] */
 	uint64_t dropped_policy;
 	uint64_t dropped; /* not 0: the sequence of a region that is being dropped; with EPF_DROPPED_OPEN the open
 	                     events are dropped, too */
@@ -425,7 +436,8 @@ struct epf_slot {
 enum epf_definition_type {
 	EPF_DEFINE_NAME = 1,  /* u32 name, then the bytes of the text */
 	EPF_DEFINE_TRACK = 2, /* struct epf_track, then name, group */
-	EPF_DEFINE_ARGS = 3,  /* u32 number, which is no name's; then struct epf_arg ..., as behind a record */
+	EPF_DEFINE_ARGS = 3,  /* u32 number, from the same sequence as the numbers of names; then struct epf_arg ..., as
+	                         behind a record */
 };
 
 /* `bytes` is the size of the data after this header. The data is padded to 8. */
@@ -442,8 +454,8 @@ enum epf_track_clock {
 	EPF_TRACK_CLOCK_HOST = 0,
 	EPF_TRACK_CLOCK_DEVICE = 1,
 	EPF_TRACK_CLOCK_DURATION = 2,
-	EPF_TRACK_CLOCK_OFFSET_US = 3 /* us since run_start, by ONNX Runtime's formula, with a bracket of
-	                                 `bracket_ticks` */
+	EPF_TRACK_CLOCK_OFFSET_US = 3 /* us since the start of run `run`, by ONNX Runtime's formula, whose error is in
+	                                 [0, bracket_ticks] */
 };
 
 struct epf_track {
@@ -458,11 +470,12 @@ struct epf_track {
 	int32_t device;
 	int64_t stream;
 	int32_t producer; /* the index of the producer; -1: none */
-	uint32_t run;     /* OFFSET_US: the run at whose start the clock is 0.  Other device clocks: 0, in a
-	                     merged trace a run of the input.  The host's clock: 0 */
+	uint32_t run;     /* OFFSET_US: the run whose start is time 0. Other clocks: 0, or in a merged file a run of the
+	                     track's source */
 	uint32_t name_bytes;
 	uint32_t group_bytes;
-	uint64_t bracket_ticks; /* OFFSET_US: the duration of StartProfiling in host ticks */
+	uint64_t bracket_ticks; /* OFFSET_US: the duration of StartProfiling in host ticks, plus at most 2 us for
+	                           rounding */
 	int64_t offset_ns;      /* OFFSET_US: the argument of StartProfiling; other device clocks: EPF_TRACK_AMENDED if
 	                           the events were added to the finished trace (epp_trace_amend), else 0 */
 };
@@ -509,7 +522,7 @@ struct epf_block {
 	uint32_t checksum;
 	uint32_t payload_bytes;
 	uint16_t type;     /* enum epf_block_type */
-	uint16_t kinds;    /* for records: the bit 1 << enum epf_kind of each kind in the block */
+	uint16_t kinds;    /* for records: the bit 1 << enum epf_kind of each kind that the block contains */
 	uint64_t sequence; /* the sequence of the region; 0: the block is not from a region */
 	uint32_t run;
 	uint32_t source;
@@ -526,13 +539,15 @@ struct epf_block {
 
 /* The ledger of one thread for one run. It is written when the thread's slot is freed, and replaces the slot's
  * counters. Entries of track 0 are a session's own losses (struct epf_live) since the start of its file, under the
- * first run of its source. Of several entries, including the counts in a valid window, the largest counts are used. */
+ * first run of its source; if there are several of them, including the counts in a valid window, the largest count of
+ * each reason is used. */
 struct epf_ledger_entry {
 	uint32_t track;
 	uint32_t run;
-	uint64_t ids_taken; /* the number of ids that events, including those of one call, took while recording */
+	uint64_t ids_taken; /* the number of ids that the thread took for events of any kind, including instants and
+	                       counters */
 	uint64_t lost[EPF_LOSS_COUNT];
-	uint64_t lost_idless; /* the part of `lost` that has no id */
+	uint64_t lost_idless; /* how many of the events in `lost` took no id */
 };
 
 _Static_assert(sizeof(struct epf_source) == 256, "source");

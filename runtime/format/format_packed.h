@@ -1,10 +1,10 @@
 /* The parts of format/format.h that only packed files have: blocks of columns, and the index.
  *
  * A packed file (EPF_FEATURE_PACKED) is always finished. Record blocks of the same track, run and source are joined and
- * stored as columns, in record order; their open ids are those of the first block. Clock samples are in blocks without
- * other kinds. A block that cannot be stored as columns may remain an EPF_BLOCK_RECORDS. The index has the position of
- * every block, and the data that a reader needs before it reads the block. If the index is damaged, the file can be
- * read like a file without an index. */
+ * stored as columns, in record order; their open ids are those of the first block. Clock samples (EPF_CLOCK_PAIR) are
+ * in blocks that contain nothing else. A block that cannot be stored as columns may remain an EPF_BLOCK_RECORDS. The
+ * index has the position of every block, and the data that a reader needs before it reads the block. If the index is
+ * damaged, the file can be read like a file without an index. */
 #ifndef EPPROF_RUNTIME_FORMAT_FORMAT_PACKED_H
 #define EPPROF_RUNTIME_FORMAT_FORMAT_PACKED_H
 
@@ -16,7 +16,7 @@ enum epf_column {
 	EPF_COLUMN_OPEN = 0,     /* ids that are open at the start: difference */
 	EPF_COLUMN_END = 1,      /* start + duration: difference */
 	EPF_COLUMN_DURATION = 2, /* the duration itself */
-	EPF_COLUMN_ID = 3,       /* difference to the previous id + 1 */
+	EPF_COLUMN_ID = 3,       /* the id minus (previous id + 1), zigzag, modulo 2^64 */
 	EPF_COLUMN_TAIL = 4,     /* EPF_TAIL of the name, the bits and the record's number of args */
 	EPF_COLUMN_KEY = 5,      /* the keys of all args, record by record; types and values have the same order */
 	EPF_COLUMN_TYPE = 6,     /* epp_arg_type */
@@ -27,7 +27,7 @@ enum epf_column {
 
 /* The head of the payload. The planes of each column follow: all lowest bytes, then all second bytes, up to the size of
  * the column's largest number. Each plane is preceded by a u32: the 2 low bits are its form, the others its size in
- * bytes. After the last column follows one more plane with the texts of all args. */
+ * bytes. If there are texts, one more plane with the texts of all args follows the last column. */
 struct epf_columns {
 	uint64_t open_base; /* the value to which the first difference of the open ids refers */
 	uint64_t end_base;
@@ -67,7 +67,7 @@ struct epf_index {
 	                      part */
 	uint32_t entries_count;
 	uint32_t spans_count;
-	uint32_t references_count; /* includes the ranges of own ids */
+	uint32_t references_count; /* the number of struct epf_index_reference, including the ranges of own ids */
 	uint32_t reserved;
 };
 
@@ -77,7 +77,7 @@ struct epf_index_entry {
 	struct epf_block block;
 	uint64_t first_id, last_id; /* the range of the ids of records that may be a parent; first > last: there are
 	                               none */
-	uint32_t args_bytes;        /* the size of the block's args when decoded */
+	uint32_t args_bytes;        /* an upper bound of the size of the block's args when decoded */
 	uint32_t spans_count;
 	uint32_t references_count;
 	uint32_t ids_count; /* the number of ranges of own ids, which precede the references; 0: one range, from
@@ -86,7 +86,9 @@ struct epf_index_entry {
 	uint32_t reserved;
 };
 #define EPF_INDEX_PARENTS 1u /* a complete event in the block has a parent arg */
-#define EPF_INDEX_WIDE 2u    /* the times of a span do not fit, so the block must be read to find them */
+#define EPF_INDEX_WIDE \
+	2u /* a time is more than 2^61 ticks from the base of its span, so the block must be read to
+                                find its times */
 
 /* The time range of the complete events of one track in one block, in ticks of the track's clock relative to `base`,
  * the start of the first of these events. */

@@ -21,8 +21,8 @@ static bool copy(char number[NUMBER_BYTES], const char *text, size_t bytes)
 	return true;
 }
 
-/* Converts decimal microseconds to nanoseconds, without floating point.  Returns false if the text is no number, or
- * beyond +-126 years. */
+/* Converts decimal microseconds to nanoseconds: without floating point, unless the number has an exponent.  Returns
+ * false if the text is no number, or beyond +-126 years. */
 static bool event_time(const char *text, size_t bytes, int64_t *ns)
 {
 	bool negative = bytes && text[0] == '-';
@@ -179,8 +179,6 @@ void event_take_arg_number(struct event *event, struct event_text key, const cha
 }
 
 /* ---- events ---- */
-
-/* A copy of the number that ends with a NUL, for strtod. */
 
 void event_reset(struct event *event)
 {

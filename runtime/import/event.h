@@ -16,7 +16,7 @@
 #define EVENT_ARGS_MAX \
 	256u                              /* one more than a record can have, so that the writer marks the record as
                                            * cut */
-#define EVENT_TEXT_BYTES_MAX (128u << 10) /* limit for all texts of an event, including names and keys */
+#define EVENT_TEXT_BYTES_MAX (128u << 10) /* limit for the sum of all texts of an event, including names and keys */
 
 struct event_text {
 	uint32_t at;
@@ -55,8 +55,7 @@ struct event {
 	bool binds_enclosing;
 	unsigned left_out; /* number of members that a trace cannot store */
 	struct event_text name, cat, id, scope;
-	struct event_text pid_text, tid_text; /* texts of a pid and a tid that is no 64-bit integer; else `bytes` is
-                                               * 0 */
+	struct event_text pid_text, tid_text; /* the pid or tid as text if it is no 64-bit integer; else `bytes` is 0 */
 	int64_t pid, tid;
 	int64_t ts_ns, dur_ns;
 	struct event_arg args[EVENT_ARGS_MAX];
@@ -94,16 +93,15 @@ static inline bool event_text_is(const struct event *event, struct event_text te
 }
 /* Returns the arg with this key, or NULL. */
 const struct event_arg *event_find_arg(const struct event *event, const char *key);
-/* Gets an arg as an integer.  The arg is a number, or a text that contains one.  Returns false if it is neither. */
+/* Gets the value of an arg that is an integer, or a text that is one.  Returns false for other args. */
 bool event_arg_i64(const struct event *event, const struct event_arg *arg, int64_t *value);
 
 /* Stores a JSON number as an i64, u64 or f64 arg: the first of these types that can represent the number. */
 void event_parse_number(struct event_arg *arg, const char *text, size_t bytes);
 bool event_parse_integer(const char *text, size_t bytes, int64_t *value);
 
-/* Maps each key of an event's JSON object to a member of struct event, and stores the value there. */
-
-/* Members of a JSON object that are no members of struct event, in addition to EVENT_*. */
+/* Keys of an event's JSON object for which struct event has no member with a single value; they have bits after those
+ * of EVENT_*. */
 enum {
 	MEMBER_NONE = 0,
 	MEMBER_ARGS = 1 << 16,
@@ -111,7 +109,7 @@ enum {
 	MEMBER_OTHER = 1 << 18,
 };
 
-/* Returns EVENT_* or MEMBER_*. */
+/* Returns EVENT_* or MEMBER_* for a key of an event's JSON object. */
 unsigned event_member_of(const char *key, size_t bytes);
 
 /* Stores the value of a member.  The text is a string or a number, as written in the file. */

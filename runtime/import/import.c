@@ -209,9 +209,9 @@ static epp_trace_pair pair_at(const struct import *import, uint64_t ticks, uint6
 		                 .realtime_ns = import->epoch_ns + since_ns };
 }
 
-/* Writes the run: it begins at time 0, or with an event that is earlier, and ends with the last event.  For ONNX
- * Runtime, the run begins at time 0 of its profile, even if events of its providers are earlier.  Host events are
- * earlier only in a damaged profile. */
+/* Writes the run: it begins at time 0 or, if an event starts earlier, with the first event, and ends with the last
+ * event.  For ONNX Runtime, only host events count for the begin, which start before time 0 only in a damaged profile;
+ * device events may start earlier. */
 static epp_status *finish(struct import *import)
 {
 	uint64_t zero = import_ticks(import, import->zero_ns), first, last;
@@ -233,8 +233,8 @@ static epp_status *finish(struct import *import)
 	return epp_trace_writer_finish(import->writer, &start, &end);
 }
 
-/* Frees the memory that is not needed after the last event.  If there are many tracks, the writer's ledgers then need
- * as much. */
+/* Frees the memory that is not needed after the last event.  If there are many tracks, the ledgers, which the writer
+ * makes next, need about as much memory. */
 static void free_reading_state(struct import *import)
 {
 	lanes_deinit(&import->lanes);

@@ -6,13 +6,13 @@
  *   event.c                 one event
  *   json_events.c           JSON with yajl
  *   import_ort.c, repair.c         ONNX Runtime's profile, record by record; records that are not JSON
- *   import_chrome.c, chrome_*.c    the trace event format
+ *   import_chrome.c                the trace event format
  *   import_xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace
  *   record.c                converts an event to a record, at once or later
  *   open_events.c           events that have begun and not ended
  *   providers.c             events of devices; their host events are found when all are known
- *   temp_file.c, sorter.c   temporary files
+ *   sorter.c                sorts and searches slices, in temporary files
  *
  * Times.  The host clock of the trace is EPF_CLOCK_MONOTONIC at the input's own resolution: microsecond ticks for ONNX
  * Runtime's integers, nanosecond ticks for Chrome's decimals.  The input's time 0 is tick IMPORT_TICKS_AT_ZERO, so that
@@ -48,15 +48,16 @@ struct import {
 	struct open_events open_events;
 	struct prepared prepared;    /* the record that is being made */
 	struct sorter slices;        /* host slices, to which arrows may be bound */
-	struct temp_file providers;  /* packed records of device events */
+	struct temp_file providers;  /* packed records that are written at the end: device events; of XSpace, plane
+	                                properties */
 	uint32_t slices_lanes_count; /* number of threads that have slices */
-	char provider[64];           /* name of the first execution provider that ran a node, except those of ONNX
-                                      * Runtime itself */
+	char provider[64];           /* name of the first execution provider that ran a node, except ONNX Runtime's own
+                                      * providers */
 	bool has_more_providers;
 	uint64_t next_id;      /* increasing ids: of nested events, the one that starts later is the inner one */
 	uint64_t next_id_down; /* decreasing ids, for slices in order of end: the slice that ends later is the outer
                                 * one */
-	uint64_t first_id;     /* lower than all increasing ids, higher than all decreasing ones */
+	uint64_t first_id;     /* the smallest increasing id; all decreasing ids are smaller */
 
 	int64_t epoch_ns;          /* Unix time of the input's time 0; 0: unknown */
 	int64_t zero_ns;           /* the input's time that becomes time 0 of the timeline */

@@ -81,7 +81,7 @@ static void yajl_memory_release(struct yajl_memory *memory)
 
 /* ---- the parser ---- */
 
-/* Members of the top-level object, which are no members of an event. */
+/* Further values of json_events.member: the key `local` in an event's `id2`, and keys of the top-level object. */
 enum {
 	MEMBER_LOCAL = 1 << 19,
 	MEMBER_EVENTS = 1 << 20, /* traceEvents */

@@ -2,8 +2,8 @@
  *
  * The input has one of three shapes: an object (one line of ONNX Runtime's file), an array of events, an object whose
  * member `traceEvents` is an array of events.  Strings may contain bytes that are not UTF-8.  Memory is limited to one
- * event and one text or number, which yajl collects as a whole; reading stops at a text or number that is longer than
- * JSON_TEXT_BYTES_MAX. */
+ * event and one text or number, which yajl keeps in memory until it is complete; reading stops at a text or number that
+ * is longer than JSON_TEXT_BYTES_MAX. */
 #ifndef EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
 #define EPPROF_RUNTIME_IMPORT_JSON_EVENTS_H
 
@@ -15,7 +15,8 @@
 #include "base/status.h"
 #include "import/event.h"
 
-/* Memory for yajl.  As yajl does not check the result of malloc, a failed allocation leaves yajl with longjmp.
+/* Memory for yajl.  yajl does not check the result of malloc, so a failed allocation does not return to yajl: it jumps
+ * to memory->no_memory with longjmp.
  *
  *   if (setjmp(memory->no_memory) == 0)
  *           yajl_parse(...);

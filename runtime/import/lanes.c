@@ -97,7 +97,7 @@ epp_status *lanes_name_process(struct import *import, const struct event *event,
 	uint32_t index;
 	int64_t pid = event->pid_text.bytes ? number_of_text(event, event->pid_text) : event->pid;
 
-	/* There must not be more processes with names than there can be processes with events. */
+	/* At most LANES_MAX processes get a name, because no more processes can have events. */
 	*fits = has_process(&import->lanes, pid, &index) || import->lanes.processes_count < LANES_MAX;
 	if (!*fits)
 		return NULL;

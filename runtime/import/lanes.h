@@ -1,4 +1,5 @@
-/* The processes and threads of an input, by its own numbers, and their sources and tracks in the trace.
+/* The processes and threads of an input, by the pids and tids of the input, and their sources and tracks in the trace.
+ * A lane is a thread of the input, or a stream of a device.
  *
  * A process becomes a source, and a thread a track, at its first event.  A process or thread that only has a name is
  * not in the trace.  Devices are in source 0, with the host events that launched them, because the id of a parent is

@@ -1,5 +1,5 @@
-/* Makes records from events.  A packed record consists of the beginning of the struct, the args, and the texts of the
- * args one after the other. */
+/* Makes records from events.  A packed record consists of the first members of struct prepared, up to the args, the
+ * args that are used, and the texts of the args one after the other. */
 #include "import/record.h"
 
 #include <stdlib.h>

@@ -14,8 +14,8 @@
  * values of a provider's event. */
 #define PREPARED_ARGS_MAX (EVENT_ARGS_MAX + 3 + CLAIM_COUNT)
 
-/* The first args of a provider's event: its original values in ONNX Runtime's profile.  The ONNX Runtime exporter
- * writes these values, whatever the event's place on the timeline is (export/onnxruntime/ort_json.c). */
+/* The first args of a provider's event: the values that it has in ONNX Runtime's profile.  The ONNX Runtime exporter
+ * writes these values, even if the event's times on the timeline differ (export/onnxruntime/ort_json.c). */
 enum claim { CLAIM_START_US, CLAIM_DURATION_US, CLAIM_PROFILE_US, CLAIM_PID, CLAIM_TID, CLAIM_COUNT };
 
 struct import;

@@ -111,7 +111,8 @@ epp_status *sorter_add(struct sorter *sorter, const struct sorter_entry *entry)
 
 /* A run that is being merged. */
 struct source {
-	uint64_t at, end;        /* range of the run that is not read yet: positions in the file */
+	uint64_t at, end;        /* the part of the run that is not read yet: from entry `at` to entry `end` of the
+	                            file */
 	uint32_t buffered, next; /* number of entries in the buffer, and index of the next one */
 	struct sorter_entry *entries;
 };

@@ -34,7 +34,8 @@ struct sorter {
 	struct sorter_entry *buffer;
 	uint32_t buffered;
 	size_t buffer_room;
-	int runs_fd, sorted_fd; /* -1: no file; also in a zero-initialised sorter there is none */
+	int runs_fd, sorted_fd; /* -1: no file; in a zero-initialised sorter, where they are 0, there is no file
+	                           either */
 	bool has_runs, sealed;
 	uint32_t runs_count;
 	uint64_t count;
@@ -57,8 +58,9 @@ epp_status *sorter_find(struct sorter *sorter, uint64_t key, uint64_t start, uin
  * false if there is none. */
 epp_status *sorter_containing(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
                               struct sorter_entry *entry, bool *found) EPP_MUST_CHECK;
-/* Finds the next outer entry, searching backwards from *place.  Initially *place is the result of sorter_find(key,
- * moment + 1). */
+/* Searches backwards from *place for the next entry of the key that contains the time `moment`, and moves *place to it.
+ * For the innermost entry, *place must be the result of sorter_find(key, moment + 1); each further call returns the
+ * next outer entry. */
 epp_status *sorter_containing_before(struct sorter *sorter, uint64_t key, uint64_t moment, uint32_t name,
                                      uint64_t *place, struct sorter_entry *entry, bool *found) EPP_MUST_CHECK;
 

@@ -1,8 +1,9 @@
 /* Implements epp_trace_amend: adds device events of late traces to a finished trace.
  *
- * Three passes: over the late traces, for what their events name; over the trace, for the host events that are named
- * and the events that it has already; and over the late traces again, while the trace is written
- * (trace_writer_rewrite).  The blocks of the trace are copied, and blocks with the late events follow them.
+ * Three passes: over the late traces, to collect the ids and correlation numbers that their events name; over the
+ * trace, to find the host events with these, and the events that were added before; and over the late traces again,
+ * while the trace is written (trace_writer_rewrite).  The blocks of the trace are copied, and blocks with the late
+ * events follow them.
  *
  * Late events are on tracks of their own.  The ticks of their clock are nanoseconds of CLOCK_MONOTONIC or
  * CLOCK_REALTIME, and its clock samples are host clock samples, which contain both.  So the timeline
@@ -27,7 +28,7 @@
 
 /* A smaller time is no wall-clock time: an importer or another program counted from 0. */
 #define UNIX_NS_LEAST 1000000000000000000
-/* The largest error of a clock sample that is written. */
+/* The maximum error of a clock sample, in ns; larger errors are cut to it. */
 #define ERROR_NS_MAX 1000000000000
 /* The size of a block's records in memory, and the maximum number of slots of one record. */
 #define BLOCK_BYTES (96u << 10)
@@ -35,25 +36,28 @@
 
 _Static_assert(CODEC_BOUND(BLOCK_BYTES + (SLOTS_MAX + 4) * 16u) <= TRACE_WRITER_PAYLOAD_MAX, "an encoded block fits");
 
-/* A host event that has a wanted number. */
+/* The host event of the trace that has a correlation number which late events name.  If several have it, it is the
+ * innermost one, or is_ambiguous is set. */
 struct cause {
 	uint64_t id; /* 0: none was found */
 	uint64_t start_ticks, end_ticks;
 	bool is_ambiguous;
 };
 
-/* How the clock of a late trace is related to that of the trace. */
+/* How times of a late trace are converted to the clock of the amended trace. */
 enum relation { BY_MONOTONIC, BY_REALTIME, UNRELATED };
 
 struct late {
 	epp_trace *trace;
 	enum relation relation;
-	int64_t zero_ns; /* the time of its timeline's 0 on the common clock */
+	int64_t zero_ns; /* time 0 of its timeline, on CLOCK_MONOTONIC or CLOCK_REALTIME (by `relation`) */
 	int64_t zero_error_ns;
 	int64_t error_ns;          /* the largest error of its events' times */
-	uint32_t clock;            /* the number of its clock in the trace */
-	bool has_pairs;            /* the clock's samples are written */
-	struct hash_map tracks[2]; /* finds the number in the trace by that in the late trace: [1] of durations */
+	uint32_t clock;            /* the number of its clock in the trace; the next number is the clock of its
+	                              duration-only tracks */
+	bool has_pairs;            /* the clock's samples were written already */
+	struct hash_map tracks[2]; /* key: number of a track in the late trace; value: its number in the trace, and in
+	                              the high half its account. [0]: tracks with times, [1]: duration-only tracks */
 };
 
 struct amend {
@@ -68,22 +72,23 @@ struct amend {
 	struct hash_map tokens;  /* ids that late events name; the value is 1 if the trace has the event */
 	struct hash_map numbers; /* correlation numbers that late events have; the value is the index of a cause */
 	struct cause *causes;
-	struct hash_map known; /* finds by an event's hash how many such events were added before, and are not found in the
-	                          late traces yet */
+	struct hash_map known; /* key: hash_event of an event; value: the number of equal events that were added before,
+	                          minus those that were found in the late traces so far */
 
-	struct string_table texts; /* the names of the trace, and new ones */
-	epp_name *names;           /* their numbers */
+	struct string_table texts; /* the texts of the names of the trace, and of new ones */
+	epp_name *names;           /* the numbers of these names, by the index of the text */
 	size_t names_room;
 	uint32_t next_name, next_track;
 	uint64_t next_id, last_ticks;
 	uint32_t run;
-	uint64_t *added; /* for each account the number of its events */
+	uint64_t *added; /* for each account, the number of late events that were added to it */
 
 	struct epf_block *block;
 	struct epf_arg *slots;
 	struct codec_writer codec;
 	uint32_t bytes;
-	uint32_t own_track, track; /* of the block, and of the last record */
+	uint32_t own_track, track; /* tracks in the trace: that of the block (0: no block is begun), and that of the
+	                              last record */
 };
 
 static epp_status *check_cancelled(const struct amend *amend)
@@ -100,7 +105,7 @@ static const char *path_of(const epp_trace *trace)
 
 /* ---- the events of late traces ---- */
 
-/* What an event names as its cause; 0: nothing. */
+/* What a late event names as its cause; 0: nothing.  A number is valid if has_number is set. */
 struct named {
 	uint64_t parent, token, number;
 	bool has_number;
@@ -120,7 +125,8 @@ static struct named what_is_named(const epp_timeline *timeline, const epp_event 
 		if (is_key(&arg, "token") || is_key(&arg, "external_id"))
 			named.token = arg.value.u64;
 	named.has_number = work_correlation(timeline, event, &named.number);
-	/* An event of its own trace is no event of the other one, even with the same id. */
+	/* A parent that was found in the late trace is not an event of the amended trace, even if their ids are
+	 * equal. */
 	if (event->parent_start_ns == INT64_MIN)
 		named.parent = event->parent;
 	return named;
@@ -216,7 +222,7 @@ static bool is_same_boot(const struct reader *a, const struct reader *b)
 	       memcmp(a->header.source.boot_id, b->header.source.boot_id, sizeof(unknown)) == 0;
 }
 
-/* Returns how much the wall clock was changed while the trace was recorded. */
+/* Returns by how many ns the wall clock was changed while the trace was recorded, at most ERROR_NS_MAX. */
 static int64_t wall_clock_change(const struct reader *reader, const struct epf_host_pair *zero)
 {
 	int64_t most_ns = 0;
@@ -308,7 +314,7 @@ static void look_for_number(struct amend *amend, const struct reader_decoded *de
 	}
 }
 
-/* Remembers an event that was added before. */
+/* Counts an event that was added before, in amend->known. */
 static epp_status *look_at_added(struct amend *amend, const struct reader_decoded *decoded,
                                  const struct codec_record *record)
 {
@@ -414,7 +420,7 @@ static epp_status *add_text(struct amend *amend, const char *text, size_t bytes,
 	return NULL;
 }
 
-/* The reserved names are left out: as the key of an arg, they would have their own meaning. */
+/* Lists the names of the trace, except the reserved ones: as the key of an arg, these would have their own meaning. */
 static epp_status *list_names(struct amend *amend)
 {
 	const struct reader *reader = amend->reader;
@@ -445,7 +451,7 @@ static epp_status *name_of(struct amend *amend, const char *text, size_t bytes, 
 
 /* ---- accounts ---- */
 
-/* A recording has room for as many accounts, used or not. */
+/* Returns the number of elements of reader->producers, including unused ones. */
 static size_t accounts_count(const struct reader *reader)
 {
 	return reader->producers_count < EPF_PRODUCER_COUNT ? EPF_PRODUCER_COUNT : reader->producers_count;
@@ -459,7 +465,8 @@ static int32_t find_account(const struct reader *reader, const char *label)
 	return -1;
 }
 
-/* Returns the only account with events that were lost after the end, or -1. */
+/* Returns the account with events that were lost after the end (EPP_LOSS_AFTER_END); -1 if no account or several have
+ * such losses. */
 static int32_t find_waiting_account(const struct reader *reader)
 {
 	int32_t found = -1;
@@ -474,7 +481,8 @@ static int32_t find_waiting_account(const struct reader *reader)
 	return found;
 }
 
-/* A damaged trace may have tracks of an account without a label. */
+/* Returns true if an account has no label and no track.  A damaged trace may have tracks of an account without a
+ * label. */
 static bool is_unused(const struct reader *reader, size_t account)
 {
 	for (size_t i = 0; i < reader->tracks_count; i++)
@@ -501,7 +509,9 @@ static epp_status *account_of(struct amend *amend, const struct late *late, cons
 	return *account < 0 ? epp_status_create(EPP_LIMIT, "%s: no room for another profiler", amend->path) : NULL;
 }
 
-/* Moves the events that came after all from the losses.  The accounts were read before the blocks were written. */
+/* Counts the added events: as many of them as possible are subtracted from the losses after the end, the others are
+ * added to the emitted events.  An account that has a line in the ledger is changed there, because the ledger was read
+ * before. */
 static void settle(struct amend *amend)
 {
 	struct reader_impl *impl = reader_impl(amend->reader);
@@ -656,7 +666,8 @@ static uint64_t parent_of(const struct amend *amend, const struct named *named, 
 	return *is_ambiguous ? 0 : amend->causes[*index].id;
 }
 
-/* Writes the args into amend->slots.  The time of submission is left out, because it is a time of the host's clock. */
+/* Writes the args into amend->slots.  The time of submission is left out, because it is a time of the late trace's host
+ * clock. */
 static epp_status *put_args(struct amend *amend, const epp_timeline *timeline, const epp_event *event, uint64_t parent,
                             uint16_t *slots, bool *cut)
 {
@@ -786,7 +797,7 @@ static epp_status *number_tracks(struct amend *amend)
 		track = reader->tracks[i].track > track ? reader->tracks[i].track : track;
 		clock = reader->tracks[i].clock > clock ? reader->tracks[i].clock : clock;
 	}
-	/* Only a damaged trace has such numbers. */
+	/* Only a damaged trace has numbers of this size. */
 	if (track > UINT32_MAX / 2 || clock > UINT32_MAX / 2)
 		return epp_status_create(EPP_LIMIT, "%s: no room for another track", amend->path);
 	for (size_t i = 0; i < amend->late_count; i++)
@@ -859,7 +870,7 @@ epp_status *epp_trace_amend(epp_trace *trace, epp_trace *const *late, size_t cou
 		return epp_status_create(EPP_INVALID_ARGUMENT, "%s: it has no run", path_of(trace));
 	if (trace->reader->info.state != EPP_TRACE_FINISHED)
 		return epp_status_create(EPP_WRONG_STATE, "%s: it is not finished", path_of(trace));
-	/* Another reader, because this changes the accounts. */
+	/* Another reader is opened, because amending changes the reader's producers and ledger. */
 	EPP_TRY(reader_open_again(trace->reader, &amend.reader));
 	epp_status *status = run(&amend, late, count, path);
 	if (!status)

@@ -35,7 +35,7 @@ struct copying {
 	struct epf_arg *slots;
 
 	uint32_t track, own_track; /* numbers in the merged trace: track of the current record, track of the block */
-	bool host_clock;           /* the track's complete events have host ticks */
+	bool host_clock;           /* the ticks of complete events on `track` are host ticks */
 	struct codec_writer codec;
 	uint32_t bytes;    /* size of the records in `block` */
 	uint64_t at_ticks; /* time of the last record with host ticks, in the merged trace; used for track switches */

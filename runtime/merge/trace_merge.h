@@ -50,7 +50,8 @@ struct merge_input {
 	int64_t offset_ns;   /* time of the input's zero on the machine's clock */
 	uint64_t last_ticks; /* latest tick of the host clock in the input */
 
-	/* first numbers in the merged trace; first_track is the number of reader->tracks[0] */
+	/* the numbers in the merged trace of the input's source 0, producer 0 and reader->tracks[0]; the others
+	 * follow */
 	uint32_t first_source, first_producer, first_track;
 	uint32_t *names;   /* number in the merged trace, by number in the input */
 	uint32_t *runs;    /* number in the merged trace of each of reader->runs */
@@ -64,7 +65,7 @@ struct trace_merge {
 	size_t inputs_count;
 	struct merge_machine *machines; /* the reference machine is first */
 	size_t machines_count;
-	int64_t base_ns; /* merged time of the reference's time 0 */
+	int64_t base_ns; /* the reference machine's time 0, in merged ticks */
 	const epp_merge_options *options;
 	epp_receipt_fn receipt;
 	void *receipt_user;

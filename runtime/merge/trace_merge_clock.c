@@ -2,8 +2,8 @@
  *
  * Traces of one boot that read the same counter share one map of this counter, which is made from the clock samples of
  * all these traces.  So the order of their events is exact.  Another clock of the same boot is mapped by
- * CLOCK_MONOTONIC, another boot by CLOCK_REALTIME: Both use the most precise sample.  Any change of CLOCK_REALTIME
- * between the samples is part of the error. */
+ * CLOCK_MONOTONIC, the clock of another boot by CLOCK_REALTIME in the most precise clock sample.  Any change of
+ * CLOCK_REALTIME between the samples is part of the error. */
 #include <bsd/stdlib.h>
 #include <math.h>
 #include <stdarg.h>
@@ -24,16 +24,17 @@
  * second, and so on.  A barrier ends for each process after all processes entered it.  So the k-th barrier ended on a
  * machine between the latest start and the earliest end among the machine's processes.  The earliest ends of two
  * machines are matched by a constant offset.  If a drift explains most of the remaining differences, it is used too.
- * The error is the sum of the residual at the worst event, the uncertainty of the best event on either side, and the
- * possible drift of the clocks outside of the events. */
+ * The error is the sum of the largest residual of an event, the larger of the two machines' smallest uncertainties of
+ * an event, the errors of the two clocks, and the possible drift of the clocks before the first and after the last
+ * event. */
 
 #define OCCURRENCES_MAX (1u << 20)
 /* Assumed drift of clocks that were never compared, and the limit for a measured drift. */
 #define DRIFT_ASSUMED 500e-6
 #define DRIFT_MOST 1000e-6
 
-/* An event in one process, or the same event in all processes of a machine: its latest possible end (or start), and the
- * uncertainty of this time. */
+/* An event in one process, or the same event in all processes of a machine: its end (if the option align_starts is set,
+ * its start), and the uncertainty of this time. */
 struct occurrence {
 	int64_t at_ns;
 	int64_t open_ns;
@@ -110,7 +111,8 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 	for (size_t i = 0; i < reader->blocks_count && name && !status; i++) {
 		if (!(reader->blocks[i].kinds & (1u << EPF_EVENT | 1u << EPF_INSTANT)))
 			continue;
-		/* Blocks that cannot be decoded are skipped here, and reported when they are copied. */
+		/* Of a block that cannot be decoded completely, only the readable records are used; copy_block reports
+		 * it. */
 		status = reader_block_decode(reader, &reader->blocks[i], &decoded);
 		if (!status)
 			status = find_in_block(merge, input, decoded.records, decoded.count, name, found);
@@ -124,8 +126,8 @@ static epp_status *find_in_input(const struct trace_merge *merge, const struct m
 
 /* ---- one machine ---- */
 
-/* Joins the same event of another process into that of the machine.  The result is the time range that is possible for
- * both. */
+/* Joins the same event of another process into that of the machine.  `machine` becomes the time range that is possible
+ * for both. */
 static void join_occurrences(struct occurrence *machine, const struct occurrence *process, bool starts)
 {
 	if (starts) {
@@ -150,7 +152,7 @@ static void report_counts(const struct trace_merge *merge, const struct merge_in
 		                   merge->options->align, least);
 }
 
-/* Joins the events of all processes of a machine that have such events.  Sets *uneven if the processes have different
+/* Joins the events of all processes of a machine that have the event.  Sets *uneven if the processes have different
  * numbers of events. */
 static epp_status *find_on_machine(const struct trace_merge *merge, uint32_t number, struct occurrences *machine,
                                    bool *uneven)
@@ -185,7 +187,7 @@ static epp_status *find_on_machine(const struct trace_merge *merge, uint32_t num
 /* ---- two machines ---- */
 
 struct fit {
-	double offset_ns, slope; /* the offset at the pivot, and its change */
+	double offset_ns, slope; /* the offset at pivot_ns, and its change per ns */
 	double left_ns;          /* the largest residual of an event */
 	int64_t pivot_ns;
 };
@@ -238,8 +240,8 @@ static int64_t least_open(const struct occurrence *list, size_t count)
 	return least_ns;
 }
 
-/* Returns by how much the machine's traces extend beyond the first and last of the events, in host time of the
- * machine. */
+/* Returns how many ns the machine's traces extend before the first or after the last of the events, whichever is
+ * more. */
 static double extent_outside(const struct trace_merge *merge, uint32_t number, const struct occurrence *list, size_t count)
 {
 	int64_t before_ns = 0, behind_ns = 0;
@@ -316,7 +318,7 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 
 /* ---- clocks ---- */
 
-/* Smaller Unix times (before 2001) are none, because imported traces count from 0. */
+/* A smaller number (before 2001) is not taken as a Unix time, because imported traces count from 0. */
 #define UNIX_NS_LEAST 1000000000000000000
 /* Limit for offsets, so that the sum of a few offsets and times does not overflow. */
 #define OFFSET_NS_MAX ((int64_t)1 << 60)
@@ -353,7 +355,7 @@ static int64_t realtime_offset(const struct epf_host_pair *pair)
 	return __builtin_sub_overflow(pair->realtime_ns, pair->monotonic_ns, &offset) ? INT64_MAX : offset;
 }
 
-/* Returns the clock samples of an input.  If it has none, its zero is the only sample. */
+/* Returns the clock samples of an input.  If it has none, `zero`, the sample of its time 0, is the only one. */
 static const struct epf_host_pair *pairs_of(const struct reader *reader, const struct epf_host_pair *zero, size_t *count)
 {
 	*count = reader->pairs_count ? reader->pairs_count : 1;
@@ -445,7 +447,8 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* Collects the clock samples of the machine's counter from all traces that read this counter and have the same zero. */
+/* Collects the clock samples of the machine's counter from all traces that read this counter and whose CLOCK_MONOTONIC
+ * has the same zero. */
 static epp_status *collect_pairs(const struct trace_merge *merge, uint32_t number, const struct epf_host_pair *zero,
                                  struct epf_host_pair **pool, size_t *count)
 {

@@ -1,8 +1,8 @@
 /* Writes everything in a merged trace except its records: processes, names, tracks, runs, clock pairs, accounts.
  *
  * All of these get new numbers.  Runs are numbered in order of their start, so time 0 of the merged trace is the start
- * of the first run.  The clock samples of runs and of the trace are those of the reference machine.  They are computed,
- * so that they are exactly on the line from merged ticks to CLOCK_MONOTONIC and CLOCK_REALTIME of the reference. */
+ * of the first run.  The clock samples of runs and of the trace are those of the reference machine.  They are computed
+ * from merged ticks, so that merged ticks and the CLOCK_MONOTONIC of the reference advance exactly alike. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,8 @@ static uint64_t origin_of(const struct reader *reader, const struct epf_source *
 	return origin;
 }
 
-/* Returns the largest doubt of a host clock.  In the merged trace, it is part of the error of all times of the
- * source. */
+/* Returns the largest doubt_ns of the segments of a host clock.  In the merged trace, it is part of the error of all
+ * times of the source. */
 static uint64_t largest_doubt(const struct host_clock *clock)
 {
 	int64_t most_ns = 0;
@@ -142,7 +142,7 @@ static struct epf_run run_of(const struct trace_merge *merge, const struct merge
 
 struct numbered_run {
 	struct epf_run run;
-	uint32_t *number; /* where the number of the run in the merged trace is stored */
+	uint32_t *number; /* receives the number of the run in the merged trace */
 };
 
 static int by_start(const void *a, const void *b)
@@ -241,8 +241,8 @@ static epp_status *number_tracks(struct trace_merge *merge, struct merge_input *
 	return NULL;
 }
 
-/* Adds a track for which the input has no definition, with the name "(track 7)" that the timeline gives it.  If there
- * are more than 1024, further ones share the last track. */
+/* Adds a track for which the input has no definition, with a name like "(track 7)", as the timeline would name it.  If
+ * there are more than 1024, further ones share the last track. */
 static epp_status *add_unknown(struct trace_merge *merge, struct merge_input *input, uint32_t source, uint32_t track,
                                uint32_t *merged)
 {
@@ -300,7 +300,8 @@ epp_status *trace_merge_number(struct trace_merge *merge)
 
 /* ---- written after the records ---- */
 
-/* Writes clock samples through which the reference's map passes.  Other samples would change the map. */
+/* Writes those clock samples of the reference that are exactly on its clock (merge_machine.clock).  Other samples would
+ * change the clock when the merged trace is read. */
 static epp_status *write_pairs(struct trace_merge *merge)
 {
 	const struct merge_machine *reference = &merge->machines[0];

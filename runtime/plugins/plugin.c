@@ -128,8 +128,8 @@ static void call_run(struct worker_call *of)
 	call->status = call->step(call);
 }
 
-/* A call that returns after its time limit frees only itself.  The plugin stays, because its library may have started
- * threads. */
+/* A call that returns after its time limit frees only itself, and releases the profiler if it created one.  The plugin
+ * stays, because its library may have started threads. */
 static void call_discard(struct worker_call *of, bool ran)
 {
 	struct plugin_call *call = (struct plugin_call *)of;

@@ -62,13 +62,15 @@ struct kernels {
 	struct causes causes;
 	int64_t profile_us;     /* Unix time at which the current profile began; 0: not known */
 	bool profile_is_sure;   /* profile_us was computed from one of the profile's own host events */
-	struct multiset hosted; /* event_hash() of the events with the mark */
+	struct multiset hosted; /* event_hash() of the marked events, which the collector added to the profile from a
+	                           plugin that it hosts */
 	EpprofApi_PushEvents_SinceV1_Fn push;
 	struct ring_limit limit;
 	bool has_overwritten; /* the recording is a ring that has overwritten events, which it counted */
 	bool has_lost;        /* the recording has losses of any kind */
 	bool is_only;         /* there is only one profile, that of the session, and the recording has a limit */
-	bool names_devices;   /* there is only one profile, and the account has no provider's name */
+	bool names_devices;   /* devices are named after providers: there is only one profile, and several providers may
+	                         be profiled */
 	uint64_t pushed_count, lost_count, unplaced_count, too_old_count, unknown_count;
 	char note[NOTE_BYTES]; /* the reason why events are missing */
 };
@@ -226,7 +228,8 @@ static bool is_too_old(const struct kernels *kernels, const epp_event *event, co
 	return kernels->profile_us && kernels->profile_us + event->start_ns / 1000 < kernels->limit.from_us;
 }
 
-/* Returns true if the event's profiler has pushed the event to the recording, or has counted it as lost there. */
+/* Returns true if the event's profiler has pushed the event to the recording, or has counted it as lost there. If the
+ * recording is a ring that has overwritten events, every event with an id counts as pushed. */
 static bool is_recorded(struct kernels *kernels, const struct reported_args *reported)
 {
 	return reported->recorded == 0 ||

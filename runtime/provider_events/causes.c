@@ -3,7 +3,7 @@
  *
  * The correlation of a device event is the time at which its cause began, and the recording has this time for each host
  * event.  If several threads began the same node in the same microsecond, the cause is the one on the thread that the
- * event names; without a thread, it is the only one that had not ended. */
+ * event names; without a thread, it is the only one during which the event can have run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static epp_status *read_device_event(struct causes *causes, const epp_event *eve
 	return read_id(causes, event);
 }
 
-/* Sets has_events. */
+/* Sets has_events for each provider whose nodes caused device events in the recording. */
 static void find_providers_with_events(struct causes *causes)
 {
 	multiset_sort(&causes->parents);

@@ -1,5 +1,5 @@
 /* Interns a list of args that many events share. The list is stored with the names (base/name.h), in the same layout as
- * behind a record. */
+ * the args behind a record. */
 #include "record/args.h"
 #include "base/name.h"
 

@@ -1,6 +1,7 @@
 /* Stores args behind a record. The args are measured first, so that room for the record and its args can be reserved in
- * one piece; then they are stored. Args beyond the limits of format/format.h are cut; the cut is marked in the record
- * and counted. */
+ * one piece; then they are stored. Args beyond the limits of format/format.h are left out, and a text beyond them is
+ * shortened. The record then gets the flag EPF_FLAG_CUT, and 1 is added to the thread's losses for the reason
+ * EPP_LOSS_TOO_LARGE. */
 #ifndef EPPROF_RUNTIME_RECORD_ARGS_H
 #define EPPROF_RUNTIME_RECORD_ARGS_H
 
@@ -21,7 +22,8 @@ static inline size_t args_text_bytes(const epp_arg *arg, size_t text_left)
 	return arg->text_bytes < text_left ? arg->text_bytes : text_left;
 }
 
-/* Measures args. At most `most` slots are used: EPF_ARG_SLOTS_MAX minus the slots of other data of the record. */
+/* Measures args. At most `most` args are stored: EPF_ARG_SLOTS_MAX, less 1 if the record has a parent. The slots of
+ * texts are counted in addition; all texts together have at most EPF_ARG_TEXT_MAX bytes. */
 static inline struct args_size args_measure(const epp_arg *args, size_t args_count, uint32_t most)
 {
 	struct args_size size = { .count = args_count < most ? (uint32_t)args_count : most };

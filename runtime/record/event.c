@@ -1,11 +1,12 @@
 /* Records and publishes events of host threads: begin, end, and events that need one call. The store of the last 8
  * bytes, `tail`, publishes a record or an entry of the stack of open events.
  *
- * A pair of epp_event_begin and epp_event_end costs two clock readings, and a mark, a thread-local compare, an id, a
- * 24-byte push onto the stack of open events, a 32-byte record, a pop. It takes no lock, allocates nothing and makes no
- * system call. Both have a fast path for the common case, which uses only the thread's own memory and needs no stack
- * frame, because all its calls are tail calls. Any uncommon condition (another session, a full stack, a run that has
- * ended, args) falls back to the slow path. */
+ * A pair of epp_event_begin and epp_event_end costs two clock readings, a push of 24 bytes onto the stack of open
+ * events, a record of 32 bytes, a pop and, in both calls, a store of the recorder's mark (record/recorder.h) and a
+ * comparison of thread-local data. It takes no lock, allocates nothing and makes no system call. Both have a fast path
+ * for the common case, which uses only the thread's own memory and needs no stack frame, because all its calls are tail
+ * calls. Any uncommon condition (another session, a full stack, a run that has ended, args) falls back to the slow
+ * path. */
 #include <string.h>
 
 #include "record/args.h"
@@ -23,7 +24,7 @@ static inline uint64_t event_tail(epp_category category, epp_name name)
 
 /* ---- records ---- */
 
-/* Stores one record of an event that is not on the stack. `parent` 0: none. The mark is set. */
+/* Stores one record of an event that is not on the stack. `parent` 0: none. The recorder's mark is set. */
 static void store(struct recorder *recorder, uint64_t start, uint64_t duration, uint64_t id, uint32_t name,
                   uint16_t bits, uint64_t parent, const epp_arg *args, size_t args_count)
 {
@@ -45,7 +46,7 @@ static void store(struct recorder *recorder, uint64_t start, uint64_t duration, 
 	args_publish(recorder, record, name, bits, parent, args, &size);
 }
 
-/* Pops the topmost open event and stores it as a record that is marked as unended. */
+/* Stores the topmost open event as a record that is marked as unended, and pops it. */
 static void close_unended(struct recorder *recorder, uint64_t now)
 {
 	const struct epf_open *open = recorder->hot->top - 1;
@@ -55,9 +56,9 @@ static void close_unended(struct recorder *recorder, uint64_t now)
 }
 
 /* Handles an end whose `id` is not on top of the stack. If the event is in the stack, closes the events above it as
- * unended, and returns its depth. Else records an orphan end, or counts the end as EPP_LOSS_AFTER_END if the event is
- * of an earlier run, and returns 0. `tail` is EPF_TAIL of the name and bits given at the end; 0: those given at begin
- * are used. */
+ * unended, and returns the number of open events, including this one. Else records an orphan end, or counts the end as
+ * EPP_LOSS_AFTER_END if the event is of an earlier run, and returns 0. `tail` is EPF_TAIL of the name and bits given at
+ * the end; 0: those given at begin are used. */
 static uint32_t unwind(struct recorder *recorder, uint64_t id, uint64_t now, uint64_t tail, const epp_arg *args,
                        size_t args_count)
 {
@@ -145,7 +146,7 @@ static inline void push(struct recorder_hot *hot, struct epf_open *open, uint64_
 	STORE_RELEASE(&open->tail, tail);
 }
 
-/* Returns true if the thread is in a step. The mark is set, and the session has a schedule. */
+/* Returns true if the thread is in a step. The recorder's mark is set, and the session has a schedule. */
 static bool is_in_step(struct recorder *recorder)
 {
 	struct schedule_step *step = &recorder->step;
@@ -154,12 +155,13 @@ static bool is_in_step(struct recorder *recorder)
 	for (const struct epf_open *open = recorder->slot->open; open < recorder->hot->top; open++)
 		if (open->id == step->id)
 			return true;
-	/* The step has ended on the fast path. */
+	/* The event of the step is not open any more: it ended on the fast path, which does not change `step`. */
 	step->id = 0;
 	return false;
 }
 
-/* If an event with this name begins a step, assigns the next number to it. The mark is set. */
+/* Returns true if an event with this name begins a step, and then assigns the next number to the step. An event without
+ * a name may get the name of steps at its end, so it also begins one. The recorder's mark is set. */
 static bool begins_step(struct recorder *recorder, epp_name name, uint64_t now)
 {
 	const struct name_filter *filter = recorder->hot->filter;
@@ -171,7 +173,7 @@ static bool begins_step(struct recorder *recorder, epp_name name, uint64_t now)
 	return true;
 }
 
-/* Returns true if the session's filter leaves out the event, and counts it. The mark is set. */
+/* Returns true if the session's filter leaves out the event, and counts it. The recorder's mark is set. */
 static bool is_left_out(struct recorder *recorder, epp_name name)
 {
 	const struct name_filter *filter = recorder->hot->filter;
@@ -191,7 +193,8 @@ static const struct throttle *throttle_of(const struct recorder *recorder)
 	return recorder->hot->filter ? recorder->hot->filter->throttle : NULL;
 }
 
-/* Returns true if the thread is inside a run that is recorded. The mark is set, and the session has a throttle. */
+/* Returns true if the thread is inside a run that is recorded. The recorder's mark is set, and the session has a
+ * throttle. */
 static bool is_in_run(const struct recorder *recorder)
 {
 	if (!throttle_of(recorder)->step)
@@ -230,7 +233,7 @@ static void store_throttle_change(struct recorder *recorder, const struct thrott
 	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
-/* Begins a run. Returns false if the run is left out, else true and its weight. The mark is set. */
+/* Begins a run. Returns false if the run is left out, else true and its weight. The recorder's mark is set. */
 static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t now, uint32_t *weight)
 {
 	struct throttle *throttle = recorder->hot->filter->throttle;
@@ -239,7 +242,8 @@ static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t 
 	*weight = throttle_begin_run(throttle, thread, now, &is_changed);
 	if (is_changed)
 		store_throttle_change(recorder, throttle, now);
-	/* A run is recorded only if there is room for its weight, too: without the weight it would count once. */
+	/* A run is recorded only if there is room for its weight, too. Without the weight, readers would count it as
+	 * one run, and not as `weight` runs. */
 	size_t bytes = EPF_RECORD_BYTES + 2 * sizeof(struct epf_arg);
 	bool has_room = *weight <= 1 || recorder_room(recorder, bytes);
 	bool is_recorded = *weight && has_room;
@@ -266,15 +270,15 @@ static void store_weight(struct recorder *recorder, uint64_t run, uint32_t weigh
 	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
-/* Counts an event that is left out. The mark is set. */
+/* Counts an event that is left out. The recorder's mark is set. */
 static void lose_throttled(struct recorder *recorder)
 {
 	recorder_lose_idless(recorder, EPP_LOSS_THROTTLED);
 	recorder->throttle.budget.counts.left_out++;
 }
 
-/* The path of begin where events are left out, which does not read the clock. Returns false if the event must take the
- * slow path. */
+/* The path of begin while events are left out. It does not read the clock. Returns true if the event was left out, with
+ * the result of begin in `*id`. Returns false if begin must take the slow path. */
 static bool is_skipped(epp_session *session, uint64_t *id)
 {
 	struct recorder *recorder = recorder_cache.resident;
@@ -302,7 +306,7 @@ static void leave_run(struct recorder *recorder)
 	recorder->throttle.skip = recorder->throttle.is_alone ? SKIP_NEXT : SKIP_NONE;
 }
 
-/* Returns true if the name is the library's own. */
+/* Returns true if the name is one of the library's own, which begin with OWN_PREFIX. */
 static bool is_own_name(epp_name name)
 {
 	struct name_text text = name_get(name);
@@ -316,7 +320,8 @@ static struct recorder *enter_for_name(epp_session *session, epp_name name, bool
 	struct recorder *recorder = recorder_enter_new(session);
 	if (!recorder)
 		return NULL;
-	/* Requests are recorded where only the run is, because the run then has the requests of all events in it. */
+	/* The instants that assign requests to events have such names. They are recorded even if only the outermost
+	 * event of the run is, because that event then has the requests of all events inside it. */
 	bool is_inner = throttle_of(recorder) && is_nested && is_in_run(recorder) && !is_own_name(name);
 	enum throttle_skip skip = (enum throttle_skip)recorder->throttle.skip;
 	if (skip == SKIP_RUN || (skip == SKIP_INNER && is_inner))
@@ -437,7 +442,8 @@ static inline void fill_record(struct epf_record *record, const struct epf_open 
 	record->id = open->id;
 }
 
-/* Returns true if the filter leaves out this event, which gets its name at its end. */
+/* Called at the end of an event that gets its name there. If the event began a step, ends the step. Returns true if the
+ * filter leaves out events with this name. */
 static bool is_left_out_at_end(struct recorder *recorder, uint64_t id, epp_name name, uint64_t now)
 {
 	const struct name_filter *filter = recorder->hot->filter;
@@ -446,7 +452,7 @@ static bool is_left_out_at_end(struct recorder *recorder, uint64_t id, epp_name 
 	return name_filter_leaves_out(filter, name);
 }
 
-/* Counts the args of an event with this id. */
+/* Adds the args of the event `id`, in slots of 16 bytes, to the counts of the thread's budget. */
 static void count_slots(struct recorder *recorder, uint64_t id, uint32_t slots)
 {
 	struct budget_counts *counts = &recorder->throttle.budget.counts;
@@ -455,7 +461,7 @@ static void count_slots(struct recorder *recorder, uint64_t id, uint32_t slots)
 }
 
 /* Ends the topmost open event of the resident recorder. Also handles the uncommon conditions that the fast path does
- * not. The mark is set. `tail` as for unwind. */
+ * not. The recorder's mark is set. `tail` as for unwind. */
 static NOINLINE void end_top(uint64_t now, uint64_t tail, const epp_arg *args, size_t args_count)
 {
 	struct recorder *recorder = recorder_cache.resident;

@@ -35,7 +35,7 @@ static uint64_t unix_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Reads the data that does not change. */
+/* Reads the data that does not change while the process runs. */
 static void describe_setup(void)
 {
 	start_ns = unix_ns();

@@ -17,9 +17,11 @@
 #include "record/submit.h"
 
 #define CALLBACK_POLL_NS 100000
-#define GRACE_NS 5000000 /* without membarrier, for a thread between two callbacks */
+#define GRACE_NS \
+	5000000 /* the wait in place of a barrier, if the system has no membarrier: a thread may be between two
+                            callbacks */
 
-/* Counts a profiler's error status. The first one of each profiler in a run is kept as the run's error. */
+/* Counts a profiler's error status. The first one of each profiler in a run is passed to run_error_set. */
 static void take_status(struct session *session, uint32_t producer, const char *step, OrtStatus *status)
 {
 	struct session_profiler *of = &session->profilers[producer];
@@ -45,8 +47,8 @@ static OrtStatus *silent_stop(OrtEpProfilerImpl *profiler, uint64_t id, const Or
 
 static OrtEpProfilerImpl silent = { .StartEvent = silent_start, .StopEvent = silent_stop };
 
-/* Handles the status of a profiler's callback. If the profiler was given up during the call, the session may not exist
- * any more. */
+/* Handles the status of a profiler's callback. If the profiler was given up during the call, the status is not counted,
+ * because the session may not exist any more. */
 static void take_callback_status(struct recorder *recorder, const struct profiler_call *call,
                                  const OrtEpProfilerImpl *called, const char *step, OrtStatus *status)
 {
@@ -245,7 +247,8 @@ static void take_step(struct session *session, const struct session_profiler *of
 		take_status(session, of->producer, name, step->status);
 }
 
-/* Returns the number of events that no device can have produced. */
+/* Returns the number of the profiler's events with impossible data: those lost as EPP_LOSS_REFUSED or
+ * EPP_LOSS_NEGATIVE. */
 static uint64_t count_invalid(const struct session_profiler *of)
 {
 	const struct epf_producer *producer = &of->session->storage.window.producers[of->producer];

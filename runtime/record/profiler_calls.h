@@ -19,7 +19,8 @@
 
 #define CALLS_PROFILERS_MAX EPF_PRODUCER_COUNT
 
-/* The profilers that have StartEvent or StopEvent. Constant during a run. */
+/* The profilers that have StartEvent or StopEvent. During a run only the pointer to a profiler that was given up
+ * changes: it is replaced by a profiler that does nothing. */
 struct profiler_calls {
 	uint64_t base_ticks; /* the start of the run */
 	struct profiler_call {
@@ -28,8 +29,8 @@ struct profiler_calls {
 	} start[CALLS_PROFILERS_MAX + 1], stop[CALLS_PROFILERS_MAX + 1];
 };
 
-/* Call StartEvent or StopEvent of each profiler. The mark is set, and cleared on return.  calls_start_event returns
- * `id`. */
+/* Call StartEvent or StopEvent of each profiler. The recorder's mark is set, and cleared on return. calls_start_event
+ * returns `id`. */
 uint64_t calls_start_event(struct recorder *recorder, uint64_t id);
 void calls_stop_event(struct recorder *recorder, const struct epf_open *open, uint64_t end_ticks, uint64_t tail,
                       const epp_arg *args, size_t args_count);

@@ -59,8 +59,8 @@ static void end(struct worker_call *of)
 	step->status = step->profiler->EndProfiling(step->profiler, step->container ? step->container : &call->container);
 }
 
-/* Called when a StartProfiling returned after its time limit. Calls EndProfiling. Its status is not released, because
- * only the caller had the function tables for that, and the caller does not wait any more. */
+/* Called when a StartProfiling returned after its time limit. Calls EndProfiling. The status that EndProfiling returns
+ * is not released, because only the caller had the function tables for that, and the caller does not wait any more. */
 static void discard_start(struct worker_call *of, bool ran)
 {
 	struct step_call *call = (struct step_call *)of;
@@ -87,7 +87,8 @@ static struct step_call *submit(const struct profiler_step *step, bool is_end)
 	return call;
 }
 
-/* If `deadline` is NULL, each call has its own: `timeout_ns` from now, less what its worker has spent. */
+/* Makes all calls in parallel and waits for them. If `deadline` is NULL, each call has its own deadline: `timeout_ns`
+ * from now, less what earlier calls of its worker have taken of the thread's budget (worker_deadline_of). */
 static void call_all(struct profiler_step *steps, size_t count, bool is_end, uint64_t since_ticks, uint64_t timeout_ns,
                      const struct timespec *deadline)
 {

@@ -21,8 +21,8 @@ struct profiler_step {
 OrtStatus *profiler_steps_add(OrtEpProfilerImpl *profiler, const OrtProfilingEvent *const *events, size_t count);
 
 /* Calls StartProfiling of all profilers.  Its argument is `offset_ns`, plus the time since `since_ticks` if that is not
- * 0.  A call has `timeout_ns` from now, less what the calling thread's budget has spent.  If it returns later, it is
- * followed by an EndProfiling whose events are discarded. */
+ * 0.  A call may take `timeout_ns` from now, less what earlier calls of its worker have taken of the calling thread's
+ * budget (base/worker.h).  If a call returns later, EndProfiling is called after it, and its events are discarded. */
 void profiler_steps_start(struct profiler_step *steps, size_t count, int64_t offset_ns, uint64_t since_ticks,
                           uint64_t timeout_ns);
 /* Calls EndProfiling of all profilers.  All calls have the same deadline. */

@@ -44,7 +44,7 @@ static epp_status *check(const struct session *session, const OrtEpProfilerImpl 
 }
 
 /* Finds a free entry for one more profiler. If a hosted profiler with the same label was destroyed, its entry and its
- * ledger are used again. The lock is held. */
+ * ledger are used again. The session's lock is held. */
 static epp_status *find_entry(struct session *session, const char *label, bool joined, struct session_profiler **placed)
 {
 	uint32_t index = session->profilers_count;
@@ -69,14 +69,14 @@ static epp_status *find_entry(struct session *session, const char *label, bool j
 	return NULL;
 }
 
-/* If the entry is new, counts it, so that readers see its account. The lock is held. */
+/* If the entry is new, counts it, so that readers see its ledger. The session's lock is held. */
 static void count_entry(struct session *session, const struct session_profiler *of)
 {
 	memcpy(session->storage.window.producers[of->producer].label, of->label, sizeof(of->label));
 	STORE_RELEASE(&session->profilers_count, session->profilers_count + 1);
 }
 
-/* Registers the profiler, and counts its entry if that is new. The lock is held. */
+/* Registers the profiler, and counts its entry if that is new. The session's lock is held. */
 static epp_status *register_profiler(struct session *session, OrtEpProfilerImpl *profiler, struct session_profiler *of)
 {
 	bool is_new = of == &session->profilers[session->profilers_count];
@@ -234,7 +234,8 @@ static void fail_hosted(epp_hosted_profiler_call *call, const struct profiler_st
 	epp_hosted_profiler_report_hang(call->hosted, epp_status_message(call->failure));
 }
 
-/* Calls all hosted profilers that were not given up. `count` is at most the number of profilers of a session. */
+/* Calls StartProfiling of all hosted profilers or, if `is_end` is set, EndProfiling of those that were not given up.
+ * `count` is at most the number of profilers of a session. */
 static void call_hosted(epp_hosted_profiler_call *calls, size_t count, bool is_end, int64_t offset_ns, uint64_t since_ticks)
 {
 	struct profiler_step steps[CALLS_PROFILERS_MAX];
@@ -368,7 +369,7 @@ void epp_hosted_profiler_count_lost(epp_hosted_profiler *hosted, epp_loss reason
 	profiler_registry_leave(hosted->profiler);
 }
 
-/* Sets whether the account of the hosted profiler counts an expected event. Returns the previous value. */
+/* Sets whether the ledger of the hosted profiler counts an expected event as emitted. Returns the previous value. */
 static bool set_expects(struct session_profiler *of, bool expects)
 {
 	bool before = __atomic_exchange_n(&of->expects, expects, __ATOMIC_RELAXED);

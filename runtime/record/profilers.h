@@ -16,8 +16,8 @@ static inline bool profilers_drives(const struct session_profiler *of)
 /* Returns true if the session calls any profiler. */
 bool profilers_any_driven(const struct session *session);
 
-/* Removes all profilers from the registry, so that they cannot submit events any more. Members still belong to their
- * owners. */
+/* Removes all profilers from the registry, so that they cannot submit events any more. Hosted profilers still belong to
+ * their owners. */
 void profilers_detach(struct session *session);
 /* Calls Release of the attached profilers on their workers. If `waits` is set, waits for these calls until the usual
  * time limit. */

@@ -18,13 +18,15 @@
 #include "storage/drain.h"
 #include "storage/window/page_faults.h"
 
-/* The time that a worker thread waits for a free chunk before an event is lost: WAIT_STEPS_MAX steps. */
+/* A thread with `may_wait` waits for a free chunk for at most WAIT_STEPS_MAX steps of WAIT_STEP_NS (5 s in total)
+ * before an event is lost. */
 #define WAIT_STEP_NS 200000
 #define WAIT_STEPS_MAX 25000
 
 SLIST_HEAD(recorder_list, recorder);
 
-/* The state of a thread, without its cache. Freed when the thread exits. */
+/* The recorders of one thread, in all sessions. Freed when the thread exits. The thread's cache is in thread-local
+ * memory. */
 struct thread {
 	struct recorder_list recorders;
 };
@@ -152,7 +154,7 @@ uint64_t recorder_next_ids(struct recorder *recorder)
 	struct epf_slot *slot = recorder->slot;
 	uint64_t first = recorder_id_block();
 	bool another = slot->id_block_end != 0;
-	/* Until all fields are stored they are inconsistent; ids_settled has the count meanwhile. */
+	/* Until all fields are stored they are inconsistent; ids_settled has the number of taken ids meanwhile. */
 	STORE_RELAXED(&slot->ids_settled, (another ? epf_slot_ids_taken(slot) : 0) + 1);
 	STORE_RELEASE(&slot->id_blocks, slot->id_blocks + another);
 	STORE_RELEASE(&slot->next_id, first);
@@ -252,7 +254,7 @@ bool recorder_label_thread(uint32_t thread_id, char label[RECORDER_LABEL_BYTES])
 	return is_alive;
 }
 
-/* Takes a free slot and initializes it; the lock is held. */
+/* Takes a free slot and initializes it; the session's lock is held. */
 static bool slot_open(struct session *session, struct recorder *recorder)
 {
 	struct storage *storage = &session->storage;

@@ -96,7 +96,7 @@ extern uintptr_t session_default_handle;
  * record, if this thread is in a callback, or if there is no slot or no memory; the caller counts the loss. */
 struct recorder *recorder_find(uintptr_t handle, enum recorder_use use);
 
-/* Starts a region with room for `bytes`. Returns false if there is no free region. The mark is set. */
+/* Starts a region with room for `bytes`. Returns false if there is no free region. The recorder's mark is set. */
 bool recorder_next_region(struct recorder *recorder, size_t bytes);
 
 /* Gives the recorder a new block of ids, and returns the first id. */
@@ -173,8 +173,8 @@ static inline void recorder_begin_callback(struct recorder *recorder, uint32_t c
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Called before the callbacks of profilers, by the resident recorder. The mark is set before the call, and clear during
- * and after the callbacks. Returns the argument for recorder_leave_callback. */
+/* Called before the callbacks of profilers, by the resident recorder. The recorder's mark is set before the call, and
+ * clear during and after the callbacks. Returns the argument for recorder_leave_callback. */
 static inline uintptr_t recorder_enter_callback(struct recorder *recorder)
 {
 	uintptr_t handle = LOAD_RELAXED(&recorder_hot.handle);
@@ -240,8 +240,8 @@ static inline void recorder_lose(struct recorder *recorder, epp_loss reason)
 }
 
 /* As recorder_lose, for an event that takes no id. The first store counts it as emitted, the second as lost. After a
- * kill between the two stores, one emitted event is neither recorded nor lost. The same happens after a kill behind the
- * taking of an id, and readers handle both. */
+ * kill between the two stores, one emitted event is neither recorded nor lost. The same happens after a kill between
+ * the taking of an id and the store of its record. Readers handle both. */
 static inline void recorder_lose_idless(struct recorder *recorder, epp_loss reason)
 {
 	struct epf_slot *slot = recorder->slot;

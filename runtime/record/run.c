@@ -19,7 +19,8 @@
 #include "record/submit.h"
 #include "storage/drain.h"
 
-/* Without membarrier: the time that a recorder which may not have seen `closed` yet gets to leave. */
+/* The wait in place of gate_barrier, if the system has no membarrier. In this time a thread that has not seen `closed`
+ * yet leaves its recorder. */
 #define GRACE_NS 5000000
 /* The maximum time that a release waits for writes after the profilers have ended. */
 #define WRITE_TIMEOUT_NS 1000000000u
@@ -37,7 +38,7 @@ static epp_status *find_session(epp_session *handle, const char *call, struct se
 	                         call);
 }
 
-/* Closes all recorders of one use (`use`). Returns false if there was none to close. The lock is held. */
+/* Closes all recorders of one use (`use`). Returns false if there was none to close. The session's lock is held. */
 static bool close_recorders(struct session *session, enum recorder_use use)
 {
 	struct recorder *recorder;
@@ -59,7 +60,7 @@ static bool is_marked(const struct recorder *recorder)
 	return LOAD_ACQUIRE(&LOAD_ACQUIRE(&recorder->hot)->mark) == MARK_RECORDING;
 }
 
-/* Returns true if a thread is in the middle of a record. The lock is held. */
+/* Returns true if a thread is in the middle of a record. The session's lock is held. */
 static bool any_marked(const struct session *session, enum recorder_use use)
 {
 	const struct recorder *recorder;
@@ -90,7 +91,8 @@ void session_close_recorders(struct session *session, enum recorder_use use)
 	pthread_mutex_unlock(&session->storage.lock);
 }
 
-/* Waits until the session is idle. The lock is held. `deadline` NULL: no limit. Returns false on a timeout. */
+/* Waits until the session is idle. The session's lock is held. `deadline` NULL: no limit. Returns false on a
+ * timeout. */
 static bool wait_idle(struct session *session, const struct timespec *deadline)
 {
 	while (session->state != SESSION_IDLE) {
@@ -114,8 +116,9 @@ static bool set_state(struct session *session, enum session_state state)
 	return release;
 }
 
-/* Waits until the session is idle, and changes the state to SESSION_CHANGING, unless the session is stopped. If
- * `resumes` is set, does so only if the session is paused. The lock is held on entry and released. */
+/* Waits until an earlier run has ended and its blocks are written. If the session is then idle and was not stopped,
+ * changes its state to SESSION_CHANGING; if `resumes` is set, only if the session is paused. The session's lock is held
+ * on entry and released. */
 static epp_status *prepare_start(struct session *session, bool resumes, bool *is_stopped)
 {
 	uint64_t generation = session->generation;
@@ -168,7 +171,7 @@ static epp_status *start_run(struct session *session)
 	return NULL;
 }
 
-/* Starts a run of an idle session. The lock is held on entry and released. */
+/* Starts a run of an idle session. The session's lock is held on entry and released. */
 static epp_status *start(struct session *session, bool resumes)
 {
 	bool is_stopped;
@@ -302,7 +305,7 @@ static void drain_here(struct session *session)
 	run_error_log(&session->storage.error);
 }
 
-/* Ends the run. Returns false if there is none. The lock is held on entry and released. */
+/* Ends the run. Returns false if there is none. The session's lock is held on entry and released. */
 static bool end_run(struct session *session)
 {
 	bool profilers = profilers_any_driven(session);
@@ -333,7 +336,8 @@ static bool end_run(struct session *session)
 
 /* ---- late events ---- */
 
-/* A late event, or such a correction, can come before the profiler has reported its work as unfinished. */
+/* Late events can arrive before the profiler has reported their work as unfinished, and so can a batch that only takes
+ * such a report back. `late` counts them until the report arrives. */
 void submission_add_unfinished(struct session_profiler *of, uint64_t count)
 {
 	if (count == 0)
@@ -349,7 +353,8 @@ void submission_add_unfinished(struct session_profiler *of, uint64_t count)
 	submission_lose(of, EPP_LOSS_AFTER_END, count);
 }
 
-/* Takes as many pieces of unfinished work out of the account: late events are counted on their own. */
+/* Removes `count` pieces of unfinished work from the profiler's emitted and lost events, because their late events are
+ * counted separately. If fewer pieces were reported as unfinished yet, `late` counts the rest. */
 static void take_unfinished(struct session_profiler *of, uint64_t count)
 {
 	pthread_mutex_lock(&of->session->storage.lock);
@@ -464,7 +469,8 @@ static void push_late(struct session_profiler *of, EpprofBatch batch)
 		if (at > first)
 			count_late_lost(of, &batch, at - first);
 	} while (at < count);
-	/* Only now: a kill must not leave an event that is neither stored nor counted. */
+	/* Called after the events were stored, so that after a kill in between no event is neither stored nor
+	 * counted. */
 	take_unfinished(of, unfinished_count);
 	end_late(of->session);
 }

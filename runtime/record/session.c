@@ -18,7 +18,8 @@
 
 #define INDEX_BITS 10
 
-/* The maximum is the 65,536 chunks that a reader accepts. */
+/* The limits of epp_session_options.buffer_bytes. The maximum is 65,536 chunks of 64 KiB, which is as many as a reader
+ * accepts. */
 #define BUFFER_BYTES_MIN (2ull << 20)
 #define BUFFER_BYTES_MAX (4ull << 30)
 
@@ -29,7 +30,8 @@ static struct session *table[SESSION_COUNT_MAX]; /* entries are allocated once a
 
 epp_session *session_handle(const struct session *session)
 {
-	/* The low bits 10 distinguish a handle from RECORDER_CACHE_EMPTY, and from every pointer to a session. */
+	/* The two low bits, binary 10, distinguish a handle from RECORDER_CACHE_EMPTY, and from every pointer to a
+	 * session. */
 	return (epp_session *)(uintptr_t)((session->generation << INDEX_BITS | session->index) << 2 | 2);
 }
 

@@ -9,8 +9,9 @@
  *   table               handles, creation and release
  *   storage.drain_lock  to write blocks
  *   storage.lock        also protects the session's recorders, profilers and state
- * A recording thread takes storage.lock once, when it creates its recorder. A thread whose mark is set takes none of
- * these (except drain_lock in a lossless session), and a thread that waits for a mark holds none. */
+ * "The lock" in the comments below is storage.lock. A recording thread takes it once, when it creates its recorder. A
+ * thread whose mark is set takes none of these (except drain_lock in a lossless session), and a thread that waits for a
+ * mark holds none. */
 #ifndef EPPROF_RUNTIME_RECORD_SESSION_H
 #define EPPROF_RUNTIME_RECORD_SESSION_H
 
@@ -44,7 +45,7 @@ struct name_filter;
 
 struct session_profiler {
 	OrtEpProfilerImpl *profiler; /* NULL: the entry of a hosted profiler that was destroyed */
-	bool joined;                 /* the profiler is a member: other code starts and ends it */
+	bool joined;                 /* the profiler is hosted: other code starts and ends it */
 	struct session *session;
 	uint32_t producer; /* the index of the entry, which is the number of its ledger */
 	char label[32];
@@ -52,7 +53,8 @@ struct session_profiler {
 	int64_t offset_ns;                  /* the argument of StartProfiling */
 	int64_t shift_us, shift_rest_ns;    /* the time from the origin of the profiler's times to the run's start;
 	                                       shift_rest_ns is the rest below 1 us */
-	bool reported;                      /* a status of this run was kept as the run's error */
+	bool reported;                      /* an error status of this profiler was passed to the errors of this run;
+	                                       further ones are only counted */
 	uint64_t invalid_before;            /* the number of the profiler's invalid events before this run */
 	struct worker *worker;              /* the worker that calls the profiler */
 	bool is_hung;                       /* a call has not returned in time: the profiler takes no further part in
@@ -92,7 +94,8 @@ struct session {
 	struct name_filter *filter;      /* NULL: all events are recorded */
 	LIST_HEAD(, recorder) recorders; /* recorders that threads may still use; under the lock */
 	uint64_t run_first_id;
-	uint64_t orphans[SESSION_ORPHANS]; /* the last ids of events that ended on another thread */
+	uint64_t orphans[SESSION_ORPHANS]; /* a ring with the ids of the last events that ended on another thread than
+	                                      they began on */
 	uint32_t orphans_at;
 
 	/* Profilers. */
@@ -146,7 +149,7 @@ epp_status *session_stop(epp_session *handle);
 /* Ends the session's run and frees the session, even if it has several shares. */
 void session_release(struct session *session);
 
-/* As epp_session_lost; the lock is held. */
+/* As epp_session_lost; the session's lock is held. */
 uint64_t session_lost(const struct session *session, epp_loss reason);
 
 /* Counts lost events that are in no slot's ledger. Ignored if the session does not exist any more. */
@@ -169,7 +172,7 @@ int64_t session_visit(struct helper_client *client);
  * written. */
 void session_push_late(void *session_profiler, const EpprofBatch *batch);
 
-/* Waits until no late event is being stored; the lock is held. */
+/* Waits until no late event is being stored; the session's lock is held. */
 void session_await_late(struct session *session);
 
 /* Closes the recorders of one use and waits until no thread is in the middle of a record. The caller holds no lock. */

@@ -109,7 +109,8 @@ static epp_status *start_again(struct session *session)
 	return is_held_by_default_only(session) && !session->waits ? start(session) : NULL;
 }
 
-/* Shares a session. `*made` is set if the session did not exist before. After the time range of an output, `*handle` is
+/* Finds the shared session with the path in the options and adds a share, or creates the session with one share.
+ * `*made` is set if it was created. If the session is for EPPROF_OUTPUT and the time range has ended, `*handle` is
  * NULL. */
 static epp_status *share(const epp_session_options *given, bool is_output, epp_session **handle, bool *made)
 {

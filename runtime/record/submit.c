@@ -267,7 +267,7 @@ static uint32_t find_track(const struct submission_tracks *tracks, uint32_t cloc
 }
 
 /* Returns whether an event needs a track of calls. Host calls never share a track with a device's work. A pushed event
- * without a device is on a track of calls anyway. */
+ * without a device needs none, because the track of its thread has no device's work. */
 static bool needs_calls_track(uint32_t category, uint32_t clock, int32_t device)
 {
 	return category == EPP_API && (clock == SUBMIT_OFFSET_US || device >= 0);
@@ -322,8 +322,8 @@ static void define_thread(struct session *session, int64_t thread)
 	pthread_mutex_unlock(&session->storage.lock);
 }
 
-/* Returns the track of a device's stream, and creates it if needed. Returns 0 if there is no room. If `name` or `group`
- * is NULL, the default is used. */
+/* Returns the track of a device's stream, and creates it if needed. Returns 0 if there are too many tracks or no
+ * memory. If `name` or `group` is NULL, the default is used. */
 static uint32_t track_for(struct session_profiler *of, uint32_t clock, int32_t device, int64_t stream, bool is_calls,
                           const char *name, const char *group)
 {
@@ -481,7 +481,7 @@ static enum special find_special(epp_name key)
 struct interned {
 	const char *text;
 	epp_name name;
-	enum special special; /* what the text means as the key of an integer arg */
+	enum special special; /* the meaning of an integer arg with this key; SPECIAL_NONE: an ordinary arg */
 };
 
 struct push {
@@ -517,8 +517,8 @@ static uint64_t submitted_host_ticks(const EpprofHostClock *clock, uint64_t valu
 	return ticks > -0x1p62 && ticks < 0x1p62 ? clock->ticks + (uint64_t)(int64_t)ticks : UINT64_MAX;
 }
 
-/* Inserts the times of the submission and of the queue before an event's other args, where readers expect them. Returns
- * the new number of args. */
+/* Inserts the args EPPROF_SUBMIT_KEY and EPPROF_QUEUE_KEY, if the event has them, before its other args, where readers
+ * expect them. Returns the new number of args. */
 static size_t put_times(const struct push *push, const struct specials *specials, epp_arg *args, size_t count)
 {
 	const uint64_t *values = specials->values;
@@ -706,7 +706,7 @@ static void push_counter(struct push *push, const EpprofCounter *counter)
 	submission_lose(of, loss, 1);
 }
 
-/* Stores a wait as an event on a track of its thread, with a flow to it that marks it as a wait. */
+/* Stores a wait as an event on a track of its thread. A flow from what launched the work marks it as a wait. */
 static void push_wait(struct push *push, const EpprofWait *wait)
 {
 	struct session_profiler *of = push->of;
@@ -739,7 +739,7 @@ static uint64_t sum_losses(const EpprofLedger *ledger)
 	return ledger->lost_no_buffer + ledger->lost_refused + ledger->lost_outside_run + ledger->lost_other;
 }
 
-/* Adds the difference to the last ledger, because the profiler's counts are cumulative. */
+/* Counts what was added since the profiler's last ledger, because the counts in a ledger are cumulative. */
 static void add_ledger(struct session_profiler *of, const EpprofLedger *now)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
@@ -757,7 +757,7 @@ static void add_ledger(struct session_profiler *of, const EpprofLedger *now)
 	pthread_mutex_unlock(&of->session->storage.lock);
 }
 
-/* Adds gaps to the profiler's losses. The loss counts the gaps; the note has their total duration. */
+/* Adds gaps to the profiler's losses: EPP_LOSS_RESTART_GAP counts gaps, not events; the note has their total time. */
 static void add_gaps(struct session_profiler *of, uint64_t count, uint64_t ns)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];

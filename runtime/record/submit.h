@@ -49,10 +49,12 @@ struct submission {
 	struct flow_ends *flows; /* NULL: no event had a flow */
 	EpprofLedger last;       /* the last ledger of this run that the profiler pushed */
 	bool has_ledger;         /* the profiler reports its own counts */
-	uint64_t gaps_ns;        /* total time it was off */
-	uint64_t counted;        /* events of this run counted as emitted here, until it reports its own counts */
+	uint64_t gaps_ns;        /* the total time in this run in which the plugin was stopped, in ns */
+	uint64_t counted;        /* events of this run that were counted as emitted when they arrived; subtracted from
+	                            the counts of the first ledger, which include them */
 	uint64_t arrived;        /* events of this run that were pushed */
-	uint64_t unfinished;     /* work of this run that is counted as lost until its events come */
+	uint64_t unfinished;     /* the number of pieces of work of this run that are counted as lost until their events
+	                            arrive */
 	uint64_t late;           /* late events that came before their work was reported as unfinished */
 };
 #define SUBMIT_OFFSET_US UINT32_MAX
@@ -80,12 +82,13 @@ void submission_add(struct session_profiler *of, const OrtProfilingEvent *event,
 /* Counts a loss of a profiler. */
 void submission_lose(struct session_profiler *of, epp_loss reason, uint64_t count);
 
-/* Counts work that the device has not finished at the end of the run (run.c) as emitted and lost, so that the account
- * is right if its events never come. */
+/* Counts work that the device has not finished at the end of the run (run.c) as emitted and lost, so that the counts
+ * are right if its events never arrive. */
 void submission_add_unfinished(struct session_profiler *of, uint64_t count);
 
-/* Gives a profiler up because a call has not returned in time: events that it announced but did not submit count as
- * lost, and so do all that it submits from now on. `why` is the note in its ledger. */
+/* Gives a profiler up because a call has not returned in time: the events that its last ledger counts but that it did
+ * not submit are counted as lost, at least one event, and so are all events that it submits from now on. `why` is the
+ * note in its ledger. */
 void submission_abandon(struct session_profiler *of, const char *why);
 
 /* Allows the calling thread to wait for chunks instead of losing events. */

@@ -53,8 +53,8 @@ const char *sql_columns_of(const char *name)
 	return table->columns;
 }
 
-/* Connects a virtual table.  SQLite may call this again at any time.  It calls the authorizer for the declaration of
- * the columns, which `trusted` allows. */
+/* Connects a virtual table.  SQLite may call this again at any time.  SQLite calls the authorizer for the declaration
+ * of the columns; sql->trusted is set meanwhile, so that it is allowed. */
 int sql_vtab_connect(struct epp_sql *sql, const struct sql_table_view *view, const char *columns, sqlite3_vtab **made)
 {
 	struct sql_vtab *table = calloc(1, sizeof *table);
@@ -85,7 +85,8 @@ int sql_vtab_disconnect(sqlite3_vtab *table)
 
 /* ---- the small tables ---- */
 
-/* The numbers of names have gaps.  The loop ends when it has found as many texts as the trace has. */
+/* Fills the table of names.  Some numbers have no name, so the loop ends when it has found as many names as the trace
+ * has. */
 static epp_status *fill_names(struct export_run *run, sqlite3 *db)
 {
 	const char *unknown = epp_trace_name(run->trace, UINT32_MAX, NULL);

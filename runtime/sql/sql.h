@@ -28,7 +28,8 @@ struct sql_scan {
 	struct sql_scan *next; /* next in the list of all started scans */
 };
 
-/* A mark relates a start time to the number of events that begin earlier. */
+/* A mark has a start time, and how many events begin earlier.  A scan that starts at this time thus finds out the
+ * numbers of its events. */
 struct sql_mark {
 	int64_t start_ns; /* `number` events begin before this time */
 	int64_t number;
@@ -64,7 +65,7 @@ struct sql_memory {
 struct sql_stored_args {
 	epp_trace_arg *args; /* while args are collected, value.u64 of a text is its offset in `texts` */
 	size_t count, room;
-	uint32_t *first_of; /* index of the first arg of an event, by the event's number; one more entry at the end */
+	uint32_t *first_of; /* index of the first arg, by event number - 1; a further entry is the number of all args */
 	size_t events_count, first_room;
 	struct sink_memory texts;
 	bool complete;
@@ -72,14 +73,16 @@ struct sql_stored_args {
 
 struct epp_sql {
 	sqlite3 *db; /* an in-memory database */
-	/* the run that the functions that fill tables get; in an export, it has the options of the export */
+	/* passed to the functions that fill the small tables; in an export, it has the options of the export */
 	struct export_run run;
 	struct filter *filter; /* the filter of an export; NULL: all events pass */
 	epp_trace *trace;
 	unsigned queries; /* number of queries of event tables in the current statement */
-	/* sets of tables, a bit each by position in the list of sql.c: needed by the statement, and filled */
+	/* sets of small tables, a bit for each by its position in the list in sql.c: those that the current statement
+	 * reads, and those that are filled */
 	uint64_t wanted, filled;
-	bool trusted;            /* the current statement is one of the library */
+	bool trusted;            /* the current statement is the library's own, for which the authorizer allows
+	                            everything */
 	_Atomic int interrupted; /* may be set by any thread, or by a signal handler */
 	epp_status *status;      /* error of a virtual table, which is reported after the statement */
 	struct sql_scan *scans;
@@ -143,7 +146,7 @@ void sql_memory_deinit(struct sql_memory *memory);
 /* Return the index of the first event with an id, and of the next one with the same id; SIZE_MAX: none. */
 size_t sql_memory_of_id(const struct sql_memory *memory, uint64_t id);
 size_t sql_memory_next_of_id(const struct sql_memory *memory, size_t index);
-/* The same for the events that have a given parent. */
+/* Return the index of the first event with a parent, and of the next one with the same parent; SIZE_MAX: none. */
 size_t sql_memory_of_parent(const struct sql_memory *memory, uint64_t parent);
 size_t sql_memory_next_of_parent(const struct sql_memory *memory, size_t index);
 /* Returns the index of the first event that starts at `start_ns` or later. */
@@ -200,8 +203,8 @@ struct sqlite_table {
 extern const struct sqlite_table sqlite_tables[];
 epp_status *sqlite_table_create(sqlite3 *db, const struct sqlite_table *table) EPP_MUST_CHECK;
 
-/* These functions fill existing, empty tables.  The facts contain the counts of events that the run's timeline has
- * returned so far. */
+/* These functions fill existing, empty tables.  The facts contain counts of the events that run->timeline has returned
+ * so far. */
 epp_status *sqlite_insert_words(sqlite3 *db) EPP_MUST_CHECK;
 epp_status *sqlite_insert_runs(struct export_run *run, sqlite3 *db) EPP_MUST_CHECK;
 epp_status *sqlite_insert_tracks(struct export_run *run, sqlite3 *db) EPP_MUST_CHECK;

@@ -1,6 +1,6 @@
 /* The table args: a row for each arg of each event.  It is mostly joined to events by their number.  The args are then
- * those of the current event of the events cursor.  Otherwise they are read from a timeline the first time, and from
- * memory the next times. */
+ * those of the current event of the events cursor.  Otherwise the first query reads a timeline; later ones store all
+ * args in memory, and read these. */
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -90,14 +90,14 @@ enum { OF_EVENT = 1 };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	unsigned lookups_count; /* number of lookups by event number in this statement */
+	unsigned lookups_count; /* number of lookups by event number that this cursor has made in this statement */
 	struct sql_scan own;
 	/* the scan whose current event has the args: the cursor's own, or another cursor's; NULL: they are in memory,
 	 * or there are no more */
 	const struct sql_scan *scan;
 	const epp_trace_arg *stored; /* the remaining args, if they are in memory */
 	size_t kept_count;
-	bool is_single; /* the query asks for the args of one event */
+	bool is_single; /* the query is for the args of one event */
 	bool ended;
 	int64_t event; /* number of the event */
 	size_t position;

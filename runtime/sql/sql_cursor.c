@@ -1,13 +1,14 @@
 /* The cursor of the event tables.  On its first query a cursor reads the timeline.  If a cursor is queried again, it is
- * the inner loop of a join, and reads from memory.  So do the cursors of a subquery, which SQLite opens for each row.
- * A query for the current event of another cursor uses this event. */
+ * the inner loop of a join, and reads from memory.  The cursors of a subquery, of which SQLite opens a new one for each
+ * row, read from memory, too, when there were many queries.  If a query is for the number of an event that is another
+ * cursor's current event, this event is used. */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "sql/sql_events.h"
 #include "timeline/events/work_kind.h"
 
-/* If a statement makes more queries than this, it has a subquery that is repeated, and events are loaded into memory.
+/* If a statement makes more queries than this, it probably repeats a subquery, and all events are loaded into memory.
  * The limit is lower for queries of an id or a parent, because each would read the whole timeline for a few rows. */
 #define QUERIES_MAX 16u
 #define QUERIES_OF_ID_MAX 2u
@@ -16,7 +17,7 @@ enum source { FROM_NOTHING, FROM_SCAN, FROM_MEMORY, FROM_ANOTHER };
 
 struct cursor {
 	sqlite3_vtab_cursor base;
-	unsigned queries_count; /* number of queries in this statement */
+	unsigned queries_count; /* number of queries of this cursor in this statement */
 	enum source source;
 	int comparisons;
 	/* bounds and values of the constraints; from `track` on they are only valid if their bit in `comparisons` is
@@ -24,7 +25,7 @@ struct cursor {
 	int64_t from_ns, to_ns, track, name, id, parent, number;
 	struct sql_scan scan;
 	size_t index;           /* index of the event in memory */
-	int64_t flow;           /* number of arrows so far */
+	int64_t flow;           /* number of arrows that were returned so far */
 	const epp_event *event; /* the current row: the scan's event, or a copy */
 	epp_event copy;
 	int64_t row; /* number of the row; 0: unknown */

@@ -1,6 +1,6 @@
 /* The tables events, timeline and flows as SQLite modules, and the columns of timeline.  Comparisons that exclude many
- * rows are passed to the cursor: a range of starts, one track, name, id, parent or number.  The cursor may return more
- * rows than match, because SQLite checks each row again. */
+ * rows are passed to the cursor: a range of starts, one track, name, id, parent or number.  The cursor may also return
+ * rows that do not match, because SQLite checks each row again. */
 #include <stdio.h>
 #include <stdlib.h>
 

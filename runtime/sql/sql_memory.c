@@ -49,7 +49,7 @@ static epp_status *add_event(struct sql_memory *memory, const epp_event *event)
 
 static size_t bucket_of(const struct sql_memory *memory, uint64_t id)
 {
-	/* Consecutive ids are in adjacent buckets, because most joins look up ids in sequence. */
+	/* Blocks of 64 consecutive ids have adjacent buckets, because most joins look up ids in sequence. */
 	uint64_t block = (id >> 6) * UINT64_C(0x9E3779B97F4A7C15);
 
 	return (size_t)(block >> 32 << 6 | ((id ^ block >> 58) & 63)) & (memory->buckets_count - 1);

@@ -1,6 +1,6 @@
 /* Reads the timeline from any position.  A timeline for a time range begins with the events that overlap the range, so
- * the number of its first event is not known.  Marks have this number for one event in MARK_EVENTS.  They are made in
- * one pass over all events when they are first needed. */
+ * the number of its first event is not known.  A mark stores this number, for about one event in MARK_EVENTS.  They are
+ * made in one pass over all events when they are first needed. */
 #include "sql/sql.h"
 
 #include <stdlib.h>
@@ -64,7 +64,8 @@ static epp_status *make_marks(struct epp_sql *sql)
 	return status;
 }
 
-/* Returns the last mark that is not after a start, or not after a number; NULL: there is none. */
+/* Returns the last mark that is neither after the start `start_ns` nor after the event `number`; NULL: there is
+ * none. */
 static const struct sql_mark *mark_before(const struct sql_marks *marks, int64_t start_ns, int64_t number)
 {
 	size_t low = 0, high = marks->count;

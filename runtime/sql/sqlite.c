@@ -33,9 +33,10 @@ static const struct {
 	{ "start_index", "SELECT start_ns, event FROM out.events WHERE event % " START_STEP " = 1" },
 };
 
-/* Other records refer to few events, so the indexes of these events' ids are small.  An index of every start would be
- * larger than all other data. start_index has one start in 1,024, and the rows between two of them are in order.
- * Sorting for an index uses as much memory as the page cache, which is therefore limited. */
+/* Few events are referred to by other records, so the indexes over the ids of these events are small.  An index over
+ * the starts of all events would be larger than all other data.  So the table start_index has the start of one event in
+ * 1,024; the events between two of them are in order of start.  Sorting for an index uses as much memory as the page
+ * cache, which is therefore limited. */
 static const char indexes[] =
     "PRAGMA out.cache_size=-4096;"
     "CREATE INDEX out.events_referred ON events(id) WHERE flags & 16;"

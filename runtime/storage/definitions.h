@@ -40,7 +40,7 @@ void definitions_end_names(struct definitions *definitions);
 void definitions_deinit(struct definitions *definitions);
 
 /* Adds a track and fills in track->track and the lengths. Returns its number; 0 if out of memory or if there are too
- * many tracks. The lock is held. */
+ * many tracks. The storage's lock is held. */
 uint32_t definitions_add_track(struct definitions *definitions, struct epf_track *track, const char *name,
                                const char *group);
 

@@ -85,7 +85,7 @@ static void close_open(struct epf_slot *slot)
 
 static void count_producer_written(struct storage *storage, uint32_t producer)
 {
-	/* The ledger of a producer continues across runs, so the count has run 0. */
+	/* The ledger of a producer continues across runs, so its events are counted under the run number 0. */
 	block_writer_count(&storage->writer, EPF_OVERWRITTEN_PRODUCER | producer, 0, 1);
 }
 
@@ -101,7 +101,8 @@ static void count_written(struct storage *storage, const struct epf_block *block
 /* The treatment of a region that cannot be written. */
 enum failed {
 	FAILED_WAITS, /* kept for the next visit if enough chunks are free, otherwise lost */
-	FAILED_STAYS, /* kept in the window until the end */
+	FAILED_STAYS, /* kept in the window of the file, even after the trace is closed; but lost if the size limit was
+	                 reached */
 	FAILED_IS_LOST,
 };
 
@@ -110,7 +111,8 @@ static enum failed failure_mode_at_end(const struct storage *storage)
 	return window_is_shared(&storage->window) ? FAILED_STAYS : FAILED_IS_LOST;
 }
 
-/* Returns true if more than a quarter of the first chunks is free. */
+/* Returns true if the number of free chunks is more than a quarter of the number of chunks that exist from the
+ * start. */
 static bool has_chunks_to_spare(const struct storage *storage)
 {
 	uint32_t count = window_chunks_count(&storage->window);

@@ -29,8 +29,9 @@ static void count_lost(struct storage *storage, uint32_t producer)
 	STORE_RELAXED(lost, *lost + 1);
 }
 
-/* Only the drain counts losses for these two reasons, so no other thread changes the values that are stored here as a
- * base. */
+/* Stores the new loss counts of all producers for `reason`: the present counts, plus the events in the region. Only the
+ * drain counts losses for the reasons EPP_LOSS_DISK and EPP_LOSS_POLICY, so no other thread changes the present counts
+ * meanwhile. */
 static void drop_of_producers(struct storage *storage, epp_loss reason, const struct epf_region *region, const uint8_t *end)
 {
 	struct epf_live *live = storage->window.live;

@@ -83,7 +83,7 @@ void storage_fork_child(struct storage *storage, bool is_open);
  * failed read of the file. A live trace may change during the call; readers expect this (format/format.h). */
 size_t storage_read(struct storage *storage, uint64_t offset, void *buffer, size_t bytes);
 
-/* Returns the number of events lost for a reason, without those of profilers. The lock is held. */
+/* Returns the number of events lost for a reason, without those of profilers. The storage's lock is held. */
 uint64_t storage_lost(const struct storage *storage, epp_loss reason);
 
 #endif

@@ -1,6 +1,7 @@
-/* Turns blocks into runs: reads and decodes a block, places its records on the host's clock, adds ends that were
- * recorded in a separate record, and sorts them by start.  Records that are no events (clock pairs, track switches,
- * ends) make no items.
+/* Makes a sorted run (merging/sorted_run.h) from each block: reads and decodes the block, places its records on the
+ * host's clock, adds ends that were recorded in a separate record, and sorts them by start.  An item
+ * (merging/merge_item.h) is made from each record of an event; records that are no events (clock pairs, track switches,
+ * ends) make none.
  *
  * Records of kinds other than EPF_COMPLETE have host ticks on every track.  An end above 2^64 - 1 is cut to this value;
  * a negative length becomes 0. */
@@ -114,13 +115,15 @@ static void load_complete(struct epp_timeline *timeline, struct line *line, cons
 struct loading {
 	struct epp_timeline *timeline;
 	struct decoded decoded;
-	struct run *run;         /* is timeline->unordered */
-	uint32_t line, own_line; /* line of the current record, line of the block's track */
+	struct run *run;         /* timeline->unordered, which receives the items */
+	uint32_t line, own_line; /* indexes of lines (tracks/track_state.h): that of the current record, and that of the
+	                            block's track */
 	uint32_t key;            /* key of the line with index `line` */
 	uint32_t count;
 	uint16_t bits; /* bits of the last record; `class` is the class that these bits encode */
 	struct item_class class;
-	size_t start_hint, end_hint; /* last segments of the host clock, for host_clock_ns */
+	size_t start_hint, end_hint; /* segments of the host clock that contain the last start and the last end;
+	                                arguments of host_clock_ns */
 };
 
 /* Fills an item except for its host times.  The class is computed only if the bits differ from those of the previous
@@ -163,7 +166,7 @@ static epp_status *switch_line(struct loading *loading, uint32_t track)
 	return NULL;
 }
 
-/* Loads any record except a thread's event. */
+/* Loads a record of any kind except EPF_EVENT. */
 static epp_status *load_other(struct loading *loading, const struct codec_record *record, uint32_t rank, uint32_t index)
 {
 	struct item *item = &loading->run->items[loading->count];
@@ -239,7 +242,7 @@ struct plain {
 	uint16_t bits; /* bits of the last record; `class` is the class that these bits encode */
 	struct item_class class;
 	struct host_clock host;
-	struct host_segment near; /* segment of the host clock for the last time */
+	struct host_segment near; /* segment of the host clock that contains the last converted time */
 };
 
 static inline int64_t plain_ns(struct plain *plain, uint64_t ticks)
@@ -255,7 +258,7 @@ static inline int64_t plain_ns(struct plain *plain, uint64_t ticks)
 	return ns;
 }
 
-/* Returns the start of the item. */
+/* Fills an item from a record, and returns the start of the item in ns. */
 static inline int64_t load_plain_item(struct epp_timeline *timeline, struct plain *plain,
                                       const struct codec_record *record, uint32_t index, struct item *item)
 {

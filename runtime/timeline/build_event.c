@@ -56,7 +56,8 @@ static void set_extra(const struct item_extra *extra, epp_event *event)
 	event->parent = extra->parent;
 }
 
-/* Adds the error of the host clock.  Only called if host clock samples contradict each other. */
+/* Sets the error bounds of a thread's event to the error of the host clock.  Called only if host clock samples
+ * contradict each other. */
 __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timeline, const struct item *item,
                                                 epp_event *event)
 {
@@ -72,7 +73,8 @@ __attribute__((noinline)) static void set_doubt(const struct epp_timeline *timel
 _Static_assert(offsetof(struct item_class, placement) == offsetof(epp_event, placement) - offsetof(epp_event, kind),
                "kind, category and placement are copied as one");
 
-/* Sets all fields of a thread's event without args except depth, lane and parent, which the nesting sets later. */
+/* Sets the fields of an event that are the same for all kinds of events.  Args, error bounds, depth, lane and parent of
+ * the event are set later. */
 static inline void fill(const struct epp_timeline *timeline, const struct line *line, const struct item *item,
                         epp_event *event)
 {
@@ -161,7 +163,7 @@ static int64_t subtract_ns(int64_t at_ns, uint64_t ns)
 	return __builtin_sub_overflow(at_ns, ns, &result) ? INT64_MIN : result;
 }
 
-/* Sets the submission times of a device event.  They are recorded as the first args of the event. */
+/* Sets launch_ns and queue_ns of a device event, from the args that are recorded first in the event. */
 static void set_submission(struct epp_timeline *timeline, const struct line *line, epp_event *event)
 {
 	const struct event_args *args = event->args;

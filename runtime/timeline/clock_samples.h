@@ -18,8 +18,8 @@ struct timeline_pair {
 	int64_t monotonic_ns, realtime_ns; /* only for the host clock */
 };
 
-/* Gets a sample by its index, in file order; false: there is no such sample.  A call with the index after the previous
- * one is cheap. */
+/* Gets the sample with this index; false: there is no such sample.  The samples of a clock are in order of its
+ * ticks. */
 bool timeline_pair_at(const epp_timeline *timeline, size_t index, struct timeline_pair *pair);
 
 #endif

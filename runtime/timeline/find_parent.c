@@ -32,11 +32,12 @@ static int64_t outer_end(const struct epp_timeline *timeline, const struct refer
 	return parent->is_call && end_ns == parent->end_ns ? INT64_MIN : end_ns;
 }
 
-/* The look-ahead searches for a referenced event up to this long after the event's end and its error bound. */
+/* The look-ahead searches for the parent or the wait of an event up to this many ns after the end of the event plus its
+ * error bound. */
 #define AHEAD_NS 1000000
 
-/* Copies a referenced event from the table, because the next lookup may replace the entry.  *is_known is false if it
- * was not noted. */
+/* Copies a referenced event from timeline->references, because the next lookup may evict its page.  *is_known is false
+ * if the event was not noted yet, that is, its times are not stored there. */
 static epp_status *find_noted(struct epp_timeline *timeline, uint32_t number, struct referenced_event *known, bool *is_known)
 {
 	struct referenced_event *event;
@@ -48,7 +49,7 @@ static epp_status *find_noted(struct epp_timeline *timeline, uint32_t number, st
 	return NULL;
 }
 
-/* Finds a referenced event: in the table, by a look-ahead in the merge, or by a pass over all blocks. */
+/* Finds a referenced event: in timeline->references, by a look-ahead in the merge, or by a pass over all blocks. */
 static epp_status *find_event(struct epp_timeline *timeline, const epp_event *event, uint32_t number,
                               struct referenced_event *known, bool *is_known)
 {
@@ -216,7 +217,8 @@ static void narrow_errors(epp_event *event, int64_t wait_end_ns)
 	                                   event->parent_start_ns, wait_end_ns);
 }
 
-/* Flags an event that ends after outer_end_ns by more than its bound.  `waited`: outer_end_ns is the end of a wait. */
+/* Flags an event that begins before its parent, or ends after outer_end_ns, by more than its error bound.  If `waited`
+ * is set, outer_end_ns is the end of a wait, else that of the outermost event around the parent. */
 static void check_outside(struct epp_timeline *timeline, epp_event *event, int64_t outer_end_ns, bool waited)
 {
 	if (event->placement == EPP_PLACED_DURATION || event->placement == EPP_PLACED_CLAMPED)

@@ -1,5 +1,5 @@
-/* Parents that a separate record adds to an event, because they were found after the event was recorded: 24 bytes each.
- * Call parents_add during the scan of the blocks, then parents_seal once, then parents_find. */
+/* Parents that a separate record adds to an event, because they were found after the event was recorded.  Each takes 24
+ * bytes.  Call parents_add during the scan of the blocks, then parents_seal once, then parents_find. */
 #ifndef EPPROF_RUNTIME_TIMELINE_LATE_PARENTS_H
 #define EPPROF_RUNTIME_TIMELINE_LATE_PARENTS_H
 

@@ -1,11 +1,11 @@
 /* Measures device clocks that were compared with the host clock only once: see causal_clock.h.
  *
- * First, a second timeline merges the host's events without device events.  For each event that is a parent, it notes
- * the end of the outermost session event around this parent.  Then the blocks with events of such clocks are decoded,
- * and each event with a recorded parent adds its limits to the clock.  For a clock of which no event has a recorded
- * parent, run_coverage (causal_clock.h) only checks whether the clock can be right.  Memory: a second timeline, which
- * is released afterwards, and the points of the clocks, which are bounded.  A trace whose clocks all have several clock
- * samples skips this step. */
+ * First, a second timeline merges all events, but does not find the parents of device events
+ * (epp_timeline.is_measuring).  For each event that is a parent, it notes the end of the outermost session event around
+ * this parent.  Then the blocks with events of such clocks are decoded, and each event with a recorded parent adds its
+ * limits to the clock.  For a clock of which no event has a recorded parent, run_coverage (causal_clock.h) only checks
+ * whether the clock can be right.  Memory: a second timeline, which is released afterwards, and the points of the
+ * clocks, which are bounded.  A trace whose clocks all have several clock samples skips this step. */
 #include <stdlib.h>
 
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /* Implements merge.h.  An exhausted run keeps its memory until its last batch has been consumed, because merge_next
- * returns pointers into the run.  Runs of the spill are read in chunks.  A time range never extends past the end of a
- * chunk, unless it is the last one of its run. */
+ * returns pointers into the run.  Spilled runs (merging/spill.h) are read in chunks.  A time range never extends past
+ * the end of a chunk, unless the chunk is the last one of its run. */
 #include "timeline/merge.h"
 
 #include <bsd/sys/tree.h>
@@ -88,7 +88,8 @@ static epp_status *merge_add(struct merge *merge, struct run *run)
 
 /* ---- schedule ---- */
 
-/* Schedules when blocks are decoded: each block is activated when the merge front reaches its earliest start.
+/* Schedules when blocks are decoded: a block becomes active (decoded and in memory) when the merge reaches its earliest
+ * start.
  *
  * Blocks of one thread follow each other in time, so about one block per thread is in memory at once.  Blocks of
  * devices may be in any order and be of any length in time.  If the active blocks would need more than
@@ -343,11 +344,12 @@ epp_status *plan_merge(struct epp_timeline *timeline)
 /* Turns a block into a source of the merge when the merge front reaches its start.  A divided block becomes a source
  * twice: first with the items that were open when the block began, later with its body. */
 
-/* A block is divided only if, before its body starts, more than NEAR_BLOCKS other blocks, plus one for each source, are
- * to be activated. */
+/* A block is divided only if NEAR_BLOCKS other blocks, plus one for each source, are activated before its body starts;
+ * if fewer blocks are waiting, all of them. */
 #define NEAR_BLOCKS 64u
 
-/* Returns the number of a thread's items that were open when the block began. */
+/* Returns how many items, from run->at on, were open when the block began: they start before the block's own first
+ * event. */
 static uint32_t count_open_before(const struct run *run, uint64_t own_first_ticks)
 {
 	uint32_t count = run->at;
@@ -495,7 +497,7 @@ static epp_status *merge_activate(struct epp_timeline *timeline, size_t body)
 
 /* ---- one time range ---- */
 
-/* Removes the runs that the last batch exhausted.  Runs of the spill get their next chunk instead. */
+/* Removes the runs that the last batch exhausted.  Spilled runs (merging/spill.h) get their next chunk instead. */
 static epp_status *drop_exhausted(struct epp_timeline *timeline)
 {
 	struct merge *merge = &timeline->merge;

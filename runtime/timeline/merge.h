@@ -3,10 +3,10 @@
  * The items of all active runs that start in the next time range are gathered and radix-sorted.  Per event, this costs
  * a third of a tournament tree over the heads of 64 runs.  The length of a range is chosen so that it has some hundred
  * events.  The runs together exceed the processor's caches, so the step that gathers items only reads the array of
- * starts.  Blocks wait, sorted by their earliest start, until the merge front reaches them; only then are they decoded,
- * and no time range extends past the next waiting block.  If the first records of a block were open long before the
- * block began, the block is divided: those records, 64 at most, become a small run, and the rest, its body, keeps
- * waiting.
+ * starts.  Blocks wait, sorted by their earliest start, until the merge front, the start of the next event, reaches
+ * them; only then are they decoded, and no time range extends past the next waiting block.  If the first records of a
+ * block were open long before the block began, the block is divided: those records, 64 at most, become a small run, and
+ * the rest, its body, keeps waiting.
  * Called by timeline.c; block_load.c and spill.c make the runs. */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGE_H
 #define EPPROF_RUNTIME_TIMELINE_MERGE_H
@@ -26,7 +26,7 @@ struct merge_source {
 
 struct merge_waiting {
 	int64_t ns;     /* lower bound of the starts of the block's items */
-	uint32_t block; /* values from reader->blocks_count on are runs of the spill */
+	uint32_t block; /* index in reader->blocks; reader->blocks_count + i: the spilled run timeline->spill.runs[i] */
 };
 
 struct merge_entry {
@@ -42,14 +42,15 @@ struct merge_entry {
 #define MERGE_NEXT_STRETCH_BYTES (8 * sizeof(struct item))
 
 struct merge {
-	struct merge_entry *batch, *spare; /* the items of the time range, sorted; scratch memory of the sort */
+	struct merge_entry *batch, *spare; /* batch: the items of the time range, sorted; spare: scratch memory of the
+	                                      sort */
 	uint32_t batch_at, batch_count;
 	uint32_t time_range_ns;       /* length of the next time range, unless the activation of a block makes it
                                        * shorter */
 	struct merge_source *sources; /* the index of a source stays valid while a batch is consumed */
 	uint32_t sources_count;
 	uint32_t active_most;          /* largest number of sources at one time so far */
-	struct merge_waiting *waiting; /* sorted */
+	struct merge_waiting *waiting; /* sorted by ns; those from waiting_at on are not active yet */
 	size_t waiting_count, waiting_at;
 	struct merge_waiting *bodies; /* the bodies of divided blocks, unsorted */
 	size_t bodies_count;

@@ -72,8 +72,8 @@ static void by_pairs(struct epp_timeline *timeline, struct line *line, const str
 		                   .placement = start.fitted && end.fitted ? EPP_PLACED_FITTED : EPP_PLACED_FORMULA };
 }
 
-/* Returns the drift that is assumed for a clock that was compared with the host clock only once, at the start of the
- * run. */
+/* Returns by how many ns a clock is assumed to have drifted by at_ns, if it was compared with the host clock only once,
+ * at the start of the run. */
 static int64_t drift_of(const struct line *line, int64_t at_ns)
 {
 	int64_t distance_ns = at_ns > line->run_start_ns ? at_ns - line->run_start_ns : line->run_start_ns - at_ns;
@@ -133,7 +133,8 @@ static void clamp(const struct referenced_event *parent, struct placed *placed)
 	placed->placement = EPP_PLACED_CLAMPED;
 }
 
-/* Limits a time to the event's run, if no other limit is known: the run was over when the event was submitted. */
+/* Returns the error bound of a time of an event.  If error_ns means that no limit is known, the bound is the distance
+ * to the farther end of the event's run, because the event is inside the run. */
 static int64_t within_run(const struct epp_timeline *timeline, const struct line *line, int64_t at_ns, int64_t error_ns)
 {
 	int64_t end_ns = line->run_end_ns == INT64_MAX ? timeline->last_ns : line->run_end_ns;

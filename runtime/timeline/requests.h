@@ -4,8 +4,8 @@
  * (base/traceparent.h).  Every other event has the requests of its parent.  A device event may come before its parent
  * in the order of starts, and a time range may begin after the instants, so all events are read once in advance: this
  * collects the requests, the events that were given to them (grants), and the grant of each event to which others refer
- * by id.  An event on another thread may also have the requests of a given event.  Afterwards a timeline only has to
- * keep, in addition, the grants of the host events that are open. */
+ * by id.  An instant may also give an event the requests of an event on another thread.  Afterwards a timeline only has
+ * to keep, in addition, the grants of the host events that are open. */
 #ifndef EPPROF_RUNTIME_TIMELINE_REQUESTS_H
 #define EPPROF_RUNTIME_TIMELINE_REQUESTS_H
 
@@ -35,7 +35,8 @@ struct grant {
 struct requests {
 	struct request *requests;
 	size_t requests_count, requests_room;
-	struct event_grants started; /* events that are requests, by id; `grant` is the number of the request */
+	struct event_grants started; /* asynchronous events that stand for a request, by id; `grant` is the number of
+	                                the request */
 	struct string_table texts;
 	uint32_t *of_text; /* by the index of a text: the number + 1 of the request without an event that has this text;
                             * 0: none */

@@ -9,7 +9,8 @@
 #include "base/status.h"
 #include "timeline/timeline.h"
 
-/* Finds the entry for an event.  *entry is NULL if no unprocessed record references the event. */
+/* Finds the struct referenced_event of an event.  *entry is NULL if all records that reference its page have been
+ * processed, or no record references the event. */
 static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, uint64_t id, struct referenced_event **entry)
 {
 	uint32_t number = references_find(&timeline->references, &line->own_lookup, line->source, id);

@@ -157,8 +157,8 @@ static int compare_from(const void *a, const void *b)
 	return (first->from > second->from) - (first->from < second->from);
 }
 
-/* Replaces the ids of flows by their numbers in references and sorts the flows by origin.  Drops flows whose origin or
- * target is not referenced. */
+/* Replaces the ids of flows by their numbers in timeline->references and sorts the flows by origin.  Drops flows whose
+ * origin or target is not referenced. */
 static void number_flows(struct epp_timeline *timeline)
 {
 	struct references_lookup from_lookup = { .key = UINT64_MAX }, to_lookup = { .key = UINT64_MAX };
@@ -175,7 +175,7 @@ static void number_flows(struct epp_timeline *timeline)
 	qsort(timeline->flows, count, sizeof(*timeline->flows), compare_from);
 }
 
-/* Turns flows into waits: the flows with the same origin become the waits of this event. */
+/* Turns flows into waits: the flows with the same origin become the waits of the event at this origin. */
 static epp_status *link_flows(struct epp_timeline *timeline)
 {
 	struct wait *first = NULL;

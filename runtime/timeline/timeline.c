@@ -24,7 +24,7 @@ static epp_status *take_options(struct epp_timeline *timeline, const epp_timelin
 	return NULL;
 }
 
-/* `inherited` NULL: the timeline reads its own. */
+/* If `inherited` is NULL, the timeline reads its requests and weights itself. */
 static epp_status *prepare(struct epp_timeline *timeline, const epp_timeline_options *options,
                            const struct inherited *inherited)
 {
@@ -228,7 +228,7 @@ int epp_event_args(const epp_timeline *timeline, const epp_event *event, size_t 
 		arg->type = EPP_ARG_I64;
 		if (__builtin_sub_overflow(event->start_ns, at_ns, &arg->value.i64))
 			arg->value.i64 = 0;
-		/* An event without a start has no time since its launch either. */
+		/* The time is not known, for example because only the duration of the event was recorded. */
 		if (at_ns == INT64_MIN) {
 			arg->type = EPP_ARG_TEXT;
 			arg->value.text = "unknown";

@@ -30,12 +30,12 @@
 #include "timeline/weights.h"
 #include "trace/reader.h"
 
-/* Result of the scan pass for one block; input of the schedule. */
+/* Result of the scan pass for one block; input of plan_merge. */
 struct scan_pass_block {
 	int64_t first_ns; /* lower bound of the starts of its items; INT64_MAX: nothing to show */
 	int64_t last_ns;  /* upper bound of the starts of its items */
 	int64_t end_ns;   /* upper bound of the ends of its items, without separately recorded ends */
-	bool spill;       /* goes through the temporary file */
+	bool spill;       /* the block's items are sorted in a temporary file (merging/spill.h) */
 };
 
 struct scan_pass_flow {
@@ -77,16 +77,19 @@ struct epp_timeline {
 	struct lines lines;
 	struct causal_clock **causal; /* clocks with a single comparison with the host clock */
 	size_t causal_count;
-	bool is_measuring; /* this is the timeline of measure_clocks, which leaves out device events */
+	bool is_measuring; /* this is the timeline of measure_clocks, which neither nests device events nor finds their
+	                      parents */
 	struct references references;
 	struct scan_pass_flow *flows; /* collected by the scan pass; link_flows turns them into `waits` */
 	size_t flows_count, flows_room;
 	struct wait *waits; /* one for each flow */
 	struct parents late_parents;
 	struct ends ends;
-	/* ids of the events that have an end in `ends`; only if the file has an index, which maps ids to blocks */
+	/* ids of the events that have an end in `ends`; filled only if the file has an index, with which the blocks of
+	 * these events are found */
 	struct time_range ended_on_other_thread;
-	bool parents;              /* some record names a parent, so `references` stores events */
+	bool parents;              /* some record names a parent, so the times of referenced events are stored in
+	                              `references` */
 	bool resolved;             /* resolve_parents has run */
 	int64_t resolved_until_ns; /* resolve_ahead has noted all events that start up to this time */
 	bool placement_needs_parents;
@@ -96,7 +99,8 @@ struct epp_timeline {
 	struct scan_pass_block *scanned; /* by the index of the block; NULL once the merge is scheduled */
 	uint32_t *rank_of_block;         /* rank in recording order, by the index of the block */
 	uint32_t *block_of_rank;
-	uint32_t only_run;            /* the run of all blocks; 0: they are from several runs */
+	uint32_t only_run;            /* the run of all events; 0: they are from several runs, or some events are
+	                                 open */
 	struct codec_record *records; /* decoded records of the current block */
 	size_t records_room;
 	struct run unordered; /* the items made from `records`, in the same order */
@@ -104,15 +108,14 @@ struct epp_timeline {
 	uint8_t *buffer; /* buffer for blocks of which no run is made */
 	size_t buffer_bytes;
 
-	size_t active_bytes_most; /* limit of the memory of blocks that are read at the same time; what is beyond is sorted in
-	                             a temporary file */
+	size_t active_bytes_most; /* the limit for the memory of active blocks (merge.c), in bytes */
 	struct merge merge;
 	struct spill spill;
 	uint8_t *ends_buffer; /* the block that fetch_args has read last */
 	size_t ends_buffer_bytes;
-	const uint8_t *ends_payload; /* its payload, in ends_buffer */
+	const uint8_t *ends_payload; /* the payload of this block, in ends_buffer */
 	uint32_t ends_payload_bytes;
-	uint32_t ends_block; /* index of this block; BLOCK_NONE: none */
+	uint32_t ends_block; /* index of the block in ends_buffer; BLOCK_NONE: none */
 
 	struct inherited own;            /* all NULL if timeline_create_with was given others */
 	const struct requests *requests; /* NULL: the options do not ask for requests, or the trace has none */

@@ -1,4 +1,4 @@
-/* Reads a .epp file in any state: its definitions, an index of its record blocks, and the data that is still in its
+/* Reads a .epp file in any state: its definitions, a list of its record blocks, and the data that is still in its
  * window.
  *
  * reader_open scans the segments once: it checks block headers and checksums, and reads definition, run, clock pair,
@@ -75,7 +75,7 @@ struct reader_open {
 	struct epf_open open;
 	uint32_t track;
 	uint32_t depth;
-	uint64_t offset; /* the offset of the stack entry in the file */
+	uint64_t offset; /* the file offset of the event's element in the slot's stack */
 };
 
 struct reader_finding {
@@ -100,11 +100,12 @@ struct reader {
 	size_t tracks_count;
 	struct reader_name *names; /* indexed by the number of a name; text NULL: unknown */
 	size_t names_count;
-	/* The clock pairs of source 0, sorted by ticks: those at starts and ends of runs, the helper's, and the latest
-	 * one of the live page. */
+	/* The clock pairs of source 0, sorted by ticks: those at starts and ends of runs, and those that the helper
+	 * thread took in between. */
 	struct epf_host_pair *pairs;
 	size_t pairs_count;
-	struct epf_ledger_entry *ledger; /* entries in blocks, then entries of slots for which no block has an entry */
+	struct epf_ledger_entry *ledger; /* one for each track and run, sorted by these; from blocks, or from a slot of
+	                                    the window if no block has an entry */
 	size_t ledger_count;
 	struct epf_producer *producers; /* EPF_PRODUCER_COUNT of them, or more if the file is merged; an empty label
 	                                   means that the entry is unused */
@@ -125,7 +126,8 @@ struct reader {
 	size_t findings_count;
 };
 
-/* Ownership: takes `source`, and closes it, also on failure.  Errors: those of epp_trace_open. */
+/* `path` is for messages and epp_trace_info, and may be NULL.  Ownership: the reader takes `source`; reader_close
+ * closes it, and so does reader_open if it fails.  Errors: those of epp_trace_open. */
 epp_status *reader_open(const struct reader_source *source, const char *path, struct reader **reader) EPP_MUST_CHECK;
 /* Opens the file of an open reader again without its index, so that all blocks are scanned. */
 epp_status *reader_open_again(const struct reader *of, struct reader **reader) EPP_MUST_CHECK;
@@ -154,7 +156,7 @@ struct reader_decoded {
 };
 
 /* Reads and decodes a block of rows or columns.  `block` is one of reader->blocks.  If it is damaged and the file was
- * opened by its index, it is marked as lost.  Errors: those of reader_block_read. */
+ * opened by its index, it is marked as lost, and `decoded` has no records.  Errors: those of reader_block_read. */
 epp_status *reader_block_decode(struct reader *reader, const struct reader_block *block, struct reader_decoded *decoded)
     EPP_MUST_CHECK;
 
@@ -162,8 +164,8 @@ epp_status *reader_block_decode(struct reader *reader, const struct reader_block
  * room. */
 epp_status *reader_decode_rows(struct reader_decoded *decoded) EPP_MUST_CHECK;
 
-/* Returns true for tracks of calls in host ticks, such as waits.  Their events nest exactly in those of their thread,
- * so they are shown in the thread's row. */
+/* Returns true for tracks with the calls of a thread that a plugin reported in host ticks, such as waits for a device.
+ * These events nest exactly in those of the thread, so they are shown in the thread's row. */
 static inline bool reader_is_on_thread(const epp_trace_track *track)
 {
 	return track->kind == EPP_TRACK_CALLS && track->clock_kind == EPF_TRACK_CLOCK_HOST && track->thread;

@@ -68,7 +68,7 @@ uint64_t reader_find_offset(const struct reader_impl *impl, enum reader_item kin
  * defined earlier, in the log or in blocks.  Records in blocks contain the args themselves, so this is needed only for
  * unfinished files. */
 
-/* Reads an EPF_DEFINE_ARGS. */
+/* Reads a definition of shared args (EPF_DEFINE_ARGS). */
 static epp_status *reader_define_args(struct reader_impl *impl, const uint8_t *body, size_t bytes, uint64_t offset)
 {
 	uint32_t number = 0;
@@ -105,7 +105,8 @@ epp_status *reader_order_args(struct reader_impl *impl)
 	return NULL;
 }
 
-/* Returns the index of the first definition of a number, or the index at which it would be inserted. */
+/* Returns the index of the first definition of the shared args with this number, or the index at which it would be
+ * inserted. */
 static size_t place_of(const struct reader_impl *impl, uint32_t number)
 {
 	size_t low = 0, high = impl->args_count;
@@ -210,7 +211,7 @@ static void find_threads(epp_trace_track **tracks, size_t count)
 
 /* ---- names ---- */
 
-/* Labels a thread without a name by its number. */
+/* Gives a thread without a name the name "thread 7", with its thread id. */
 static epp_status *name_thread(struct reader_impl *impl, epp_trace_track *track)
 {
 	char text[24];
@@ -379,7 +380,7 @@ static bool has_kind(const struct epf_track *definition)
 	return definition->kind >= EPF_TRACK_THREAD && definition->kind <= EPF_TRACK_CUSTOM;
 }
 
-/* Returns -1 for a number that no producer can have, because the number is an index elsewhere. */
+/* Returns the index of the track's producer; -1 if there is none, or if the index is out of range. */
 static int32_t producer_of(const struct epf_track *definition)
 {
 	return definition->producer >= 0 && definition->producer < (int32_t)READER_PRODUCERS_MAX ? definition->producer
@@ -394,8 +395,8 @@ static epp_status *add_track(struct reader_impl *impl, const struct epf_track *d
 	size_t count = reader->tracks_count;
 	bool added;
 
-	/* A track's definition may be read several times: from the window's log of definitions and from a block, from
-	 * several blocks, or because the segments of a growing file are read again.  The first one is valid. */
+	/* A track may be defined twice: in the log and in a block, or because the file was read while it was written.
+	 * The first definition is used. */
 	if (!id_set_add(&impl->tracks, 0, definition->track, &added))
 		return epp_status_no_memory();
 	if (!added)
@@ -573,7 +574,8 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 			return reader_ring_entries(impl, bytes / sizeof(*reader->ledger));
 		break;
 	case EPF_BLOCK_PRODUCERS:
-		/* The places of a ring are in no order, so producers of an older segment are ignored. */
+		/* The segments of a ring are in no order in the file.  A block of an older segment than the last block
+		 * of producers is ignored, because its counts are older. */
 		if (reader_ring_number(impl) < impl->producers_number)
 			break;
 		impl->producers_number = reader_ring_number(impl);

@@ -21,9 +21,9 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Lists the tracks that have regions or a ledger entry of their own, except track 0, the session.  Tracks of devices
- * normally have neither.  If no thread stored their events, they have regions; these events count for the profiler's
- * line. */
+/* Lists the tracks that get a line of their own: tracks with a ledger entry or an open event, and tracks of threads (or
+ * without a definition) with a block.  Track 0, the session, is left out.  Events in a block of a device's track are
+ * counted only in the line of the profiler. */
 static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, size_t *count)
 {
 	size_t most = reader->ledger_count + reader->blocks_count + reader->open_count + 1, kept = 0;
@@ -55,7 +55,7 @@ static epp_status *list_tracks(const struct reader *reader, uint32_t **tracks, s
 	return NULL;
 }
 
-/* Returns the process whose session a run belongs to. */
+/* Returns the source (process) to which a run belongs; 0 if the run is not defined. */
 static uint32_t source_of_run(const struct reader *reader, uint32_t number)
 {
 	for (size_t i = 0; i < reader->runs_count; i++)
@@ -81,7 +81,7 @@ static char *label_of(const struct reader *reader, uint32_t number)
 	return length < 0 ? NULL : label;
 }
 
-/* Adds a line.  There is room for all counted lines.  Ownership: takes the label. */
+/* Adds a line.  The array has room, because it was allocated for all lines.  Ownership: takes the label. */
 static bool add_line(struct reader_impl *impl, const epp_trace_ledger_entry *account, char *label)
 {
 	if (!label)
@@ -156,7 +156,8 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 
 	if (impl->accounts)
 		return NULL;
-	/* After epp_trace_ledger_count has reported this failure, all later calls fail. */
+	/* An earlier call ran out of memory, and epp_trace_ledger_count may have returned 1 in place of the number of
+	 * lines, so this call fails too. */
 	if (impl->accounts_missing)
 		return epp_status_no_memory();
 	impl->accounts_missing = true;
@@ -263,7 +264,8 @@ bool reader_account_header(struct reader_impl *impl, const struct reader_block *
 	return true;
 }
 
-/* Returns true if the thread's account is in a slot, because no ledger block has it. */
+/* Returns true if a slot of the window has this track: when the process was killed, the thread's slot had not been
+ * freed. */
 static bool has_slot(const struct reader_impl *impl, uint32_t track)
 {
 	for (size_t i = 0; i < impl->slots_count && track; i++)

@@ -1,5 +1,5 @@
-/* Handles the entries of the stacks of open events.  An entry is an open event, unless it has a record, or an orphan
- * end (an end on another thread) closes it.
+/* Decides which events on the stacks of the window's slots are open: those without a record that no orphan end (an end
+ * on another thread) closes.
  *
  * The record of an event that is still on its stack is the last one that its thread stored, or one of the `unended`
  * records that the thread's exit added.  It is therefore in the window, in the track's last blocks or, in a live file,
@@ -13,7 +13,7 @@
 #include "format/format_slot.h"
 #include "trace/reader_private.h"
 
-/* If a region is full when an end unwinds the stack, the records are in two regions. */
+/* If a region is full when an end unwinds the stack, its records are in two regions, so two blocks are read. */
 #define LAST_BLOCKS 2
 
 struct orphan {
@@ -59,7 +59,7 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Reads the blocks that may contain the record of an entry. */
+/* Reads the blocks that may contain the record or the orphan end of an event on a stack. */
 static epp_status *note_blocks(struct stacks *stacks)
 {
 	const struct reader *reader = &stacks->impl->reader;
@@ -79,7 +79,7 @@ static epp_status *note_blocks(struct stacks *stacks)
 			if (block->in_window || block->track != slot->track)
 				continue;
 			seen += i < stacks->impl->blocks_before_slots;
-			/* Blocks with orphan ends were read above; their ids must not be added twice. */
+			/* Blocks with orphan ends were read above; their orphan ends must not be added twice. */
 			if (!(block->kinds & 1u << EPF_ORPHAN_END) || block->last_ticks < stacks->first_start_ticks)
 				EPP_TRY(note_block(stacks, block));
 		}
@@ -116,7 +116,8 @@ static int by_end(const void *a, const void *b)
 	return (x_end > y_end) - (x_end < y_end);
 }
 
-/* Handles the entries of one slot. */
+/* Adds the events on the stack of one slot: open events to reader->open, events that an orphan end closes as records to
+ * a new block. */
 static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *reader_slot)
 {
 	struct reader_impl *impl = stacks->impl;
@@ -135,7 +136,8 @@ static epp_status *take_slot(struct stacks *stacks, const struct reader_slot *re
 			reader_find(impl, EPP_ERROR, offset, "slot %u: open event %u is invalid", reader_slot->index, d);
 			continue;
 		}
-		/* Each id is handled once, because a stack that was being compacted has duplicate entries. */
+		/* Each id is handled once, because an event is twice on a stack whose elements were being moved when it
+		 * was copied. */
 		if (id_set_has(&stacks->recorded, 0, open->id))
 			continue;
 		if (!id_set_add(&stacks->recorded, 0, open->id, &added))

@@ -45,17 +45,17 @@ struct reader_slot {
 	struct epf_slot slot; /* `region` is not filled in */
 };
 
-/* A line of the ledger, that is, an account. */
+/* A line of the ledger: the account of a session, a thread or a plugin. */
 struct reader_account {
 	epp_trace_ledger_entry account;
 	char *producer;
-	int32_t producer_index; /* only for plugins */
+	int32_t producer_index; /* index of the plugin's struct epf_producer; only for plugins */
 };
 
 /* A segment of a ring.  The array index is the place of the segment in the file. */
 struct reader_place {
 	uint64_t number;
-	size_t at;       /* the offset at which the search for the next block continues */
+	size_t at;       /* the offset in the segment at which the search for the next block continues */
 	bool is_damaged; /* the segment's header is damaged, so that its number and the validity of its blocks are
 	                    unknown */
 };
@@ -72,7 +72,7 @@ struct reader_args {
 	struct epf_arg *slots;
 };
 
-/* Items whose struct has no file offset. */
+/* Kinds of items whose structs have no member for their file offset. */
 enum reader_item { READER_ITEM_PAIR, READER_ITEM_RUN, READER_ITEM_ACCOUNT, READER_ITEM_PRODUCER, READER_ITEM_COUNT };
 
 /* A value of `origins`: the block was overwritten while the file was read. */
@@ -96,12 +96,12 @@ struct reader_impl {
 	uint8_t *segment;
 	uint64_t segment_index;
 	size_t segment_at;          /* the offset of the next block in the segment; 0: the segment did not exist yet */
-	struct reader_finding stop; /* the reason why the last segment ends at this point; text NULL: it ends
+	struct reader_finding stop; /* the reason why the last scanned segment ends at segment_at; text NULL: it ends
 	                               correctly */
 	bool records_closed;
 	struct reader_place *places; /* the places of a ring */
 	size_t places_capacity;
-	/* The rows of the latest overwritten block, which count the events that the ring discarded. */
+	/* The rows of the latest EPF_BLOCK_OVERWRITTEN, which count the events that the ring has overwritten. */
 	struct epf_overwritten_row *overwritten;
 	size_t overwritten_count;
 	uint64_t overwritten_through;
@@ -122,16 +122,20 @@ struct reader_impl {
 	struct reader_account *accounts; /* first the sessions, by source; then the threads, by track; then the plugins.
 	                                    NULL: not built yet */
 	bool accounts_missing;           /* there was no memory to build `accounts` */
-	size_t accounts_count, accounts_sessions, accounts_threads; /* the end index of each kind */
+	size_t accounts_count, accounts_sessions, accounts_threads; /* the end indexes of the plugins, the sessions and
+	                                                               the threads in `accounts` */
 	bool accounts_counted;
 
-	/* Of each kind of items the last file offset, by the pair's ticks or the item's number; used for findings. */
+	/* For each kind of item: the file offset at which an item was defined last; used for findings.  The key is the
+	 * ticks of a pair, the track of an account, or the number of a run or a producer. */
 	struct hash_map item_offsets[READER_ITEM_COUNT];
 
-	/* In file order.  After reader_order_args sorted by number; equal numbers stay in file order. */
+	/* The shared args: in file order, and after reader_order_args sorted by number; equal numbers stay in file
+	 * order. */
 	struct reader_args *args;
 	size_t args_count, args_capacity;
-	uint64_t args_lost; /* the number of records of the window whose shared args are not defined */
+	uint64_t args_lost; /* the number of records of the window that lost args, because shared args are not defined
+	                       or exceed a limit */
 
 	struct epf_index_place index_place;
 	uint64_t finished_bytes; /* the size of the file when it was finished; 0: unknown */
@@ -200,7 +204,8 @@ epp_status *reader_define_block(struct reader_impl *impl, const struct epf_block
 /* Reads definitions up to the first incomplete one. */
 epp_status *reader_define(struct reader_impl *impl, const uint8_t *definitions, size_t bytes, uint64_t offset)
     EPP_MUST_CHECK;
-/* Must be called after the last reader_define_args and before the first reader_defined_args. */
+/* Sorts the shared args by number.  Must be called after the last reader_define and before the first
+ * reader_defined_args. */
 epp_status *reader_order_args(struct reader_impl *impl) EPP_MUST_CHECK;
 /* The callback codec_writer.defined; `impl` is a struct reader_impl. */
 const struct epf_arg *reader_defined_args(const void *impl, uint32_t number, uint32_t *slots);
@@ -213,7 +218,8 @@ epp_status *reader_define_end(struct reader_impl *impl) EPP_MUST_CHECK;
  * contains no run.  Sets the fields of epp_trace_info that report a truncated file. */
 epp_status *reader_check_end(struct reader_impl *impl, bool finished) EPP_MUST_CHECK;
 
-/* Adds a records block to the index: one at `offset` in the file, or one made from the region at `origin`. */
+/* Adds a records block to reader->blocks: one at `offset` in the file, or, if in_window is set, one that was made from
+ * the region at `origin` and is at `offset` in reader->window_blocks. */
 epp_status *reader_add_block(struct reader_impl *impl, const struct epf_block *block, uint64_t offset, bool in_window,
                              uint64_t origin, uint32_t args_bytes) EPP_MUST_CHECK;
 
@@ -230,13 +236,13 @@ struct epf_block *reader_block_room(struct reader_impl *impl, size_t records_byt
 epp_status *reader_block_keep(struct reader_impl *impl, struct epf_block *block, const struct codec_writer *writer,
                               uint64_t origin) EPP_MUST_CHECK;
 
-/* Divides the entries of the stacks into open events and events that another thread has ended. */
+/* Divides the events on the stacks of the window into open events and events that another thread has ended. */
 epp_status *reader_open_events(struct reader_impl *impl) EPP_MUST_CHECK;
 
 /* Marks undefined names as lost if the log was full. */
 epp_status *reader_names_lost(struct reader_impl *impl) EPP_MUST_CHECK;
 
-/* Frees the buffers of a decoder; a zero-initialised struct is ready to use. */
+/* Frees the buffers of a struct reader_decoded; a zero-initialised one is ready to use. */
 void reader_decoded_deinit(struct reader_decoded *decoded);
 
 /* The kinds of records that have an id of their own. */

@@ -1,8 +1,9 @@
 /* Scans the segments of a ring, which are in no order; a segment may be reused while it is read.
  *
- * Each scan visits all places and adds their new blocks.  If the segment number of a place has changed, the blocks of
- * the old segment are discarded.  At the end, the blocks of overwritten segments are left out, because they are counted
- * as lost.  The others are sorted in the order in which they were written. */
+ * A place is a position in the file: it holds a segment, and later another one that replaces this segment.  Each scan
+ * visits all places and adds their new blocks.  If the segment number of a place has changed, the blocks of the old
+ * segment are discarded.  At the end, the blocks of overwritten segments are left out, because they are counted as
+ * lost.  The others are sorted in the order in which they were written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,8 +190,8 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 	if (!list)
 		return epp_status_no_memory();
 	for (size_t i = 0; i < impl->places_capacity; i++)
-		/* The writer may have been killed while it wrote this segment.  If the segment had events that no
-		 * account counts as lost, the ledger does not balance. */
+		/* The writer may have been killed while it wrote this segment.  If no EPF_BLOCK_OVERWRITTEN counts the
+		 * events of this segment, the ledger does not balance. */
 		if (impl->places[i].is_damaged)
 			reader_find(impl, finished ? EPP_ERROR : EPP_NOTE,
 			            reader->header.segments_offset + i * reader->header.segment_bytes,
@@ -207,8 +208,8 @@ epp_status *reader_ring_end(struct reader_impl *impl)
 		impl->origins[i] = list[i].origin;
 	}
 	reader->blocks_count = kept;
-	/* After sorting, the blocks are not in scan order, so any block of a thread may contain the record of an open
-	 * entry. */
+	/* After sorting, the blocks are not in scan order, so any block of a thread may contain the record of an event
+	 * on its stack. */
 	impl->blocks_before_slots = 0;
 	free(list);
 	return settle_accounts(impl);

@@ -306,8 +306,8 @@ static epp_status *read_account(struct reader_impl *impl, const struct epf_slot 
 	return NULL;
 }
 
-/* Adds the events that profilers lost with a region that is being dropped.  One store of the writer makes this loss and
- * the thread's loss valid. */
+/* Adds the events that profilers lost with a region that is being dropped.  The writer's store to the slot's `dropped`
+ * makes this loss and the thread's loss valid at once. */
 static void read_dropped(struct reader *reader)
 {
 	uint64_t reason = reader->live.dropped_reason;
@@ -488,8 +488,8 @@ static const struct epf_record *record_at(const struct copy *copy, size_t from, 
 	return *bytes <= copy->bytes - from ? record : NULL;
 }
 
-/* Returns the size that the copy of a region has if its records contain the shared args to which they refer.  `from` is
- * the offset of the first record. */
+/* Returns the size of a region's copy, plus that of the shared args (EPF_DEFINE_ARGS) which the encoder will insert for
+ * its records.  `from` is the offset of the first record. */
 static size_t bytes_with_args(const struct reader_impl *impl, const struct copy *copy, size_t from)
 {
 	size_t whole = copy->bytes, bytes;

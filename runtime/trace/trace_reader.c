@@ -17,7 +17,8 @@
 
 /* Computes runs and the accuracy of the host's clock from its samples in the trace. */
 
-/* Over shorter time spans, the uncertainty of two readings is larger than the error of the rate. */
+/* The rate is not computed over a shorter time, because there the uncertainty of the two readings would be larger than
+ * the error of the rate. */
 #define RATE_SPAN_NS 1000000000
 
 static const struct epf_host_pair *first_start(const struct reader *reader)

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* If more runs are active, further ones are only counted. */
+/* Size of `runs`.  If more runs are active, further ones are only counted, in `count`. */
 #define ORT_RUNS_MAX 64u
 
 struct ort_runs {
@@ -35,10 +35,11 @@ static inline void ort_runs_deinit(struct ort_runs *runs)
 /* Begins a run on a thread.  `thread` is an address that identifies the thread.  `id` is 0 if the run's event is not
  * recorded. */
 void ort_runs_begin(struct ort_runs *runs, const void *thread, uint64_t id);
-/* Ends the latest run of a thread. */
+/* Ends the run that began last on this thread. */
 void ort_runs_end(struct ort_runs *runs, const void *thread);
 
-/* Returns the event of the run to which a node that begins now belongs; 0: not certain. */
+/* Returns the id of the event of the only active run, to which a node that begins now belongs; 0: no run or several
+ * runs are active, or the run is not recorded. */
 static inline uint64_t ort_runs_only(const struct ort_runs *runs)
 {
 	return __atomic_load_n(&runs->only_id, __ATOMIC_ACQUIRE);

@@ -6,7 +6,7 @@ EPPROF_RANKS     only the processes with these ranks are recorded: 0,7
 EPPROF_FROM_NS   the time, of CLOCK_MONOTONIC, at which the recording begins
 EPPROF_UNTIL_NS  the time at which it ends
 EPPROF_START_PAUSED  1: it begins at `epprof ctl resume`
-A failure here never reaches the program: it becomes a note, and the framework runs unprofiled.
+A failure here does not affect the program: a line in `notes` reports it, and the framework runs unprofiled.
 """
 import importlib
 import os

@@ -18,7 +18,7 @@ class _Session(XspaceSession):
 
     @staticmethod
     def _load_bridge():
-        """JAX has looked for plugins at its import, so that the bridge is loaded here, unless the user's PYTHONPATH has its folder."""
+        """Loads the bridge, which JAX has not found: it searches for plugins when it is imported, before add_bridges()."""
         add_bridges()
         try:
             import jax_plugins.epprof  # pylint: disable=import-outside-toplevel

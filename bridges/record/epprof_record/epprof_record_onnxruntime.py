@@ -14,7 +14,7 @@ _lock = threading.RLock()  # held while the user's options are changed for a mom
 
 
 class _Options:
-    """Session options that are profiled, with the collector, until the session is made."""
+    """Enables profiling and adds the collector in the user's options while a session is created; restores the former."""
 
     def __init__(self, options):
         self._options = options
@@ -24,7 +24,7 @@ class _Options:
             options.profile_file_prefix = os.path.join(FOLDER, f"onnxruntime_{os.getpid()}_{next(_numbers)}")
 
     def add_collector(self, devices):
-        """Options with providers keep the collector, so it is added once."""
+        """Adds the collector, unless the options have it from an earlier session: it cannot be removed from options."""
         try:
             self._options.get_session_config_entry("epprof.attached")
         except RuntimeError:

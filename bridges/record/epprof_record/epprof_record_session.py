@@ -73,8 +73,8 @@ class Session:
 
 
 class XspaceSession(Session):
-    """Of TensorFlow and JAX.  `module` has the class ProfilerSession, which is replaced by one that gives way to the program.
-    Subclasses have write(session, path), which ends the session and writes its XSpace."""
+    """A session of TensorFlow or JAX.  The class ProfilerSession of `module` is replaced: when the program creates one, this
+    session ends first.  Subclasses have write(session, path), which ends the session and writes its XSpace."""
 
     def __init__(self, framework, module):
         super().__init__(framework)

@@ -108,12 +108,13 @@ static void redirect(void **slot, const char *name)
 
 	while (i < count && strcmp(redirected[i].name, name) != 0)
 		i++;
-	/* The loader made the page read-only after it had resolved the references. */
+	/* The dynamic linker may have made the page read-only after it had resolved the references. */
 	if (i < count && mprotect((void *)page, page_bytes, PROT_READ | PROT_WRITE) == 0)
 		*slot = redirected[i].function;
 }
 
-/* The loader has made these addresses absolute. */
+/* Converts an address in the dynamic section.  glibc has already made most of these addresses absolute; one that is
+ * smaller than the load address is still relative to it. */
 static const void *address_of(const struct link_map *map, ElfW(Addr) address)
 {
 	return (const void *)(address < map->l_addr ? map->l_addr + address : address);
@@ -156,7 +157,8 @@ bool alloc_faults_install(void *library)
 
 	if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0)
 		return false;
-	/* The list has the library's dependencies after the library, except those that were loaded before. */
+	/* The list is in the order of loading, so the library's dependencies follow it, except those that were already
+	 * loaded before it. */
 	for (; map; map = map->l_next)
 		redirect_all(map);
 	return true;

@@ -1,5 +1,6 @@
-/* Level 5: allocations of the plugin that fail.  For each allocation of a phase a process runs with this one failing.  An
- * error of the plugin is allowed; a crash and a hang are not. */
+/* Level 5: allocations of the plugin that fail.  The allocations of a phase are counted in one process.  Then, for each
+ * of them, another process runs the same phase, and this allocation fails.  The plugin may return an error, but must
+ * not crash or hang. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -15,14 +16,15 @@
 
 enum phase { PHASE_LOAD, PHASE_RECORD, PHASE_END, PHASE_AFTER };
 
-/* In memory that the case and the process of an attempt share. */
+/* One attempt: a phase with at most one failing allocation, in a process of its own.  The struct is in memory that this
+ * process shares with the case. */
 struct attempt {
 	enum phase phase;
-	uint64_t failing; /* the allocation of this number; 0: none */
-	uint64_t count;   /* of allocations in the phase */
-	bool is_over;
-	bool is_run_over; /* with its failures */
-	char reason[256]; /* a run without failures did not work; "": it did */
+	uint64_t failing; /* number of the allocation that fails, from 1; 0: none fails */
+	uint64_t count;   /* number of allocations in the phase so far */
+	bool is_over;     /* the attempt has reached its end */
+	bool is_run_over; /* the session's run has ended that may have a failing allocation */
+	char reason[256]; /* the error of a step in which no allocation failed; "": there was none */
 };
 
 static void note(struct attempt *attempt, epp_status *status)
@@ -37,7 +39,7 @@ static void begin_if(struct attempt *attempt, bool is_phase)
 		alloc_faults_begin(&attempt->count, attempt->failing);
 }
 
-/* Events with work inside, which may fail. */
+/* Records two host events and gives the device work in each.  If the work fails, this is ignored. */
 static void record(epp_session *session, int (*work)(int))
 {
 	epp_name name = epp_name_intern("node");
@@ -72,7 +74,8 @@ static epp_status *run_session(struct attempt *attempt, epp_session *session, in
 	return status;
 }
 
-/* Returns a status without failing allocations only, that is, of a step that has to work. */
+/* Loads the plugin and records with it; the allocation fails in the phase of the attempt.  The error of a step in which
+ * an allocation may fail is ignored.  Returns the error of any other step. */
 static epp_status *run_attempt(const struct conform *conform, struct attempt *attempt, void *library)
 {
 	const epp_session_options options = { .struct_size = sizeof(options), .lossless = 1, .buffer_bytes = 2 << 20 };
@@ -114,7 +117,7 @@ static epp_status *run_attempt(const struct conform *conform, struct attempt *at
 	return status;
 }
 
-/* Runs an attempt in a process.  Returns its wait status, or -1. */
+/* Runs an attempt in a process.  Returns the process's wait status, or -1 if there was no process. */
 static int run_process(const struct conform *conform, struct attempt *attempt)
 {
 	int status = -1;
@@ -140,7 +143,7 @@ static int run_process(const struct conform *conform, struct attempt *attempt)
 
 static void check_attempt(const struct conform *conform, const struct attempt *attempt, uint64_t count, int status)
 {
-	/* Other cases find this. */
+	/* A crash before the end of the run with the failing allocation is found by 5.alloc.record and 5.alloc.end. */
 	if (attempt->phase == PHASE_AFTER && !attempt->is_run_over)
 		return;
 	if (WIFSIGNALED(status))
@@ -171,7 +174,7 @@ static void run_phase(const struct conform *conform, enum phase phase)
 	uint64_t count = attempt->count;
 	if (!count)
 		conform_skip(conform, "the plugin allocates no memory then");
-	/* Evenly distributed, if there are too many. */
+	/* If there are more than `most` allocations, `most` of them fail, evenly distributed. */
 	for (uint64_t i = 0; i < (count < most ? count : most) && conform_now_ns() < until_ns; i++) {
 		attempt->failing = count < most ? i + 1 : i * count / most + 1;
 		status = run_process(conform, attempt);

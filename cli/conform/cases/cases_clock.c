@@ -1,5 +1,5 @@
-/* Level 4: clocks and units.  The host causes the work and waits for it, so that it has bounds for the true times of the
- * events, which a busy machine makes wider, but not wrong. */
+/* Level 4: clocks and units.  The host starts the work and waits for its end, so the true times of the device events
+ * are between these two host times.  On a busy machine the two are farther apart, but still correct bounds. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "epprof/session.h"
 
 #define PAUSE_US 1000
-/* Some plugins count in microseconds. */
+/* Tolerance for plugins whose times are whole microseconds. */
 #define ROUNDING_NS 2000
 
 /* Records a node with `work_count` units of work, a pause before and after the work, and reads the events. */
@@ -22,7 +22,7 @@ static void record_node(const struct conform *conform, int work_count, struct co
 		                             .pause_us = PAUSE_US };
 
 	conform_check(conform, "the start of the session", epp_session_start(session));
-	/* Times that are early by a little are still in the run. */
+	/* Events whose times are up to 10 ms too early are still inside the run. */
 	conform_sleep_us(10000);
 	conform_record_nodes(conform, session, &nodes);
 	conform_end(conform, session);
@@ -31,7 +31,7 @@ static void record_node(const struct conform *conform, int work_count, struct co
 		conform_skip(conform, "the work has no events");
 }
 
-/* The number of events that are outside of their run, with those that the host has dropped for that. */
+/* Returns the number of events that are outside of their run, including those that were lost for this reason. */
 static uint64_t count_outside(const struct conform_events *events)
 {
 	uint64_t count = events->account.lost[EPP_LOSS_BEFORE_START] + events->account.lost[EPP_LOSS_AFTER_END];
@@ -68,12 +68,14 @@ void case_clock_refused(const struct conform *conform)
 
 /* ---- one node ---- */
 
+/* Returns true if two times are equal within the error bound of an event. */
 static bool is_near(int64_t a_ns, int64_t b_ns, const struct conform_event *event)
 {
 	return llabs(a_ns - b_ns) <= event->error_ns + ROUNDING_NS;
 }
 
-/* Skips the case if no event has a parent, or if the clock's error hides the pauses in the node. */
+/* Skips the case if no event has a parent, or if the error bound of an event is too large to detect the pauses in the
+ * node. */
 static void check_parents(const struct conform *conform, const struct conform_events *events)
 {
 	size_t parents_count = 0;
@@ -107,7 +109,8 @@ void case_clock_parents(const struct conform *conform)
 	}
 }
 
-/* Compares an event with the host event around it, in which the work has a pause before and after it. */
+/* Returns true if a device event begins at the same time as its parent.  A measured event cannot, because the parent
+ * pauses before and after the work. */
 static bool begins_with_parent(const struct conform_event *event)
 {
 	return event->parent && is_near(event->start_ns, event->parent_start_ns, event);
@@ -191,7 +194,8 @@ void case_clock_zero(const struct conform *conform)
 struct two_nodes {
 	struct conform_events events;
 	uint64_t nodes[2];
-	int64_t least_ns, most_ns; /* from the start of the first event to the end of the last one */
+	/* host's bounds for the time from the start of the first device event to the end of the last one */
+	int64_t least_ns, most_ns;
 };
 
 static void record_two_nodes(const struct conform *conform, struct two_nodes *two)
@@ -219,7 +223,8 @@ static void record_two_nodes(const struct conform *conform, struct two_nodes *tw
 	two->most_ns = (int64_t)(end_ns[1] - begin_ns[0]);
 }
 
-/* Returns the time from the start of the first event to the end of the last one; skips the case if an event is missing. */
+/* Returns the time from the start of the first event to the end of the last one; skips the case if an event is
+ * missing. */
 static int64_t span_of(const struct conform *conform, const struct two_nodes *two)
 {
 	int64_t end_ns = INT64_MIN;

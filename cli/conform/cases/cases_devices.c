@@ -7,19 +7,20 @@
 
 #define UNITS 4
 #define PAUSE_US 20000
-/* Some plugins count in microseconds. */
+/* Tolerance for plugins whose times are whole microseconds. */
 #define ROUNDING_NS 2000
 
 /* ---- late events ---- */
 
 struct late_run {
 	epp_session *session;
-	uint64_t nodes[2]; /* of the first and the second run */
-	uint64_t missing_count;
+	uint64_t nodes[2];      /* ids of the host events in the first and the second run */
+	uint64_t missing_count; /* number of events of the last run that were announced and did not come */
 	struct conform_events events;
 };
 
-/* Waits until the events of unfinished work have come, at most a tenth of the limit. */
+/* Waits until the events of work that was unfinished at the end of the run have come, for at most a tenth of the case's
+ * time limit.  Returns the number of events that are still missing. */
 static uint64_t await_missing(const struct conform *conform, epp_session *session)
 {
 	uint64_t until_ns = conform_now_ns() + conform->limit_ns / 10, missing_count;
@@ -29,7 +30,7 @@ static uint64_t await_missing(const struct conform *conform, epp_session *sessio
 	return missing_count;
 }
 
-/* Two runs with a node each, in a session that does not wait for late events. */
+/* Records two runs with one node each, in a session whose end does not wait for late events, and reads the events. */
 static void record_late(const struct conform *conform, struct late_run *late_run)
 {
 	epp_plugin *plugin;
@@ -68,7 +69,8 @@ void case_late_run(const struct conform *conform)
 		             late_run.missing_count);
 	if (!counts[0] && !counts[1])
 		conform_skip(conform, "no event has the id of a host event");
-	/* Fewer in the second run, or repeated ones: 2.restart.silent and 2.restart.repeats. */
+	/* Fewer events in the second run, and repeated events, are checked by 2.restart.silent and
+	 * 2.restart.repeats. */
 	if (counts[0] < counts[1])
 		conform_fail(conform, "the host event of the first run has %zu events, that of the second %zu",
 		             counts[0], counts[1]);
@@ -103,8 +105,9 @@ static int compare_starts(const void *a, const void *b)
 	return (first->start_ns > second->start_ns) - (first->start_ns < second->start_ns);
 }
 
-/* Two pieces of work in one node: starts that were not measured do not have the pause between them.  Events without a
- * start are placed by the host, one after the other, and are marked. */
+/* Checks that starts were measured.  Two pieces of work in one node have a pause between them; if the plugin invents
+ * the starts, their events do not.  Events that have a duration only are allowed: the host places them one after the
+ * other and marks them. */
 void case_clock_invented(const struct conform *conform)
 {
 	epp_plugin *plugin;
@@ -141,7 +144,7 @@ void case_clock_invented(const struct conform *conform)
 /* ---- graphs ---- */
 
 #define REPLAYS 3
-/* No other case has nodes with as much work. */
+/* No other case gives this number to the work function, so a test plugin can find out that this case runs. */
 #define GRAPH_UNITS 6
 
 void case_graph_node(const struct conform *conform)
@@ -175,7 +178,7 @@ void case_graph_node(const struct conform *conform)
 		conform_skip(conform, "no event belongs to a graph");
 	if (parents_count < REPLAYS)
 		conform_fail(conform, "the events of %d replays belong to %zu host events", REPLAYS, parents_count);
-	/* Each kernel of the graph belongs to each replay as often as to the first one. */
+	/* Each kernel of a graph must have as many events in every replay as in the first one. */
 	for (size_t i = 0; i < events.count; i++) {
 		size_t counts[REPLAYS] = { 0 };
 		for (size_t j = 0; j < events.count; j++) {

@@ -23,7 +23,7 @@ void case_idle_threads(const struct conform *conform)
 	uint64_t begin_ns = processor_ns();
 	conform_sleep_us(IDLE_US);
 	uint64_t used_ns = processor_ns() - begin_ns;
-	/* A busy machine makes it less, never more. */
+	/* On a busy machine the threads get less processor time, never more. */
 	if (used_ns > IDLE_US * 1000 / 10)
 		conform_warn(conform, "threads of the plugin use %" PRIu64 " us of the processor in %d us",
 		             used_ns / 1000, IDLE_US);
@@ -37,7 +37,7 @@ void case_idle_calls(const struct conform *conform)
 	struct direct direct = direct_open(conform);
 	uint64_t least_ns = UINT64_MAX;
 
-	/* The least of many, which other processes do not change. */
+	/* The smallest of many times is used, because other processes only make some of them longer. */
 	for (uint64_t id = 1; id <= COST_TRIES; id++) {
 		uint64_t begin_ns = conform_now_ns();
 		conform_ignore_ort(direct_start_event(&direct, id));

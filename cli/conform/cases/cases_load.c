@@ -25,7 +25,7 @@ void case_load_profiler(const struct conform *conform)
 	OrtEpProfilerImpl *profiler;
 	epp_status *status = epp_plugin_profiler_create(conform_load(conform), &profiler);
 
-	/* Entries are the subject of a case of their own. */
+	/* EPP_INCOMPATIBLE means that entries are missing, which 1.load.entries reports. */
 	if (status && epp_status_code(status) != EPP_INCOMPATIBLE)
 		conform_fail(conform, "%s", epp_status_message(status));
 }
@@ -67,7 +67,8 @@ static OrtStatus *get_level(const OrtLogger *logger, OrtLoggingLevel *level)
 	return NULL;
 }
 
-/* Libraries log from CreateEpFactories: ONNX Runtime's logger is never NULL. */
+/* The API of an ONNX Runtime that is older than the plugin.  It has a logger, because a library may log in
+ * CreateEpFactories, and ONNX Runtime's logger is never NULL. */
 static const OrtApi *old_api(uint32_t version)
 {
 	static OrtApi api;
@@ -116,7 +117,7 @@ void case_load_prints(const struct conform *conform)
 	epp_plugin *plugin;
 	struct stat output;
 
-	/* In the process of a case it is a file that begins empty. */
+	/* In a process for one case, standard output is a temporary file that is empty at the beginning. */
 	if (fstat(STDOUT_FILENO, &output) != 0 || !S_ISREG(output.st_mode))
 		conform_skip(conform, "standard output is no file");
 	off_t bytes = output.st_size;

@@ -1,9 +1,8 @@
-/* Level 2: the calls on an OrtEpProfilerImpl in every order.  The entries are called directly, without a session between
- * them and the case; each case ends with a run in the usual order. */
+/* Level 2: the entries of an OrtEpProfilerImpl, called in unusual orders.  A case calls them directly, without a
+ * session in between, and ends with a run in the usual order. */
 #include "cases.h"
 #include "direct.h"
 
-/* A run in the usual order. */
 static void run_as_usual(const struct conform *conform, const struct direct *direct)
 {
 	conform_check_ort(conform, "StartProfiling of a usual run", direct_start(direct));

@@ -58,7 +58,7 @@ void case_restart_many(const struct conform *conform)
 		conform_record(conform, session, &nodes);
 }
 
-/* Records one run after the other; `counts` gets the events of each. */
+/* Records one run after the other.  counts[i] is set to the number of events of run i. */
 static void record_runs(const struct conform *conform, unsigned runs_count, uint64_t counts[])
 {
 	epp_plugin *plugin;
@@ -79,7 +79,7 @@ static void record_runs(const struct conform *conform, unsigned runs_count, uint
 		conform_skip(conform, "the first run has no events");
 }
 
-/* Fails if a later run has more events than the first one, or fewer. */
+/* Fails if a later run has more events than the first one (`more` is true), or fewer (it is false). */
 static void compare_runs(const struct conform *conform, bool more)
 {
 	uint64_t counts[3];
@@ -130,6 +130,6 @@ void case_data_parses(const struct conform *conform)
 		.work = conform_work_needed(conform, plugin), .work_count = 5, .threads_count = 1, .nodes_count = 1
 	};
 
-	/* libepprof reads the data at the end of the session. */
+	/* libepprof parses the plugin's data at the end of the session; data that it cannot parse are an error. */
 	conform_record(conform, session, &nodes);
 }

@@ -15,8 +15,8 @@
 
 /* ---- leaks ---- */
 
-/* Records many runs, with work if the case has any.  `count` returns the number that must not grow.  Returns its growth
- * after the first few runs. */
+/* Records many runs, with work if --work names a function for it.  `count` returns a number that must not grow, for
+ * example of threads.  Returns by how much it has grown over the runs after the first four. */
 static int64_t growth_over_runs(const struct conform *conform, int64_t (*count)(void), unsigned *runs_count)
 {
 	epp_plugin *plugin;
@@ -46,7 +46,7 @@ static int64_t allocated_bytes(void)
 	return (int64_t)info.uordblks + (int64_t)info.hblkhd;
 }
 
-/* The session itself keeps some hundred bytes of each run. */
+/* Allowed growth of memory for each run.  The session itself keeps some hundred bytes for each run. */
 #define LEAK_BYTES 4096
 
 void case_leak_memory(const struct conform *conform)
@@ -100,7 +100,8 @@ void case_leak_threads(const struct conform *conform)
 		conform_fail(conform, "after %u runs, %" PRId64 " threads more run", runs_count, growth);
 }
 
-/* Some libraries stay in memory after dlclose, for example because other libraries use them. */
+/* Returns true if a library is in memory.  Some stay there after dlclose, for example because other libraries use
+ * them. */
 static bool is_mapped(const char *library)
 {
 	char *path = realpath(library, NULL), *line = NULL;
@@ -122,7 +123,7 @@ void case_unload_threads(const struct conform *conform)
 	const epp_session_options options = { .struct_size = sizeof(options) };
 	epp_session *session;
 
-	/* From now on the threads of libepprof itself run. */
+	/* This starts libepprof's own threads, which must not be counted as the plugin's. */
 	conform_check(conform, "a session", epp_session_create(&options, &session));
 	conform_check(conform, "a session", epp_session_start(session));
 	int64_t before = threads_count();
@@ -153,7 +154,7 @@ void case_exit_recording(const struct conform *conform)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		/* A verdict of this process would be the case's. */
+		/* This process must not send a verdict, because it would be taken for the verdict of the case. */
 		struct conform mute = *conform;
 		epp_plugin *plugin;
 		mute.result_fd = STDERR_FILENO;

@@ -31,7 +31,8 @@ void case_threads_events(const struct conform *conform)
 #define THREAD_NODES 3
 #define NODE_UNITS 2
 
-/* Runs nodes with work on that many threads at once, with a profiler of its own, and reads the events. */
+/* Records nodes with work on `threads_count` threads at once, in a new session with a new profiler, and reads the
+ * events. */
 static void run_threads(const struct conform *conform, epp_plugin *plugin, unsigned threads_count,
                         struct conform_events *events)
 {
@@ -73,11 +74,11 @@ static int compare_parents(const void *a, const void *b)
 	return (first->parent > second->parent) - (first->parent < second->parent);
 }
 
-/* Events by the ids of the host events to which they belong. */
+/* The host events that have device events with their id. */
 struct parents {
-	size_t count;
-	size_t least_count; /* the number of events of the one that has the least */
-	size_t linked_count;
+	size_t count;        /* number of these host events */
+	size_t least_count;  /* number of device events of the host event that has the fewest */
+	size_t linked_count; /* number of device events of all of them */
 };
 
 static struct parents count_parents(struct conform_events *events)
@@ -187,7 +188,8 @@ struct event_thread {
 	OrtStatus *started, *stopped;
 };
 
-/* Begins an event, and ends it when the other thread's has begun. */
+/* Calls StartEvent, waits until the other thread has called it too, and calls StopEvent; both threads use the same
+ * id. */
 static void *run_event(void *argument)
 {
 	struct event_thread *thread = argument;
@@ -278,7 +280,9 @@ void case_events_late(const struct conform *conform)
 		.work = conform_work_needed(conform, plugin), .work_count = 4, .threads_count = 1, .nodes_count = 1
 	};
 	const struct conform_nodes none = { 0 };
-	struct conform_events events[3]; /* of three runs: with work, without work, with work before the run */
+	/* all events of the session after each of three runs: with work, without work, and without work but with work
+	 * before the run */
+	struct conform_events events[3];
 
 	conform_record(conform, session, &nodes);
 	conform_read(conform, session, &events[0]);
@@ -288,7 +292,7 @@ void case_events_late(const struct conform *conform)
 		conform_skip(conform, "%s failed", conform->work_name);
 	conform_record(conform, session, &none);
 	conform_read(conform, session, &events[2]);
-	/* Events that the host drops by their times are not in the trace. */
+	/* Events of the work before the run are not in the trace if the session has dropped them as too early. */
 	if (events[2].count - events[1].count > events[1].count - events[0].count)
 		conform_fail(conform, "a run without work has %zu events, after 4 units of work before it",
 		             events[2].count - events[1].count);
@@ -305,7 +309,7 @@ void case_events_cost(const struct conform *conform)
 	uint64_t least_ns = UINT64_MAX;
 
 	conform_check_ort(conform, "StartProfiling", direct_start(&direct));
-	/* The least of many, which other processes do not change. */
+	/* The smallest of many times is used, because other processes only make some of them longer. */
 	for (uint64_t id = 1; id <= COST_TRIES; id++) {
 		uint64_t begin_ns = conform_now_ns();
 		conform_check_ort(conform, "StartEvent", direct_start_event(&direct, id));

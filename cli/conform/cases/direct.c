@@ -1,4 +1,4 @@
-/* Calls of a profiler's entries without a session in between. */
+/* Calls the entries of a profiler directly; see direct.h. */
 #include "direct.h"
 
 #include "epprof/session.h"

@@ -1,5 +1,5 @@
-/* Calls of an OrtEpProfilerImpl's entries by the case itself.  A session records, so that the profiler can deliver
- * events, but it does not call the profiler. */
+/* Calls the entries of an OrtEpProfilerImpl directly from a case.  A session is recording, so that the profiler can
+ * deliver events, but the session does not call the profiler. */
 #ifndef EPPROF_CLI_CONFORM_CASES_DIRECT_H
 #define EPPROF_CLI_CONFORM_CASES_DIRECT_H
 
@@ -16,7 +16,7 @@ struct direct {
 struct direct direct_open(const struct conform *conform);
 OrtStatus *direct_start(const struct direct *direct);
 OrtStatus *direct_end(const struct direct *direct);
-/* Return NULL if the profiler has no such entry. */
+/* Return NULL also if the profiler lacks the entry, which is optional. */
 OrtStatus *direct_start_event(const struct direct *direct, uint64_t id);
 OrtStatus *direct_stop_event(const struct direct *direct, uint64_t id);
 

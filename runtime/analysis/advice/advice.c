@@ -147,7 +147,8 @@ static struct advice_device *device_of(struct advice_pass *pass, const epp_event
 	return device;
 }
 
-/* A kernel is tiny if it takes less than this.  A gap before it is tiny if it is at most as long. */
+/* A kernel is tiny if it takes less than TINY_NS.  A gap between two tiny kernels is tiny if it takes at most
+ * TINY_GAP_NS. */
 #define TINY_NS 10000
 #define TINY_GAP_NS 50000
 
@@ -156,8 +157,9 @@ static bool is_tiny(const struct advice_event *event)
 	return event->work == WORK_KERNEL && event->event->duration_ns < TINY_NS;
 }
 
-/* Sets the cause of a gap before an event that the host launched when the device was idle already.  An earlier launch
- * would have saved the time in which the host was at work, and the time from the launch to the start. */
+/* Sets the cause of a gap before an event that the host launched when the device was idle already.  The gain is the
+ * time that an earlier launch would have saved: the time in the gap during which a host event ran, and the time from
+ * the launch to the start. */
 static void find_host_cause(const struct advice_pass *pass, struct advice_gap *gap, const epp_event *event)
 {
 	int64_t host_ns = spans_covered(&pass->host, gap->from_ns, event->launch_ns);
@@ -167,7 +169,8 @@ static void find_host_cause(const struct advice_pass *pass, struct advice_gap *g
 		return;
 	gap->cause = GAP_FALLBACK;
 	gap->gain_ns = spans_covered(&pass->fallbacks, gap->from_ns, event->launch_ns);
-	/* In a run, the launch needs the node's result, however short the node is. */
+	/* Within a run, the launch must wait for the result of the node on the processor, so the node is the cause even
+	 * if it is short. */
 	if (gap->is_in_run && gap->gain_ns) {
 		gap->gain_ns = host_ns + event->start_ns - event->launch_ns;
 		return;
@@ -219,7 +222,8 @@ static bool is_fallback(const struct advice_pass *pass, const epp_event *event)
 #define IS_CLASSIFIED 1u
 #define IS_ALLOCATION 2u
 #define IS_WAIT 4u
-/* Numbers of names up to this are cached.  Larger ones, which a damaged trace may have, are classified each time. */
+/* The classes of names with a smaller number are cached.  A name with a larger number, which a damaged trace may have,
+ * is classified for each event. */
 #define CLASSES_MOST (1u << 20)
 
 static unsigned classify(const char *name)
@@ -227,7 +231,7 @@ static unsigned classify(const char *name)
 	return IS_CLASSIFIED | (name_is_allocation(name) ? IS_ALLOCATION : 0) | (name_is_wait(name) ? IS_WAIT : 0);
 }
 
-/* Returns the class of an event's name.  The words in a name are searched only once. */
+/* Returns the class of an event's name.  The class of each name is computed only once. */
 static unsigned class_of(struct advice_pass *pass, const epp_event *event)
 {
 	uint32_t number = event->name_number;
@@ -244,7 +248,7 @@ static void process_host_event(struct advice_pass *pass, const epp_event *event,
 	if (event->kind != EPP_EVENT_SLICE)
 		return;
 	unsigned class = class_of(pass, event);
-	/* A node of a control flow has runs of its own within the run. */
+	/* A session event inside a run is that of a control-flow node (If, Loop), not of a new run. */
 	if (event->category == EPP_SESSION && event->start_ns >= pass->run_end_ns) {
 		pass->run_start_ns = event->start_ns;
 		pass->run_end_ns = end_ns;

@@ -19,7 +19,8 @@ struct advice_device {
 	struct advice_device *next;
 	const epp_trace_track *track; /* one of the device's tracks */
 	uint32_t index;               /* 0, 1, ... */
-	int64_t busy_until_ns;        /* the latest end of an event so far, with its error bound */
+	int64_t busy_until_ns;        /* the latest end of the device's events so far; busy_until_error_ns is its error
+	                                 bound */
 	int64_t busy_until_error_ns;
 	bool is_tiny_last; /* the event with the latest end was a short kernel */
 };
@@ -29,11 +30,11 @@ struct advice_device {
 enum gap_cause {
 	GAP_NONE,       /* there was no gap, because the device was busy */
 	GAP_OTHER,      /* no known cause; includes gaps in which the host was idle too */
-	GAP_TINY,       /* a short gap between two short kernels */
-	GAP_FALLBACK,   /* the host was in a node on the processor, of the same run or for at least half of the gap */
+	GAP_TINY,       /* a gap of at most 50 us between two kernels of less than 10 us */
+	GAP_FALLBACK,   /* the host was in a node on the processor: of the same run, or for at least half of the gap */
 	GAP_ALLOCATION, /* the host allocated memory for at least half of the gap */
 	GAP_WAIT,       /* the host launched the event after it had waited for the device */
-	GAP_HOST        /* the host was at work, and launched the event after the device was idle */
+	GAP_HOST        /* a host event ran, and the host launched the device event only after the device was idle */
 };
 
 struct advice_gap {
@@ -41,7 +42,8 @@ struct advice_gap {
 	int64_t from_ns; /* start of the gap, which ends with the start of the event */
 	int64_t gain_ns; /* the part of the gap that the cause explains */
 	int64_t error_ns;
-	bool is_in_run; /* no run began in the gap, and all nodes are of one thread */
+	bool is_in_run; /* the gap is within a run of the model: no run began in the gap, and all nodes so far are of
+	                   one thread */
 };
 
 /* A slice or an asynchronous event, with the data that rules need. */
@@ -56,16 +58,17 @@ struct advice_event {
 
 /* State of one pass over a timeline. */
 struct advice_pass {
-	const epp_timeline *timeline; /* timeline of the events; NULL: their args are arrays, which exporters get */
+	const epp_timeline *timeline; /* the timeline from which args are read; NULL: event->args is an array of them,
+	                                 as exporters get it */
 	struct advice_device *devices;
 	uint32_t devices_count;
-	/* the times when any thread was in an event, in a node on the processor, in an allocation, in a wait for the
-	 * device */
+	/* the times when any thread was: in an event (host), in a node that runs on the processor (fallbacks), in an
+	 * allocation, in a wait for the device */
 	struct spans host, fallbacks, allocations, waits;
 	int64_t first_ns, last_ns;
 	int64_t run_start_ns, run_end_ns;  /* of the last outermost event of category session */
 	const epp_trace_track *node_track; /* the track of the last node; NULL: there was none */
-	bool has_node_threads;             /* nodes were on more than one track */
+	bool has_node_threads;             /* nodes were recorded on more than one track */
 	/* the last rule that was not reported because its gain was not larger than its error; NULL: none */
 	const epp_advice_rule *unclear;
 	epp_advice *advice;

@@ -4,10 +4,10 @@
 #include "analysis/advice/advice.h"
 #include "containers/array.h"
 
-/* The rule needs as many copies, because fewer are no pipeline. */
+/* The rule reports nothing if a device has fewer copies, because these are not a pipeline. */
 #define COPIES_LEAST 4u
 
-/* The events of a device that are copies, or those that are kernels. */
+/* The times when copies, or kernels, ran on a device. */
 struct work_time {
 	struct spans spans;
 	int64_t until_ns, total_ns; /* end of the last event; total time in which at least one event ran */
@@ -33,9 +33,9 @@ static struct device_copies *copies_of(struct copies_alone *found, uint32_t inde
 	return found->devices[index];
 }
 
-/* Adds an event to the events of its kind.  Returns for how long events of the other kind ran in the time that this
- * event adds.  Only events of the other kind that started before count; for later ones, the overlap is counted when
- * they are added. */
+/* Adds an event to the times of its kind (`work`).  The event adds the part of its time in which no earlier event of
+ * its kind ran.  Returns for how long events of the other kind ran in this part.  Only events of the other kind that
+ * started earlier count here; an event that starts later counts the overlap when it is added. */
 static int64_t add_work(struct work_time *work, const struct work_time *other, int64_t start_ns, int64_t end_ns)
 {
 	int64_t from_ns = work->spans.count && work->until_ns > start_ns ? work->until_ns : start_ns;

@@ -4,13 +4,15 @@
 #include "analysis/advice/advice.h"
 #include "containers/array.h"
 
-/* In a run, a node on the processor also causes the copies around it: its place is from the end of the kernel before it
- * to the start of the kernel behind it. */
+/* State for each device.  Within a run, a node on the processor also causes the copies before and after it.  The place
+ * that is reported is therefore from the end of the kernel before the node to the start of the kernel after it. */
 struct device_kernels {
 	int64_t from_ns, from_error_ns;   /* the last end of a kernel; INT64_MIN: there was none */
-	int64_t other_ns, other_error_ns; /* since then: gaps that other rules count, or in which the host did nothing */
+	int64_t other_ns, other_error_ns; /* since from_ns: the sum of gaps that are not part of the gain: other rules
+	                                     count them, or no host event ran */
 	int64_t end_ns, end_error_ns;     /* the last end of an event */
-	bool is_open;                     /* a node was on the processor since then */
+	bool is_open;                     /* since from_ns, a node ran on the processor; `place` is the place to
+	                                     report */
 	epp_advice_place place;
 };
 

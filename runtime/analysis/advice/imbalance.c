@@ -3,7 +3,7 @@
 #include "analysis/advice/names.h"
 
 #define TRACKS_MOST 32u
-/* With fewer events, the work of a thread is not regular. */
+/* A thread needs at least as many events of a name; fewer are not regular work. */
 #define EVENTS_LEAST 4u
 
 /* The outermost events of one name of a thread. */
@@ -48,7 +48,8 @@ static epp_status *process_event(const struct advice_pass *pass, void *state, co
 	return NULL;
 }
 
-/* Returns true if the threads have about the same number of events, and worked at the same time. */
+/* Returns true if at least two threads have events of this name, in numbers that differ by at most 10 %, and if there
+ * is a time at which all these threads worked. */
 static bool is_same_work(const struct shares *shares)
 {
 	uint64_t most = 0, least = UINT64_MAX;

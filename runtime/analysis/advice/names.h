@@ -13,7 +13,7 @@
 /* The first member of a rule's struct for a name. */
 struct advice_name {
 	char *name;
-	struct epp_histogram durations; /* filled by the rule */
+	struct epp_histogram durations; /* the rule adds the durations of events */
 };
 
 /* Zero-initialised: empty. */
@@ -21,9 +21,9 @@ struct advice_names {
 	struct hash_map map; /* finds struct advice_name by source, name and category */
 };
 
-/* Finds or adds the name of an event.  `source` is the event's process, or 0 if all processes share a name.  `bytes` is
- * the size of the rule's struct, which is zeroed at first.  *name is NULL if there are ADVICE_NAMES_MOST other names
- * already.  Errors: EPP_OUT_OF_MEMORY. */
+/* Finds or adds the name of an event.  `source` is the event's process, or 0 if events of all processes with the same
+ * name are to be taken together.  `bytes` is the size of the rule's struct, which is zeroed at first.  *name is NULL if
+ * there are ADVICE_NAMES_MOST other names already.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *advice_names_of(struct advice_names *names, const epp_event *event, uint32_t source, size_t bytes,
                             struct advice_name **name) EPP_MUST_CHECK;
 /* Returns the names in the order of their first event; NULL: there are no more. */

@@ -4,7 +4,7 @@
 #include "analysis/advice/advice.h"
 
 #define RUNS_LEAST 16u
-/* The growth of the waits with time must explain at least this part of their variance. */
+/* The minimum coefficient of determination (r^2) of the straight line through the waits over time. */
 #define EXPLAINED_LEAST 0.8
 /* Only the last RUNS_KEPT runs are kept. */
 #define RUNS_KEPT 4096u
@@ -20,7 +20,8 @@ struct queue_growth {
 	struct advice_places waits;
 };
 
-/* Returns the start of the run in which a launch was; INT64_MIN: not known. */
+/* Returns the start of the last run that began before a launch; INT64_MIN: it is not known any more, or there was
+ * none. */
 static int64_t run_at(const struct queue_growth *found, int64_t launch_ns)
 {
 	const uint64_t oldest = found->runs_count > RUNS_KEPT ? found->runs_count - RUNS_KEPT : 0;

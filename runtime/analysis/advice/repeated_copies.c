@@ -1,10 +1,11 @@
 /* The rule repeated-copies: each run of the model copies the same number of bytes to the device under the same node.
  *
- * What a copy costs depends on the first kernel behind it.  If this kernel was launched before the copy ended, it waited
- * for the copy on the device: the cost is the time that the copy adds to the device's work, with the time in which the
- * device did nothing because the host prepared the copy.  If the kernel was launched later, the host came late: the cost
- * is the time that the host spent in the call that launched the copy, and in waits until it launched the kernel.  It is
- * not more than the time for which no kernel ran, because the kernel could not have started earlier. */
+ * What a copy costs depends on the first kernel behind it.  If this kernel was launched before the copy ended, it
+ * waited for the copy on the device: the cost is the time that the copy adds to the device's work, with the time in
+ * which the device did nothing because the host prepared the copy.  If the kernel was launched after the copy, the host
+ * was the reason for the delay: the cost is the time that the host spent in the call that launched the copy, and in
+ * waits until it launched the kernel.  It is not more than the time for which no kernel ran, because the kernel could
+ * not have started earlier. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,12 @@
 #define NODES_DEEP 8u
 /* Limit for a node: groups of copies that differ in name, size or thread. */
 #define GROUPS_MOST 8u
-/* Number of host events that are kept, because their device events may come later. */
+/* Size of the table of host events, in which device events find their cause. */
 #define CAUSES_COUNT 16384u
 /* Number of copies of a device that are kept until the next kernel starts. */
 #define PENDING_MOST 256u
 
-/* Runs of one name on one thread: events of category session that no other one encloses. */
+/* Runs of one name on one thread: events of category session that are not inside another one. */
 struct runs {
 	uint32_t name_number;
 	uint64_t count;
@@ -36,7 +37,8 @@ struct group {
 	uint32_t name_number;
 	uint64_t bytes;
 	uint64_t run, first_run, runs_count; /* `run` is the number of the last run with such a copy, from 1 */
-	uint64_t copies, copies_each;        /* number of copies in the last run so far, and in each run before */
+	uint64_t copies, copies_each;        /* `copies`: number in the last run so far; `copies_each`: number in each
+	                                        run before it */
 	bool is_unequal;
 	struct advice_places places; /* copies in all runs but the first while no kernel ran */
 };
@@ -70,8 +72,9 @@ struct cause {
 
 struct pending_copy {
 	struct group *group;    /* NULL: the copy is not to be counted */
-	epp_advice_place place; /* its gain is the cost if the next kernel waits on the device */
-	int64_t host_ns;        /* the cost if the host launches the next kernel later */
+	epp_advice_place place; /* place.gain_ns is the copy's cost if the next kernel waited for the copy on the
+	                           device */
+	int64_t host_ns;        /* the copy's cost if the host launched the next kernel after the copy */
 	int64_t error_ns;
 };
 
@@ -81,7 +84,8 @@ struct device_copies {
 	struct pending_copy pending[PENDING_MOST];
 	unsigned pending_count;
 	int64_t end_ns;  /* the end of the last copy */
-	int64_t host_ns; /* the end of the last call that launched one; INT64_MIN: one was not launched by a call */
+	int64_t host_ns; /* the end of the last call that launched a pending copy; INT64_MIN: a copy was not launched by
+	                    a call */
 };
 
 struct repeated_copies {
@@ -178,7 +182,8 @@ static void commit(const struct pending_copy *copy, int64_t gain_ns)
 		advice_places_add(&copy->group->places, &place, copy->error_ns);
 }
 
-/* Returns true if the host launched the kernel when the copies were over, and each copy was launched by a call. */
+/* Returns true if each pending copy was launched by a call, and the host launched the kernel after the last copy and
+ * the last of these calls had ended. */
 static bool is_launched_behind(const struct device_copies *device, const struct advice_event *kernel)
 {
 	int64_t launch_ns = kernel->event->launch_ns;
@@ -187,8 +192,8 @@ static bool is_launched_behind(const struct device_copies *device, const struct 
 	       launch_ns >= device->end_ns - kernel->error_ns;
 }
 
-/* Adds the copies since the last kernel.  `kernel` is the next one; NULL: there is none.  Copies that it overlaps are
- * dropped. */
+/* Adds the pending copies, those since the last kernel, to their groups with their costs.  `kernel` is the next kernel;
+ * NULL: there is none.  A copy that had not ended when this kernel started is dropped. */
 static void commit_pending(struct device_copies *device, const struct advice_pass *pass, const struct advice_event *kernel)
 {
 	bool is_host = kernel && device->pending_count && is_launched_behind(device, kernel);
@@ -292,9 +297,10 @@ static bool is_submit_measured(const struct advice_pass *pass, const epp_event *
 	return false;
 }
 
-/* Returns the time that a copy adds to the work of its device: from the end of the work before, or from the submission
- * of the copy, if that is later.  Without a measured submission it is the time of the copy, and before it the time of
- * the call that launched it: another launch would also have taken the time between the two. */
+/* Returns the time that a copy adds to the work of its device.  If the copy's submission was measured: from the
+ * submission, or from the end of the device's earlier work if that is later, to the end of the copy.  Else: the
+ * duration of the call that launched the copy, as far as it is between the earlier work and the copy, plus the duration
+ * of the copy.  The time between the call and the copy does not count, because any launch takes such a time. */
 static int64_t device_cost(const struct advice_pass *pass, const struct advice_event *current, bool is_call)
 {
 	const epp_event *event = current->event;
@@ -315,7 +321,8 @@ static int64_t device_cost(const struct advice_pass *pass, const struct advice_e
 	return before_ns + (current->end_ns > start_ns ? current->end_ns - start_ns : 0);
 }
 
-/* Returns the time of the host for a copy: that of the call, and of waits between the last call and this one. */
+/* Returns the time that the host spent for a copy: in the call that launched it, and in waits for the device between
+ * the previous copy's call and this one.  0 if a pending copy was not launched by a call. */
 static int64_t host_cost(struct device_copies *device, const struct advice_pass *pass, const epp_event *event, bool is_call)
 {
 	int64_t from_ns = event->parent_start_ns, until_ns = device->pending_count ? device->host_ns : from_ns;

@@ -6,11 +6,12 @@
 #include "containers/array.h"
 #include "containers/hash_map.h"
 
-/* A kernel waited only for the other kernel if it starts within this time after the other's end. */
+/* A kernel is assumed to have waited for another kernel if it starts at most START_NS after the other's end. */
 #define START_NS 20000
 
 struct device_streams {
-	const epp_trace_track *last; /* stream of the kernel with the latest end */
+	const epp_trace_track *last; /* stream of the device's kernel with the latest end so far, which the next members
+	                                describe, too */
 	int64_t last_start_ns, last_end_ns, last_error_ns;
 	bool is_paired; /* that kernel is part of a pair already */
 	/* time in which kernels of different streams overlap; sum of the durations of all kernels */
@@ -96,8 +97,8 @@ static epp_status *end(struct advice_pass *pass, void *state)
 
 	for (size_t i = 0; i < found->room; i++) {
 		const struct device_streams *device = found->devices[i];
-		/* If kernels of the device overlap at other times, those that do not overlap may depend on each
-		 * other. */
+		/* Nothing is reported if kernels of different streams overlap for more than 1 % of the time of all
+		 * kernels: those that do not overlap may then depend on each other. */
 		if (!device || !device->places.count || device->overlap_ns > device->durations_ns / 100)
 			continue;
 		EPP_TRY(advice_report(pass, &advice_serialised_streams.rule, &device->places, EPP_CONFIDENCE_LOW,

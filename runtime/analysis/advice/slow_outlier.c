@@ -4,8 +4,8 @@
 
 /* The minimum number of kernels.  The median of fewer is too uncertain. */
 #define KERNELS_LEAST 20u
-/* Kernels are equal if 9 of 10 take less than EQUAL_MOST times the median.  An outlier takes more than OUTLIER_LEAST
- * times the median. */
+/* Kernels with the same name are taken as equal work if 9 of 10 take less than EQUAL_MOST times their median.  An
+ * outlier takes more than OUTLIER_LEAST times the median. */
 #define EQUAL_MOST 1.5
 #define OUTLIER_LEAST 3
 /* At most 1 of OUTLIERS_MOST kernels may be an outlier. */

@@ -34,8 +34,8 @@ static epp_status *process_event(const struct advice_pass *pass, void *state, co
 	return histogram_add(&named->durations, event->event->duration_ns) ? NULL : epp_status_no_memory();
 }
 
-/* Returns how far the other runs are from their median, without one in 20 at each end.  The `slow_count` slow runs are
- * among the longest. */
+/* Returns how much the durations of the other runs vary: the largest distance from the median of all runs, without the
+ * shortest and the longest 5 % of these runs.  Assumes that the `slow_count` slow runs are the longest ones. */
 static int64_t variation_of(const struct runs *runs, unsigned slow_count, int64_t median_ns)
 {
 	const epp_histogram *durations = &runs->named.durations;

@@ -410,7 +410,8 @@ int os_file_remove(const char *path)
 	return unlink(path) ? errno : 0;
 }
 
-/* Unlike nftw this allocates nothing, so it also works when there is no memory. */
+/* Removes the file or folder `name` in the folder `parent`. Unlike nftw, this function allocates no memory, so it also
+ * works when memory is exhausted. */
 static void remove_in(int parent, const char *name)
 {
 	_Alignas(struct dirent64) char entries[4096];

@@ -139,7 +139,7 @@ void os_file_punch(int fd, uint64_t at, uint64_t bytes);
 /* Writes a part of a file to the disk, and drops its pages from the page cache. */
 void os_file_write_back(int fd, uint64_t at, uint64_t bytes);
 
-/* Gets the free space of the file's disk. */
+/* Gets the free space, in bytes, of the file system that contains the file; UINT64_MAX: it is unknown. */
 int os_file_free_bytes(int fd, uint64_t *bytes);
 /* Returns false for a file system in memory, where allocating costs as much as writing. */
 bool os_file_is_on_disk(int fd);
@@ -164,7 +164,7 @@ void *os_memory_map(size_t bytes);
 /* Maps the first bytes of a file. If the process is killed, the system keeps all stores. Returns NULL and sets errno on
  * failure. */
 void *os_memory_map_file(int fd, size_t bytes);
-/* Unmaps memory of either function. */
+/* Unmaps memory of os_memory_map or os_memory_map_file. */
 void os_memory_unmap(void *at, size_t bytes);
 /* Returns the whole pages in a part of memory of os_memory_map to the system. The part stays mapped, and all of it
  * reads as zeros. */

@@ -8,7 +8,8 @@
 #include "containers/array.h"
 #include "encoding/utf8.h"
 
-/* Offsets into the text of a column have 31 bits.  A batch is full long before this limit. */
+/* A batch with this many bytes of text is full.  The limit of a column is 2 GiB, because the offsets of its texts have
+ * 31 bits. */
 #define TEXT_MAX (64u << 20)
 
 /* ---- filling ---- */
@@ -100,8 +101,8 @@ bool batch_is_full(const struct batch *batch)
 
 /* ---- arrays ---- */
 
-/* A column that a consumer has.  The consumer may move the column out of its batch, so each column has its own
- * release. */
+/* A column that was exported to a consumer.  The consumer may move it out of its batch, so each column has its own
+ * release function. */
 struct exported_column {
 	struct batch_column column;
 	const void *buffers[3];

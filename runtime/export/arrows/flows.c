@@ -1,4 +1,4 @@
-/* Collects the ends of the arrows without duplicates, sorts the ends by source and id, and finds them by binary
+/* Implements flows.h: `ends` has each event at which an arrow begins or ends once, sorted by source and id for binary
  * search. */
 #include "export/arrows/flows.h"
 

@@ -39,7 +39,7 @@ void flows_deinit(struct flows *flows);
 epp_status *flows_add(struct flows *flows, const epp_event *event) EPP_MUST_CHECK;
 /* Must be called between the two passes. */
 epp_status *flows_prepare(struct flows *flows) EPP_MUST_CHECK;
-/* Second pass: stores the row of a slice.  Only slices with EPP_FLAG_FLOW need this call. */
+/* Second pass: if a slice is an end of an arrow, stores its row.  Only slices with EPP_FLAG_FLOW need this call. */
 void flows_set_end(struct flows *flows, const epp_event *event, uint32_t row);
 /* After the second pass: returns an end of an arrow; NULL: the timeline has no such event. */
 const struct flow_end *flows_end(const struct flows *flows, uint32_t source, uint64_t id);

@@ -2,8 +2,8 @@
  * the same number, in the arg `correlation` or `correlation_id`.  The parents of events are not found here, but in
  * timeline/find_parent.c.
  *
- * The table has the last 262,144 calls, in 14 MiB.  If more calls come between a call and its device event, the two are
- * not joined. */
+ * The table has room for 262,144 calls, in 14 MiB.  If about as many calls come between a call and its device event,
+ * the call may have been replaced, and the two are not joined. */
 #ifndef EPPROF_RUNTIME_EXPORT_ARROWS_LAUNCHES_H
 #define EPPROF_RUNTIME_EXPORT_ARROWS_LAUNCHES_H
 
@@ -14,7 +14,7 @@
 
 struct launch_call {
 	uint64_t number; /* 0: the entry is free */
-	uint64_t flow;   /* number of the flow; only this call has it */
+	uint64_t flow;   /* number of the arrow that begins at this call, unique in the file */
 	int64_t start_ns, end_ns;
 	uint32_t source, run;
 	int32_t producer;

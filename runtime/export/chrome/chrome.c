@@ -4,7 +4,7 @@
  * Times are microseconds with three decimals, so no nanosecond is lost.  Each lane of each track has its own row, on
  * which slices nest and never overlap partially.  Each device event is the target of one arrow, from the plugin's call
  * that launched it, or else from the host event that caused it.  Each arrow has a unique id and both ends; an arrow
- * that would lead back in time is left out and counted.  The clock, the counts and the ledger are written into
+ * whose end is before its start is left out and counted.  The clock, the counts and the ledger are written into
  * otherData, after the events. */
 #include "export/chrome/chrome.h"
 
@@ -67,8 +67,8 @@ static void put_flags(struct own_args *own_args, unsigned flags)
 	}
 }
 
-/* Writes the number of the device.  By the dialect, this is the plugin's number, or the device's number in the file,
- * which is its process id. */
+/* Writes the arg `device`: the plugin's number of the device.  If the dialect has numbers_devices, it is the device's
+ * number in the file, which is its process id, and the plugin's number is the arg `plugin device` if it differs. */
 static void put_device(const struct chrome *chrome, struct own_args *own_args, const epp_event *event)
 {
 	const struct row *row = rows_recent(&chrome->rows, event->track, event->lane);
@@ -255,7 +255,8 @@ epp_status *chrome_find_row(struct export_run *run, const epp_trace_track *track
 	return NULL;
 }
 
-/* Makes the piece of a name.  Returns NULL if the piece is too long for the cache. */
+/* Makes the piece of an event's name: the beginning of its records up to the category.  Returns NULL if the piece is
+ * too long for the cache. */
 static const struct chrome_piece *make_piece(const struct chrome *chrome, struct chrome_piece *piece,
                                              const epp_event *event, unsigned category)
 {
@@ -311,7 +312,8 @@ static char *chrome_head(struct export_run *run, const epp_event *event, const s
 
 /* ---- events ---- */
 
-/* A host event that other events refer to and that is not on the first lane of its track.  Few events are. */
+/* The lane of a host event that other events refer to.  Only events that are not on the first lane of their track are
+ * stored, which are few. */
 struct moved {
 	uint64_t id;
 	uint32_t source;

@@ -9,7 +9,8 @@
 #include "export/writer.h"
 
 #define CHROME_PIECES_COUNT 4096u
-/* Room for the piece with the name, the numbers of the row, two times, and the text between them. */
+/* Size of the room that is reserved for the beginning of a record: the piece with the name, the numbers of the row, two
+ * times, and the text between these. */
 #define CHROME_HEAD_BYTES 512u
 
 /* The beginning of a record up to its category, cached by name.  The phase in it is overwritten for each record. */
@@ -50,10 +51,12 @@ struct chrome {
 	struct chrome_piece pieces[CHROME_PIECES_COUNT];
 };
 
-/* The steps of a writer of the family. chrome_start sets the dialect and must be called first. */
+/* The writers of the Chrome family call chrome_start first, which sets the dialect, then chrome_event for each event,
+ * then the functions below. */
 void chrome_start(struct export_run *run, const struct chrome_dialect *dialect);
 epp_status *chrome_event(struct export_run *run, const epp_event *event) EPP_MUST_CHECK;
-/* Writes the arrows that the program drew, after the last event, and reports those that were left out. */
+/* Must be called after the last event: writes the arrows that the program drew, and counts those without an event at an
+ * end. */
 void chrome_write_user_flows(struct export_run *run);
 void chrome_write_receipts(const struct export_run *run);
 void chrome_deinit(struct export_run *run);

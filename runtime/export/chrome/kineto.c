@@ -18,8 +18,8 @@
 #include "export/ledger.h"
 #include "timeline/events/work_kind.h"
 
-/* The first ids of a process are Unix times in ns, later ones come from a counter of the process.  No id is smaller
- * than the first id in the trace minus this distance. */
+/* The first ids of a process are Unix times in ns, later ones come from a counter of the process.  It is assumed that
+ * no id of a process is smaller than its first id in the trace minus IDS_BEFORE. */
 #define IDS_BEFORE (UINT64_C(1) << 32)
 
 struct kineto {
@@ -98,8 +98,8 @@ static char *put_number(char *at, const char *key, uint64_t number, struct json_
 	return at;
 }
 
-/* Returns true if the plugin's number joins an event to others.  This is so if the plugin reports calls, and the trace
- * itself does not join this call to its device event. */
+/* Returns true if `correlation` is the plugin's own number: for a call or a device event of a plugin that reports
+ * calls, unless the call is the device event's parent in the trace, which joins the two already. */
 static bool has_plugin_number(const struct kineto *kineto, const epp_event *event, uint64_t *number)
 {
 	bool is_joined = is_call(event) ? event->flags & EPP_FLAG_REFERENCED
@@ -130,8 +130,9 @@ static const struct chrome_dialect dialect = { category, category_ends, put_ids,
 
 /* ---- the document ---- */
 
-/* Raises rows->next_device above the numbers of a device's track.  If a thread's number were the id of another process,
- * Perfetto would take it for the main thread of that process. */
+/* Raises rows->next_device, the number of the next device without one, above the numbers of a track's device and
+ * stream.  If a stream (a thread in the file) had the number of another device (a process in the file), Perfetto would
+ * show it as the main thread of that process. */
 static void skip_used_numbers(struct rows *rows, const epp_trace_track *track)
 {
 	const int64_t numbers[] = { track->device, track->stream < ROWS_FIRST_SYNTHETIC ? track->stream : -1 };
@@ -142,8 +143,8 @@ static void skip_used_numbers(struct rows *rows, const epp_trace_track *track)
 	}
 }
 
-/* Gives each device its number in the file, and lists the devices.  The processes must have their numbers before the
- * devices. */
+/* Assigns a number in the file to each device, and writes the list of devices.  First it assigns the numbers of all
+ * processes, so that devices get others. */
 static epp_status *write_devices(struct export_run *run)
 {
 	struct rows *rows = &((struct kineto *)run->state)->chrome.rows;

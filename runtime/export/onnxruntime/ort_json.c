@@ -26,12 +26,10 @@
 #include "export/text_cache.h"
 #include "export/writer.h"
 
-/* The args of a record of ONNX Runtime's JSON. */
-
-/* Values that ONNX Runtime's own profile has for an event, which are the event's first args: ort_ts_us, ort_dur_us and
- * ort_profile_us.  For a host event, ONNX Runtime's collector records them (bridges/onnxruntime/ort_event_record.c),
- * and adds ort_started_us to some.  For a provider's event, the importer adds them (import/record.h), with ort_pid and
- * ort_tid. */
+/* The values of an event in ONNX Runtime's own profile.  They are the event's first args in the trace: ort_ts_us,
+ * ort_dur_us and ort_profile_us.  For a host event, ONNX Runtime's collector records them
+ * (bridges/onnxruntime/ort_event_record.c), and adds ort_started_us to the first event of a run.  For a provider's
+ * event, the importer adds them (import/record.h), with ort_pid and ort_tid. */
 struct ort_original {
 	uint32_t args_count; /* number of these args */
 	bool has_times;
@@ -41,7 +39,7 @@ struct ort_original {
 	int64_t pid, tid;
 };
 
-/* State that is kept from record to record. */
+/* State for writing args, which is reused from record to record. */
 struct ort_args {
 	struct json_keys json_keys;
 	struct json_recent correlation;
@@ -236,8 +234,8 @@ static epp_status *event_spool_take(struct event_spool *spool, const epp_event *
 /* ---- args ---- */
 
 /* Writes the args of a record.  A text arg that is a JSON array or object is written unquoted; every other arg is a
- * string, including numbers.  epprof's own data is short.  For an event without args, one sink_reserve is enough for
- * it, and most of it is copied from the previous event. */
+ * string, including numbers.  epprof's own data (placement, errors, correlation) is short: for an event without args,
+ * one sink_reserve is enough, and most of the text is copied from the previous event's. */
 
 /* Room for one value of epprof's own data and the end of the record; room for all values. */
 #define KNOWN_BYTES 128u
@@ -277,7 +275,7 @@ static struct ort_original ort_original_of(const epp_event *event)
 		own.args_count = 5;
 	else if (event->args_count > 3 && is_number(&args[3], "ort_started_us", &started_us))
 		own.args_count = 4;
-	/* The collector of the ONNX Runtime bridge adds this arg after the own values. */
+	/* ONNX Runtime's own profile does not have this arg, which the collector adds after these values. */
 	if (event->args_count > own.args_count && strcmp(args[own.args_count].key, "ort_run_tag") == 0)
 		own.args_count++;
 	return own;
@@ -446,8 +444,9 @@ static inline void put_own_args(struct own_args *own_args, const struct export_r
 		put_cached_placement(own_args, event, args);
 }
 
-/* Writes the event's args except those in `own`, then epprof's own data and the end of the record.  A provider's event
- * with its original row gets no data of epprof, so that it is as in ONNX Runtime's profile. */
+/* Writes the event's args except those in `own`, then epprof's own data and the end of the record.  For a provider's
+ * event that was imported from ONNX Runtime's profile (own->has_row), epprof's data is left out, so that its record is
+ * as in that profile. */
 static void ort_write_args(const struct export_run *run, struct ort_args *memory, struct sink *sink,
                            const epp_event *event, const struct ort_original *own)
 {
@@ -486,7 +485,8 @@ struct ort {
 	struct event_spool providers; /* events of execution providers */
 	struct ort_args args;
 	int64_t last_end_ns;
-	/* the time since the epoch to which `ts` is relative, if the first event has times of ONNX Runtime's profile */
+	/* the Unix time, in us, to which `ts` is relative: if the first event has times of ONNX Runtime's profile
+	 * (has_origin), the start of this profile, else time 0 of the timeline */
 	int64_t origin_us;
 	uint64_t instants, counters, flows, rounded;
 	bool any, settled, has_origin;
@@ -496,14 +496,15 @@ struct ort {
 #define HEAD_BYTES 256u
 #define RECORD_BYTES (2 * SINK_RESERVE_MAX)
 
-/* Makes a time since the epoch relative to the origin.  The difference may wrap, because a file can contain any
- * number. */
+/* Makes a time since the epoch relative to the origin.  The difference is computed modulo 2^64, because a trace can
+ * contain any number as a time. */
 static int64_t since_origin(const struct ort *ort, int64_t us)
 {
 	return (int64_t)((uint64_t)us - (uint64_t)ort->origin_us);
 }
 
-/* Converts a time of the timeline to the clock of `ts`. */
+/* Converts a time of the timeline to the value of `ts`, in us: relative to origin_us if has_origin, else to time 0 of
+ * the timeline. */
 static int64_t timestamp_us(const struct export_run *run, int64_t ns)
 {
 	const struct ort *ort = run->state;

@@ -56,8 +56,8 @@ static epp_status *make_room_for_selected(struct pending *pending)
 	return NULL;
 }
 
-/* Separates the texts before `before_ns` from the others.  Selected texts are stored in reverse order, so that of equal
- * times the last one comes first.  The others move up to close the gaps. */
+/* Separates the texts before `before_ns` from the others.  Selected texts are stored in reverse order, so that of texts
+ * with equal times the one that was added last comes first.  The others move up to close the gaps. */
 static void split_selected(struct pending *pending, int64_t before_ns)
 {
 	size_t kept = 0, selected = pending->count;

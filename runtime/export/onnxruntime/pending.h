@@ -1,5 +1,5 @@
-/* Keeps the texts of events until they can be written in order of time.  The selection is done for thousands of texts
- * at once, so that it costs little per text:
+/* Stores texts with times, and returns them in order of time.  A selection processes thousands of texts, so that it
+ * costs little per text:
  *
  *   pending_reserve(&pending, bytes, &room);
  *   pending_commit(&pending, time_ns, bytes written);
@@ -8,7 +8,7 @@
  *           while (pending_next(&pending, &text)) ...
  *   }
  *
- * Memory: some thousand texts or some MiB; if more texts cannot be written yet, up to twice as much as these. */
+ * Memory: 4096 texts or 4 MiB, plus twice the texts that the last selection did not select. */
 #ifndef EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_PENDING_H
 #define EPPROF_RUNTIME_EXPORT_ONNXRUNTIME_PENDING_H
 
@@ -58,7 +58,8 @@ static inline void pending_commit(struct pending *pending, int64_t time_ns, size
 /* Adds a copy of a text that is elsewhere in memory. */
 epp_status *pending_push(struct pending *pending, int64_t time_ns, const char *text, size_t bytes) EPP_MUST_CHECK;
 
-/* Returns true if there are enough new texts to make a selection worthwhile. */
+/* Returns true if a selection is worthwhile: there are 4096 texts, or 4 MiB, in addition to twice those that the last
+ * selection did not select. */
 static inline bool pending_is_due(const struct pending *pending)
 {
 	return pending->count >= 4096 + 2 * pending->kept_count ||

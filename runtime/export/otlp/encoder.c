@@ -24,7 +24,8 @@ static void push(struct encoder *encoder, const struct encoder_field *list)
 	encoder->levels[encoder->depth++] = (struct encoder_level){ .list = list, .from = encoder->count };
 }
 
-/* A position in the output; the difference of two is at least the number of bytes in between. */
+/* Returns a position in the output.  The difference between two positions is at least the number of bytes written
+ * between them. */
 static uint64_t position(const struct sink *sink)
 {
 	return sink->pushes_count * SINK_BUFFER_BYTES + (uint64_t)(sink->at - sink->buffer);
@@ -37,7 +38,8 @@ uint64_t encoder_bytes(const struct encoder *encoder)
 
 /* ---- JSON ---- */
 
-/* Begins a member of the current message, or of the current list, where it has no name. */
+/* Begins a member of the current message, by its name, or an element of the current list, which has no name (`field` is
+ * NULL). */
 static void put_name(struct encoder *encoder, const struct encoder_field *field)
 {
 	struct encoder_level *level = level_of(encoder);
@@ -52,7 +54,7 @@ static void put_name(struct encoder *encoder, const struct encoder_field *field)
 	sink_text(encoder->sink, "\":");
 }
 
-/* A number, in quotes where it may have more than 53 bits, as OTLP/JSON has it. */
+/* Writes a number member.  `quote` is "\"" for 64-bit types, which OTLP/JSON writes as strings, else "". */
 static void put_number(struct encoder *encoder, const struct encoder_field *field, uint64_t value, bool is_signed,
                        const char *quote)
 {
@@ -157,7 +159,7 @@ void encoder_text(struct encoder *encoder, const struct encoder_field *field, co
 		sink_text(encoder->sink, "\"");
 		return;
 	}
-	/* Each byte that is not UTF-8 becomes three. */
+	/* Each byte that is not UTF-8 is replaced by the three bytes of U+FFFD. */
 	char *at = reserve(encoder, PROTOBUF_FIELD_BYTES + 3 * bytes);
 	if (at)
 		commit(encoder, protobuf_text(at, field->number, text, bytes));

@@ -19,7 +19,7 @@
 
 #include "export/sink/sink.h"
 
-/* The maximum number of messages and lists around a field. */
+/* The maximum nesting depth of messages and lists. */
 #define ENCODER_DEPTH_MAX 12u
 
 struct encoder_field {
@@ -33,15 +33,15 @@ struct encoder {
 	unsigned depth;
 	struct encoder_level {
 		const struct encoder_field *list; /* a list of this field; NULL: a message */
-		bool any;                         /* JSON: it has a member */
-		size_t from;                      /* protobuf: where its content begins */
+		bool any;                         /* JSON: the message or list has a member */
+		size_t from;                      /* protobuf: offset in `bytes` at which its content begins */
 	} levels[ENCODER_DEPTH_MAX];
 	uint64_t begun_at; /* JSON: position of the current message */
 	char *bytes;       /* protobuf: the current message */
 	size_t count, room;
 };
 
-/* The caller zeroes the rest. */
+/* To create an encoder, set sink and is_protobuf, and zero the other members. */
 void encoder_deinit(struct encoder *encoder);
 
 void encoder_begin(struct encoder *encoder);
@@ -49,15 +49,17 @@ void encoder_begin(struct encoder *encoder);
 void encoder_end(struct encoder *encoder);
 void encoder_list(struct encoder *encoder, const struct encoder_field *field);
 void encoder_list_end(struct encoder *encoder);
-/* Begins a message: `field` of the message around it, or, with NULL, the next one of a list. */
+/* Begins a message inside the current message or list: as its member `field`, or as the next element of the list if
+ * `field` is NULL. */
 void encoder_item(struct encoder *encoder, const struct encoder_field *field);
 
-/* At least the size of the current message so far, in bytes. */
+/* Returns the number of bytes of the current outermost message so far; for JSON it may be larger than the true
+ * number. */
 uint64_t encoder_bytes(const struct encoder *encoder);
 
-/* Fields by the types of OTLP's definitions. */
+/* Write a field of the current message.  The types are those of OTLP's definitions. */
 void encoder_text(struct encoder *encoder, const struct encoder_field *field, const char *text, size_t bytes);
-/* bytes: an id in lower-case hex */
+/* The field's type is bytes; `hex` is an id in lower-case hex, ended by a NUL. */
 void encoder_id(struct encoder *encoder, const struct encoder_field *field, const char *hex);
 void encoder_bool(struct encoder *encoder, const struct encoder_field *field, bool value);
 void encoder_enum(struct encoder *encoder, const struct encoder_field *field, uint32_t value);

@@ -2,11 +2,13 @@
  * of the OpenTelemetry collector writes them; in protobuf one after the other, so that the file as a whole is such a
  * message, too, because their only field is repeated.
  *
- * A request with an event of its own, each host event of a request and, on demand, each device event is a span.  An
- * event of one request is in the trace of that request.  A batch, an event that was given to requests of several
- * traces, begins a trace of its own, which has the events inside it; links lead to the spans of its requests.
- * The last message has no spans: its resource has the facts and the ledger.
- * Span ids are derived from the ids of events and the file, so that each export of a trace has the same ones. */
+ * A request with an event of its own, each host event of a request and, on demand, each device event is a span.  The
+ * span of an event of one request is in the OTLP trace of that request.  An event that was given to requests of several
+ * OTLP traces is a batch: it begins an OTLP trace of its own, which has the spans of the events inside it, and links to
+ * the spans of its requests.
+ * The last message has no spans; the attributes of its resource are the facts and the ledger.
+ * Span ids are hashes of the ids of the event and the trace file, so that all exports of a trace have the same span
+ * ids. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,15 +30,15 @@
 
 enum { SPAN_INTERNAL = 1, SPAN_SERVER = 2 }; /* SpanKind */
 
-#define TRACE_ID_BYTES 32u /* in hex, as the next one */
+#define TRACE_ID_BYTES 32u /* number of hex digits, as SPAN_ID_BYTES */
 #define SPAN_ID_BYTES 16u
 
-/* Type of an arg that becomes the attribute `true`. */
+/* The type of an attribute whose value is `true`; no epp_arg_type has this number. */
 #define ATTRIBUTE_TRUE 255u
-/* The attributes of an event, and those that put_span adds. */
+/* The maximum number of attributes of a span: the args of an event, and those that epprof adds. */
 #define ATTRIBUTES_MAX (UINT8_MAX + 16u)
 
-/* The definitions of OTLP, by message. */
+/* The fields of OTLP's messages; the name of a constant begins with the message. */
 static const struct encoder_field request_resource_spans = { "resourceSpans", 1 };
 static const struct encoder_field spans_resource = { "resource", 1 }, spans_scopes = { "scopeSpans", 2 };
 static const struct encoder_field resource_attributes = { "attributes", 1 };
@@ -56,18 +58,19 @@ static const struct encoder_field value_text = { "stringValue", 1 }, value_bool 
 
 struct otlp {
 	struct encoder encoder;
-	uint64_t key; /* of the file */
+	uint64_t key; /* a hash of the trace file's id, from which span ids are derived */
 	uint32_t source;
-	unsigned spans_count;                     /* of the current message; 0: it has not begun */
-	epp_trace_arg attributes[ATTRIBUTES_MAX]; /* of the current span */
-	unsigned attributes_count, own_count;     /* the first `own_count` are not args */
+	unsigned spans_count;                     /* number of spans in the current message; 0: no message was begun */
+	epp_trace_arg attributes[ATTRIBUTES_MAX]; /* attributes of the current span */
+	unsigned attributes_count, own_count;     /* number of all attributes; the first `own_count` are epprof's, the
+	                                             others are args */
 	uint64_t alone, moments, kernels, repeated;
 };
 
 struct span {
 	char trace_id[TRACE_ID_BYTES + 1], span_id[SPAN_ID_BYTES + 1], parent_id[SPAN_ID_BYTES + 1];
 	const char *state;
-	bool is_batch; /* its trace is the batch's own */
+	bool is_batch; /* the span belongs to a batch, so trace_id is that of the batch */
 	epp_request first;
 };
 
@@ -75,27 +78,28 @@ struct span {
 
 static void put_hex(char *at, uint64_t value)
 {
-	/* All zeros is not an id. */
+	/* An id of all zeros is invalid in OTLP. */
 	value = value ? value : 1;
 	for (unsigned i = 0; i < 16; i++)
 		at[i] = "0123456789abcdef"[value >> (60 - 4 * i) & 15];
 	at[16] = 0;
 }
 
-/* Different ids of a source stay different: hash_u64 is a bijection. */
+/* Writes the span id of an event.  Different events of a source have different span ids, because hash_u64 is a
+ * bijection. */
 static void put_span_id(const struct otlp *otlp, char id[SPAN_ID_BYTES + 1], uint32_t source, uint64_t event)
 {
 	put_hex(id, hash_u64(event ^ hash_u64(otlp->key + source)));
 }
 
-/* The trace of a batch. */
+/* Writes the trace id of a batch: an event that was given to requests of several OTLP traces. */
 static void put_trace_id(const struct otlp *otlp, char id[TRACE_ID_BYTES + 1], uint32_t source, uint64_t event)
 {
 	put_hex(id, hash_u64(otlp->key + source + 1));
 	put_span_id(otlp, id + SPAN_ID_BYTES, source, event);
 }
 
-/* Sets the trace of all events of a grant. */
+/* Sets the trace id for the events of a grant, which is a set of requests that an event was given to. */
 static void set_trace(const struct export_run *run, uint32_t grant, struct span *span)
 {
 	const struct requests *requests = run->timeline->requests;
@@ -113,7 +117,8 @@ static void set_trace(const struct export_run *run, uint32_t grant, struct span 
 		put_trace_id(run->state, span->trace_id, of->source, of->id);
 }
 
-/* The span that a request is: that of its event or, without one, that of the program that sent it. */
+/* Writes the span id of a request: that of the request's event or, if it has none, that of the span in the program that
+ * sent the request. */
 static void put_request_span(const struct otlp *otlp, char id[SPAN_ID_BYTES + 1], const epp_request *request)
 {
 	if (request->id)
@@ -193,7 +198,8 @@ static void add_own_attribute(struct otlp *otlp, epp_trace_arg attribute)
 	otlp->own_count = otlp->attributes_count;
 }
 
-/* Keys of a span are unique in OTLP: epprof's own stay, of args the last one does. */
+/* Adds an arg as an attribute.  OTLP requires unique keys in a span.  An arg with the key of one of epprof's attributes
+ * is left out; an arg with the key of an earlier arg replaces it.  Both are counted. */
 static void add_arg(struct otlp *otlp, const epp_trace_arg *arg)
 {
 	unsigned at = 0;
@@ -251,7 +257,7 @@ static void put_facts(const struct export_run *run, struct encoder *encoder)
 	}
 }
 
-/* The ledger as a text of JSON. */
+/* Writes the ledger as an attribute whose value is a JSON text. */
 static epp_status *put_ledger(const struct export_run *run, struct encoder *encoder)
 {
 	epp_trace_arg attribute = make_text_attribute("epprof.ledger", "");
@@ -272,7 +278,8 @@ static epp_status *put_ledger(const struct export_run *run, struct encoder *enco
 	return status;
 }
 
-/* Begins a message; `last`: with the facts and the ledger. */
+/* Begins a message for the spans of the source `number`.  `last`: it is the last message, which has the facts and the
+ * ledger. */
 static epp_status *begin_message(const struct export_run *run, uint32_t number, bool last)
 {
 	epp_trace_source source = { .struct_size = sizeof source };
@@ -289,7 +296,7 @@ static epp_status *begin_message(const struct export_run *run, uint32_t number, 
 	              make_text_attribute("service.name", source.program[0] ? source.program : "unknown_service"));
 	put_attribute(encoder, make_i64_attribute("process.pid", source.pid));
 	put_attribute(encoder, make_text_attribute("host.name", source.hostname));
-	if (source.label[0] && !last) /* the facts have it */
+	if (source.label[0] && !last) /* in the last message, the label is one of the facts */
 		put_attribute(encoder, make_text_attribute("epprof.label", source.label));
 	put_attribute(encoder, make_text_attribute("telemetry.sdk.name", "epprof"));
 	put_attribute(encoder, make_text_attribute("telemetry.sdk.language", "c"));
@@ -320,7 +327,8 @@ static void end_message(struct encoder *encoder)
 	encoder_end(encoder);
 }
 
-/* An event that was given to requests has a link to each one that is not its parent. */
+/* Writes the links of an event that was given to requests: one to the span of each request, except the event's parent
+ * span. */
 static void put_links(const struct export_run *run, const epp_event *event, const struct span *span)
 {
 	epp_request request = { .struct_size = sizeof request };

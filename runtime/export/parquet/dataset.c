@@ -27,7 +27,7 @@
 struct dataset {
 	epp_trace *trace;
 	const epp_trace_info *info;
-	epp_export_options options; /* options for the export of a part */
+	epp_export_options options; /* options for the export of one part file */
 	epp_timeline_options window;
 	char *temporary_path; /* temporary path of the folder */
 	char *final_path;     /* its final path */
@@ -85,7 +85,8 @@ static epp_status *begin_folder(struct dataset *dataset, const char *directory, 
 	return NULL;
 }
 
-/* mkdtemp made the folder for this user alone.  Users that may read new files by the umask may also list the folder. */
+/* mkdtemp made the folder for this user alone.  Sets the permissions that the umask allows, so that users who may read
+ * new files may list the folder, too. */
 static epp_status *set_mode(const struct dataset *dataset)
 {
 	mode_t mode;
@@ -233,7 +234,7 @@ static epp_status *fill_tracks(const struct dataset *dataset, struct parquet_fil
 	return NULL;
 }
 
-/* Numbers without a name are skipped, and so are reserved numbers, which are no names of events. */
+/* Fills the table of names.  Skips numbers that have no name, and reserved numbers, which no event has as its name. */
 static epp_status *fill_names(const struct dataset *dataset, struct parquet_file *table)
 {
 	const char *unknown = epp_trace_name(dataset->trace, UINT32_MAX, NULL);

@@ -107,7 +107,7 @@ uint64_t parquet_group_rows = 1u << 20;
  * GROUP_BYTES. */
 #define PAGE_TEXT_BYTES (1u << 20)
 #define GROUP_BYTES (64u << 20)
-/* If the smallest or largest value of a column is a longer text, it is not written. */
+/* The smallest or largest value of a column is not written if it is a longer text than this. */
 #define LIMIT_BYTES_MAX 64u
 /* The maximum sizes of a page's header, a column's description and a column's schema, without their texts. */
 #define HEADER_BYTES 128u
@@ -273,7 +273,7 @@ epp_status *parquet_add_keyed_text(struct parquet_file *file, size_t index, uint
 
 /* ---- pages ---- */
 
-/* Returns how many bits numbers below `limit` have, at least 1. */
+/* Returns how many bits the numbers below `limit` need, at least 1. */
 static unsigned width_of(uint32_t limit)
 {
 	return limit > 2 ? 32 - (unsigned)__builtin_clz(limit - 1) : 1;
@@ -309,7 +309,7 @@ static char *put_hybrid(char *at, const uint32_t *numbers, size_t count, unsigne
 	return mempcpy(at, &bits, used / 8);
 }
 
-/* Compresses `scratch` into `packed`, whose content is replaced. */
+/* Compresses the bytes of file->scratch into file->packed, whose content is replaced. */
 static epp_status *compress(struct parquet_file *file)
 {
 	struct sink_memory *packed = &file->packed;
@@ -480,7 +480,7 @@ static void put_statistics(struct thrift *thrift, const struct parquet_column *c
 static void put_encodings(struct thrift *thrift, const struct parquet_column *column)
 {
 	thrift_list(thrift, 2, THRIFT_I32, column->field->has_dictionary ? 3 : 2);
-	thrift_i32(thrift, 0, RLE); /* encoding of the levels */
+	thrift_i32(thrift, 0, RLE); /* encoding of the definition levels */
 	thrift_i32(thrift, 0, PLAIN);
 	if (column->field->has_dictionary)
 		thrift_i32(thrift, 0, RLE_DICTIONARY);

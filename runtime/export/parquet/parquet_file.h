@@ -29,7 +29,8 @@ struct parquet_field {
 	bool sorted;         /* rows are sorted by this column */
 };
 
-/* A direct-mapped cache of dictionary indexes.  The key is an integer's value, or a key that stands for a text. */
+/* An entry of a direct-mapped cache of dictionary indexes.  Its key is the value of an integer, or the caller's key for
+ * a text (parquet_keyed_text). */
 #define PARQUET_RECENT_BITS 10u
 struct parquet_recent {
 	uint64_t key;
@@ -39,10 +40,11 @@ struct parquet_recent {
 struct parquet_column {
 	const struct parquet_field *field;
 	/* Members for the current page. */
-	/* definition level of each row: 1 if it has a value; NULL: the column is not optional */
+	/* definition level of each row: 1 if the row has a value, else 0; NULL: the column is not optional */
 	uint32_t *levels;
 	uint32_t *numbers;        /* dictionary index of each value; NULL: the column has no dictionary */
-	struct sink_memory plain; /* values of a column without a dictionary; for integers, room for a page */
+	struct sink_memory plain; /* encoded values of a column without a dictionary; for integers, its size is fixed,
+	                             for a whole page */
 	uint32_t values_count;
 	/* Members for the current row group. */
 	struct string_table dictionary;

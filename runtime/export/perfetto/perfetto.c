@@ -23,8 +23,9 @@
 
 /* ---- tracks ---- */
 
-/* Describes tracks: processes and threads with the numbers of the operating system; devices, and lanes that are not
- * threads, as plain tracks.  A row's track has the uuid 2 * row + 2, a process or device 2 * process + 1. */
+/* Describes Perfetto's tracks.  Processes and threads have the numbers of the operating system; devices, and lanes
+ * without a thread's number, are plain tracks.  The track of rows.rows[i] has the uuid 2 * i + 2, that of
+ * rows.processes[i] has 2 * i + 1. */
 
 /* Fields of TrackDescriptor, ProcessDescriptor and ThreadDescriptor. */
 enum {
@@ -361,8 +362,8 @@ static epp_status *perfetto_write_facts(struct export_run *run)
 
 /* Room for the two packets of an event on the fast path. */
 #define PLAIN_BYTES 256u
-/* The largest packet that is built in the sink's buffer.  The size of the head of a packet that is shorter than 128
- * bytes. */
+/* PACKET_BYTES: the maximum size of a packet that is built in the sink's buffer; larger ones are built in
+ * perfetto->message.  HEAD_BYTES: the size of the head (tag and length) of a packet that is shorter than 128 bytes. */
 #define PACKET_BYTES 4096u
 #define HEAD_BYTES 2u
 
@@ -407,7 +408,8 @@ void perfetto_packet_end(struct export_run *run, char *end)
 	sink_commit(run->sink, end + longer);
 }
 
-/* Writes the track field of a row, as a copy of constant length. */
+/* Writes the event field with the uuid of a row's track: copies it from the row's text, with a constant length, which
+ * is fast. */
 static inline char *put_track(char *at, const struct row *row)
 {
 	memcpy(at, row->text + PERFETTO_ROW_TRACK, PERFETTO_ROW_BYTES - PERFETTO_ROW_TRACK);
@@ -444,8 +446,8 @@ static inline char *put_time(struct perfetto *perfetto, char *at, uint64_t time)
 	return at + perfetto->time.bytes;
 }
 
-/* Writes a packet shorter than 128 bytes, up to and including its time.  Returns the position after the time, which is
- * that of the row's text. */
+/* Writes a packet shorter than 128 bytes, up to and including its time.  Returns the position after the time, where the
+ * row's text is to be written. */
 static inline char *put_plain(struct perfetto *perfetto, char *packet, uint64_t time, const struct row *row)
 {
 	char *at = put_time(perfetto, protobuf_tag(packet, PACKET_TIMESTAMP, PROTOBUF_VARINT), time);
@@ -515,8 +517,9 @@ static inline void write_plain(struct export_run *run, const epp_event *event, c
 	sink_commit(run->sink, put_end_packet(perfetto, at, end_time(perfetto, event, start), row));
 }
 
-/* Finds the flow of the arrow that ends at a device event.  Returns false if there is none.  Counts arrows that cannot
- * be drawn. */
+/* Finds the flow that ends at a device event, from the call that launched it, or else from the host event that caused
+ * it.  Returns false if there is none, or if its start is not in the output or is later than the event; such flows are
+ * counted. */
 static bool find_launch(struct export_run *run, const epp_event *event, uint64_t *flow)
 {
 	struct perfetto *perfetto = run->state;
@@ -622,7 +625,8 @@ static epp_status *write_instant(struct export_run *run, const epp_event *event,
 }
 
 /* Returns the counter track with the name of an event.  Counters of threads belong to the process, others to their row.
- * If the cache has lost a track, it is described again, which readers allow. */
+ * If another counter has replaced the track in the cache of described tracks, its description is written again, which
+ * readers allow. */
 static epp_status *counter_track(struct export_run *run, const epp_event *event, const struct row *row, uint64_t *uuid)
 {
 	struct perfetto *perfetto = run->state;
@@ -761,7 +765,7 @@ static epp_status *write_arrow(struct export_run *run, const epp_event *event)
 	return flows_add(&((struct perfetto *)run->state)->user_flows, event);
 }
 
-/* Writes an event of a device that has a duration as a stage. */
+/* Writes a device event with a duration as a GPU stage (perfetto_stages.c). */
 static epp_status *write_stage(struct export_run *run, const epp_event *event, const struct row *row)
 {
 	uint64_t id;
@@ -771,7 +775,7 @@ static epp_status *write_stage(struct export_run *run, const epp_event *event, c
 	return perfetto_write_stage(run, event, row, id);
 }
 
-/* Not inlined, so that the fast path needs few registers. */
+/* Writes an event that is not on the fast path.  Not inlined, so that the fast path needs few registers. */
 __attribute__((noinline)) static epp_status *write_uncommon(struct export_run *run, const epp_event *event,
                                                             const struct row *row)
 {
@@ -805,7 +809,7 @@ static epp_status *perfetto_event(struct export_run *run, const epp_event *event
 		EPP_TRY(perfetto_row(run, event->track, event->lane, &row));
 	if (!id_set_has(&perfetto->names, 0, event->name_number))
 		EPP_TRY(perfetto_intern_name(run, event));
-	/* The fast path writes flows in their usual form only. */
+	/* The fast path does not write args, flags, placements, and the GpuCorrelation of GPU stages. */
 	if (event->kind != EPP_EVENT_SLICE || !is_plain(event) || unlikely(perfetto->gpu_stages))
 		return write_uncommon(run, event, row);
 	write_plain(run, event, row);

@@ -70,18 +70,19 @@ enum {
 };
 enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
-/* uuids of other tracks begin here, above those of rows and processes. */
+/* The first uuid of tracks that are neither rows nor processes, such as counters. */
 #define PERFETTO_UUID_OTHERS (UINT64_C(1) << 62)
 #define PERFETTO_UUID_FACTS 0x7FFFFFFFu
 
 /* The fields that every packet has: sequence number 1, and the flag SEQ_NEEDS_INCREMENTAL_STATE. */
 #define PERFETTO_COMMON "\x50\x01\x68\x02"
-/* A row's text is the part after the time of the packet that ends a slice.  It is always copied with this length.  Two
- * offsets in it follow: of the event's fields, which begin with their length and the type, and of the track field. */
+/* row->text is the constant part of the packet that ends a slice on the row, from the end of the time on.
+ * PERFETTO_ROW_BYTES bytes of it are always copied.  PERFETTO_ROW_EVENT is the offset of the TrackEvent message in it,
+ * whose first field is the type; PERFETTO_ROW_TRACK is the offset of the field with the track. */
 #define PERFETTO_ROW_BYTES 16u
 #define PERFETTO_ROW_EVENT 6u
 #define PERFETTO_ROW_TRACK 8u
-/* Offset in a row's text of the annotations that all events of a device have. */
+/* Offset and size, in row->text, of the annotations that all events of a device have. */
 #define PERFETTO_ROW_DEVICE 24u
 #define PERFETTO_ROW_DEVICE_BYTES 32u
 
@@ -111,7 +112,7 @@ struct perfetto {
 	struct {
 		const char *text; /* address of the key's text in the trace */
 		uint32_t iid;
-	} keys[PERFETTO_CACHE_COUNT]; /* keys of args that were interned, by address */
+	} keys[PERFETTO_CACHE_COUNT]; /* keys of args that were interned, by a hash of the address of their text */
 	uint32_t next_key_iid;
 	struct perfetto_placement {
 		char text[31]; /* an encoded annotation */
@@ -122,7 +123,7 @@ struct perfetto {
 	    outside_clock;
 };
 
-/* The iid of an interned text is derived from its number. */
+/* Returns the interning id (iid) of an event's name, which is derived from the name's number. */
 static inline uint32_t perfetto_name_iid(const epp_event *event)
 {
 	return event->name_number + 1;
@@ -145,7 +146,7 @@ enum perfetto_key {
 	PERFETTO_KEY_FLAGS
 };
 
-/* The id of a flow is derived from the event where it begins. */
+/* Returns the id of a flow, from the source and id of the event where it begins. */
 static inline uint64_t perfetto_flow(uint32_t source, uint64_t id)
 {
 	return id + source * UINT64_C(0x9E3779B97F4A7C15);
@@ -172,7 +173,7 @@ void perfetto_packet_end(struct export_run *run, char *end);
 /* Writes the keys of epprof's own data into a message interned_data, at the beginning of the trace. */
 char *perfetto_put_known_keys(char *at, bool gpu_stages);
 #define PERFETTO_KNOWN_KEYS_BYTES 2048u
-/* Encodes the annotations that many events have in common. */
+/* Encode annotations that many events have in common: those of each placement, and those of a row's device. */
 void perfetto_make_placements(struct perfetto *perfetto);
 void perfetto_make_device(struct row *row);
 /* Interns the keys of the event's args that are not interned yet. */
@@ -181,7 +182,7 @@ epp_status *perfetto_intern_keys(struct export_run *run, const epp_event *event)
  * that is needed. */
 size_t perfetto_args_bytes(const epp_event *event);
 char *perfetto_put_args(const struct perfetto *perfetto, char *at, const epp_event *event, const struct row *row);
-/* Returns the iid of an arg's key; 0: the cache lost the key to another key of the event. */
+/* Returns the iid of an arg's key; 0: another key of the same event has replaced it in the cache. */
 uint32_t perfetto_key_iid(const struct perfetto *perfetto, const epp_trace_arg *arg);
 
 /* ---- perfetto_stages.c ---- */

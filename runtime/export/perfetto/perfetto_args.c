@@ -8,7 +8,7 @@
 /* The maximum size of an arg without its key and text. */
 #define ARG_BYTES 48u
 
-/* By enum perfetto_key. */
+/* The texts of enum perfetto_key, in its order. */
 static const char *const known_keys[] = { "id",           "parent", "placement", "start_error_ns",
 	                                  "end_error_ns", "device", "stream" };
 #define FIRST_KEY_IID 64u

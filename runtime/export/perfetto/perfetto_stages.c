@@ -2,12 +2,12 @@
  * views of GPUs.
  *
  * Each row of a device is a hardware queue, each device of a process a GPU with a context, and each name an interned
- * stage with the category of its work.  Older readers use the name of the stage for the event.  Kernels are interned
- * too.
+ * stage with the category of its work.  Older readers show the name of the stage as that of the event.  The names of
+ * kernels are also interned as kernels.
  *
- * The event of the host that launched work begins its arrow with GpuCorrelation, by the id of the stage event.  A host
- * event is written before the device events that it launched, so their ids are not known yet.  The id is therefore the
- * number of the launch, and all device events of one launch have the same id. */
+ * The host event that launched work has a field GpuCorrelation with the id of the stage event, by which viewers draw an
+ * arrow.  A host event is written before the device events that it launched.  Their id must be known then, so it is
+ * derived from the id of the host event or call (perfetto_flow): all device events of one launch have the same id. */
 #include "export/perfetto/perfetto.h"
 
 #include "encoding/utf8.h"
@@ -50,7 +50,8 @@ static uint64_t stage_iid(uint64_t number)
 	return number * 2 + 2;
 }
 
-/* Gets the pid under which the threads of a track's process are written.  May add rows and so move the array. */
+/* Gets the pid that the threads of a track's process have in the output.  May add rows, and so move the array
+ * rows.rows. */
 static epp_status *host_pid(struct export_run *run, const epp_trace_track *track, uint32_t *pid)
 {
 	struct perfetto *perfetto = run->state;

@@ -17,8 +17,8 @@
 /* ---- parts ---- */
 
 /* Chooses the part of a long trace that the page shows.  Time is divided into pieces of equal length.  When an event is
- * beyond the last piece, the length is doubled.  Only the outermost events of a lane count as busy time.  These do not
- * overlap, so few pieces are visited in total. */
+ * beyond the last piece, the length is doubled.  Only the outermost events of a lane count as busy time.  Those of a
+ * lane do not overlap, so few pieces are visited for all events together. */
 
 #define FIRST_PIECE_NS 1024
 
@@ -297,7 +297,7 @@ static epp_status *write_scripts(struct export_run *run, struct html *html)
 	return NULL;
 }
 
-/* The placeholders in page.html, and the part that replaces each. */
+/* The placeholders in page.html, and the text that replaces each of them. */
 static const struct {
 	const char *mark;
 	epp_status *(*write)(struct export_run *run, struct html *html);
@@ -306,7 +306,7 @@ static const struct {
 	{ "@data@", write_data },   { "@scripts@", write_scripts },
 };
 
-/* Writes the page. html->text must have the facts. */
+/* Writes the page. html->text must contain the facts (html_facts_put). */
 static epp_status *html_page_write(struct export_run *run, struct html *html)
 {
 	const char *at = html_page;

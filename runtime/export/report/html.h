@@ -21,7 +21,7 @@
 
 /* The maximum number of events in the page's timeline if the caller sets no limit. */
 #define HTML_EVENTS_MAX 2000000u
-/* The maximum size of the names, and of the args.  Further texts are left out and counted. */
+/* The maximum size of the section of names, and of the section of args.  Further texts are left out and counted. */
 #define HTML_TEXTS_BYTES_MAX (64u << 20)
 
 enum html_column {
@@ -33,13 +33,13 @@ enum html_column {
 	HTML_WHAT, /* kind | category << 3 | placement << 5 | flags << 8 | has a cause << 15 */
 	HTML_START_ERROR,
 	HTML_END_ERROR,
-	HTML_ARGS,  /* number of the args + 1; 0: none */
+	HTML_ARGS,  /* number of the event's line in the section of args, plus 1; 0: no args */
 	HTML_VALUE, /* for counter events only */
-	/* For events with a visible cause: how many events ago the previous such event was, and how many events ago the
-	 * cause was (zigzag). */
+	/* For each event whose cause is in the page: the number of the event minus that of the previous such event, and
+	 * the number of the event minus that of its cause (zigzag, because the cause may come later). */
 	HTML_CAUSED,
 	HTML_CAUSE,
-	/* For arrows whose two ends are visible: the numbers of the events at the ends. */
+	/* For each arrow whose two ends are in the page: the numbers of the events at the ends. */
 	HTML_ARROW_FROM,
 	HTML_ARROW_TO,
 	/* 1 + ns from the launch of a device event to its start; 0: the event is of the host, or its launch is
@@ -59,7 +59,8 @@ struct html_texts {
 	uint64_t left_out;
 };
 
-/* The cause of an event, or an arrow.  The ids are replaced by numbers of events after the last event. */
+/* The cause of an event, or an arrow.  After the last event, html_columns_link finds the numbers of the events with
+ * these ids. */
 struct html_link {
 	uint64_t from; /* id of the cause, or of the event where the arrow begins */
 	uint64_t to;   /* id of the event where the arrow ends; 0: this is the cause of `event` */
@@ -81,8 +82,8 @@ struct html_columns {
 	int64_t base_ns, last_start_ns;
 };
 
-/* Adds the next event, in order of start; `row` is the index of its row, `text` is scratch memory.  Errors:
- * EPP_OUT_OF_MEMORY. */
+/* Adds the next event, in order of start; `row` is the index of its row in html.rows; `text` is used to format the
+ * args.  Errors: EPP_OUT_OF_MEMORY. */
 epp_status *html_columns_add(struct html_columns *columns, struct args_text *text, const epp_event *event, uint32_t row)
     EPP_MUST_CHECK;
 /* Writes the columns of causes and arrows.  Must be called after the last event. */
@@ -94,11 +95,12 @@ void html_columns_deinit(struct html_columns *columns);
 /* Data about requests, by the number of the request. */
 struct html_requests {
 	struct html_request {
-		/* from the start of the request's event to the last end of an event that belongs to the request */
+		/* from the earliest start to the latest end of the request's own event, the events that were given to
+		 * it, and its device events */
 		int64_t start_ns, end_ns;
 		int64_t device_ns;
 		uint64_t kernels; /* number of device events of the request */
-		uint32_t batch;   /* the most requests that an event of this request was given to */
+		uint32_t batch;   /* the maximum number of requests that an event of this request was given to */
 		bool any;
 	} * lines;
 	size_t room;
@@ -136,17 +138,17 @@ struct html {
 	struct args_text text;
 	uint64_t limit;
 	bool partial; /* the page shows only the events in [from_ns, to_ns) */
-	bool chosen;  /* the caller has given this range */
+	bool chosen;  /* the range is the time range of the export, which the caller gave */
 	int64_t from_ns, to_ns;
 	bool is_part_found;    /* html_part_choose has set from_ns and to_ns */
 	uint64_t events_count; /* number of events in the trace, or in the export's time range */
-	uint64_t cut;          /* number of events of the part that were left out because of the limit */
+	uint64_t cut;          /* number of events in [from_ns, to_ns) that were left out because of `limit` */
 	struct html_pack *pack;
 };
 
 /* Writes the facts, a JSON object, into html->text. */
 epp_status *html_facts_put(struct export_run *run, struct html *html) EPP_MUST_CHECK;
-/* Writes the findings of the rules of advice as a member of the facts; Writes nothing if there are no findings.  It
+/* Writes the findings of the rules of advice as a member of the facts.  Writes nothing if there are no findings.  It
  * also writes nothing if events were filtered out, because rules about idle times would report the times that the
  * filter made idle. */
 epp_status *html_advice_put(const struct export_run *run, struct html *html) EPP_MUST_CHECK;

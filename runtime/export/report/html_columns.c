@@ -1,5 +1,6 @@
 /* Collects the columns of events.  The values are small numbers, such as time differences and numbers of texts, because
- * these compress well.  Ids are not stored; a reference is the number of the event. */
+ * these compress well.  Ids of events are not stored; references use the number of an event, its position in the
+ * page. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,8 @@ static epp_status *add_name(struct html_columns *columns, struct args_text *text
 	size_t bytes = name_bytes < NAME_BYTES_MAX ? name_bytes : NAME_BYTES_MAX;
 	uint32_t number = 0;
 
-	/* The name that replaces others beyond the limit is added first, when there is room for it. */
+	/* The text "(other names)", which replaces names beyond the limit, is added first, so that there is room for
+	 * it. */
 	if (!columns->names.table.count && !put_text(&columns->names, others, sizeof others - 1, &number))
 		return epp_status_no_memory();
 	sink_bytes(&text->sink, "\"", 1);
@@ -175,7 +177,8 @@ static bool has_cause(const epp_event *event)
 	return event->track->kind == EPP_TRACK_DEVICE && event->parent;
 }
 
-/* Returns the time from launch to start.  A negative time, which is within the error of the clocks, becomes 0. */
+/* Returns the value of HTML_LAUNCH.  A start before the launch, which the error of the clocks can cause, counts as a
+ * time of 0. */
 static uint64_t launch_of(const epp_event *event)
 {
 	if (event->track->kind != EPP_TRACK_DEVICE || event->launch_ns == INT64_MIN)

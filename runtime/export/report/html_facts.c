@@ -109,7 +109,7 @@ static void put_line(struct sink *sink, epp_summary_by by, const epp_summary_lin
 	sink_format(sink, ",\"total\":%" PRId64 ",\"self\":%" PRId64 ",\"busy\":%" PRId64, line->total_ns,
 	            line->self_ns, line->busy_ns);
 	put_histogram(sink, "durations", line->durations);
-	/* The page has no column for the latency of the kernels that an op launched. */
+	/* The page has no column for the times from launch to start of the kernels that an op launched. */
 	put_histogram(sink, "launches", by == EPP_BY_OP || by == EPP_BY_OP_TYPE ? NULL : line->launches);
 	put_histogram(sink, "gaps", line->gaps);
 	if (by == EPP_BY_STREAM) {

@@ -1,5 +1,6 @@
-/* The table of requests: when each one began, how long it waited for the first event that was given to it, how many
- * events were given to it and with how many other requests, and its device events. */
+/* Writes the table of requests: for each, its begin, the time until the first event that was given to it, the number of
+ * these events, the maximum number of requests that one of them was given to, and the number and time of its device
+ * events. */
 #include <inttypes.h>
 #include <stdlib.h>
 

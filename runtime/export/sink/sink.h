@@ -28,7 +28,7 @@ struct sink {
 
 /* Errors: EPP_OUT_OF_MEMORY. */
 epp_status *sink_init(struct sink *sink, epp_sink_fn write, void *user) EPP_MUST_CHECK;
-/* Bytes that were not flushed are lost. */
+/* Frees the sink.  Bytes that were not flushed are dropped. */
 void sink_deinit(struct sink *sink);
 
 /* Passes the buffered bytes to the write function. */
@@ -42,7 +42,7 @@ static inline char *sink_reserve(struct sink *sink, size_t bytes)
 	return sink->at;
 }
 
-/* `end` is the position after the bytes that were written into the reserved room. */
+/* Adds the bytes that were written into the reserved room to the output; `end` is the position after them. */
 static inline void sink_commit(struct sink *sink, char *end)
 {
 	sink->at = end;
@@ -72,7 +72,7 @@ void sink_json_string(struct sink *sink, const char *text);
 /* Writes text of any length, escaped for use in XML and HTML, as text or in attributes. */
 void sink_xml_text(struct sink *sink, const char *text, size_t bytes);
 
-/* Sets the error of the sink, if data cannot be produced. */
+/* Sets the sink's error (an errno), if the caller cannot produce the data. */
 static inline void sink_fail(struct sink *sink, int error)
 {
 	sink->error = sink->failed ? sink->error : error;
@@ -106,7 +106,7 @@ epp_status *sink_spool_init(struct sink_spool *spool) EPP_MUST_CHECK;
 void sink_spool_deinit(struct sink_spool *spool);
 
 /* Reads bytes that were written before, beginning with offset `at`.  Errors: those of the temporary file, such as
- * EPP_IO.  An error of an earlier write is returned by the next read, once. */
+ * EPP_IO.  If an earlier write failed, only the next read returns its error. */
 epp_status *sink_spool_read(struct sink_spool *spool, uint64_t at, char *data, size_t bytes) EPP_MUST_CHECK;
 
 /* An output of one file, or of several if the format's readers do not accept a file of that size: NAME.EXTENSION,

@@ -1,9 +1,9 @@
 /* Computes a flame graph: time by stack of names, over all threads.
  *
  * The stack of an event consists of the events that enclose it on its thread.  A device event is in a separate tree,
- * below the stack of the host event that caused it: device time is not part of host time, so the two are not added.  A
- * node of a model is below a frame of its operator type, which sums all nodes of that type.  Memory is bounded by
- * FLAME_NODES_MAX and FLAME_CAUSES; it does not grow with the number of events. */
+ * below a copy of the stack of the host event that caused it.  Device time is not part of host time, so the two trees
+ * are not added up.  A node of a model is below a frame of its operator type, which sums all nodes of that type.
+ * Memory is bounded by FLAME_NODES_MAX and FLAME_CAUSES; it does not grow with the number of events. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,8 +31,9 @@ struct flame_node {
 	uint32_t name_number;            /* one of the name numbers in the trace that have this text */
 	uint32_t parent, next, children; /* indexes of `nodes`; 0: none */
 	uint64_t count;
-	int64_t total_ns; /* time of the events of this stack itself; in the tree of devices, of kernels only */
-	int64_t below_ns; /* time of all descendants */
+	int64_t total_ns; /* host tree: time of the events with this stack, including nested ones; device tree: time of
+	                     the device events with this stack, 0 for copies of host stacks */
+	int64_t below_ns; /* device tree, and root of the host tree: the time of all descendants; else 0 */
 	enum work work;   /* kind of work of a device event; WORK_NONE: a host event */
 };
 
@@ -43,7 +44,8 @@ struct flame {
 	struct hash_map found;      /* finds nodes by parent and name number */
 	struct hash_map lanes;      /* finds struct flame_lane by track and lane */
 	struct flame_cause *causes; /* by a hash of the id; a new event replaces the one in its slot */
-	uint64_t uncaused;          /* number of device events whose host stack is unknown */
+	uint64_t uncaused;          /* number of device events without a known host stack, which are below the root of
+	                               the device tree */
 	uint64_t others, cut;
 	bool has_copies;
 };
@@ -121,8 +123,8 @@ static int64_t width_ns(const struct flame_node *node)
 
 /* ---- the time of each frame ---- */
 
-/* Adds the times of children to their parents.  Children have larger indexes than their parents.  The time of a host
- * stack already includes that of inner stacks. */
+/* Computes below_ns: adds the times of children to their parents, which have smaller indexes.  In the host tree only
+ * the root needs this, because the time of a host stack already includes that of the stacks inside it. */
 static void add_up(struct flame *flame, uint8_t *tree)
 {
 	tree[FLAME_HOST] = FLAME_HOST;
@@ -452,7 +454,8 @@ static struct flame_cause *cause_of(struct flame *flame, uint32_t source, uint64
 	return &flame->causes[(id + source * UINT64_C(0x9E3779B9)) % FLAME_CAUSES];
 }
 
-/* Finds the frame of a node's operator type below `around`.  If the event has no type, *found is `around`. */
+/* Finds or creates the frame of a node's operator type below the frame `around`.  If the event has no type, *found is
+ * `around`. */
 static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event *event, uint32_t *found)
 {
 	const epp_trace_arg *args = export_args(event);
@@ -474,8 +477,8 @@ static epp_status *type_of(struct flame *flame, uint32_t around, const epp_event
 	return NULL;
 }
 
-/* Returns the parent frame of a plugin's call.  The call is on its own track, and its parent is the event of the thread
- * that made the call. */
+/* Returns the frame below which a plugin's call is drawn: that of the event that made the call.  The call itself is on
+ * another track than this event. */
 static uint32_t find_caller_frame(struct flame *flame, const epp_event *event)
 {
 	const struct flame_cause *cause = cause_of(flame, event->track->source, event->parent);

@@ -326,7 +326,7 @@ static void draw_labels(const struct picture *picture)
 		sink_format(sink, "<rect class=\"l\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\"/>",
 		            SVG_LEFT - 3, place->top - 3, SVG_RIGHT - SVG_LEFT + 6, place->levels * SVG_STEP + 4);
 		sink_format(sink, "<text class=\"m\" x=\"%d\" y=\"%.1f\">", row->lane ? 32 : 20, place->top + 14);
-		/* A further lane is drawn below the previous row, if this is of the same track. */
+		/* A further lane of a track needs no name if the row above it is a lane of the same track. */
 		bool under_track = row->lane && i && rows->rows[layout->rows[i - 1].row].track == row->track;
 		if (!under_track)
 			svg_write_cut(sink, row->track->name, SVG_LEFT - (row->lane ? 110 : 26), LABEL_FONT);
@@ -516,7 +516,7 @@ static int by_rank(const void *a, const void *b)
 	return left->rank != right->rank ? (left->rank < right->rank ? -1 : 1) : longer_first(a, b);
 }
 
-/* Drops all but the longest bars of each row.  Each row keeps the same number of bars, if it has so many. */
+/* Drops all but the longest bars of each row.  Each row may keep the same number of bars. */
 static epp_status *drop_short_bars(struct svg *svg)
 {
 	if (svg->bars_count <= SVG_BARS_MAX)

@@ -20,7 +20,7 @@ struct svg_bar {
 	uint32_t rank; /* how many bars in the row are longer */
 	uint8_t category;
 	uint8_t placement;
-	uint8_t colour; /* set by svg_layout */
+	uint8_t colour; /* index into svg_colours, set by svg_layout_init */
 	uint8_t on_device;
 	uint32_t flags;
 };
@@ -33,7 +33,7 @@ struct svg {
 	uint64_t left_out, others;
 };
 
-/* All lengths are pixels. */
+/* All lengths are in pixels. */
 #define SVG_WIDTH 1200.0
 #define SVG_LEFT 164.0 /* here the labels end and the time axis begins */
 #define SVG_RIGHT 1180.0

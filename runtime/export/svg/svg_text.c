@@ -30,8 +30,8 @@ static const uint8_t ascii_widths[95] = {
 
 #define ELLIPSIS_WIDTH 100u
 
-/* Returns the width of a character whose UTF-8 sequence has `length` bytes.  Most characters from U+0800 on are as wide
- * as high. */
+/* Returns the width of a character, in 1/100 of the font size, from the first byte and the length of its UTF-8
+ * sequence.  Most characters from U+0800 on are as wide as the font size. */
 static unsigned width_of(unsigned char first, size_t length)
 {
 	if (length > 1)

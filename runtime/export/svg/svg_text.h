@@ -12,8 +12,8 @@ extern const char *const svg_colours[SVG_COLOURS_COUNT + 1];
 /* CSS classes for background, lines and text, light and dark. */
 extern const char svg_style[];
 
-/* Writes as much of a text as fits into `room` pixels in a font of `font` pixels, with an ellipsis if it is cut; Writes
- * nothing if no letter fits.  Widths are those of DejaVu Sans, the widest of the fonts in svg_style. */
+/* Writes as much of a text as fits into `room` pixels in a font of `font` pixels, with an ellipsis if it is cut.
+ * Writes nothing if no letter fits.  Widths are those of DejaVu Sans, the widest of the fonts in svg_style. */
 void svg_write_cut(struct sink *sink, const char *text, double room, double font);
 /* Writes a duration with three significant digits, such as "1.25 ms".  Returns `text`. */
 const char *svg_duration(double ns, char text[32]);

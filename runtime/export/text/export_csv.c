@@ -102,7 +102,7 @@ static char *put_own_fields(char *at, const epp_event *event)
 	return export_put_flags(at, event->flags);
 }
 
-/* Writes the last column.  Its JSON is in csv->args. */
+/* Writes the last column: the JSON in csv->args. */
 static epp_status *write_args(struct export_run *run)
 {
 	struct csv *csv = run->state;

@@ -1,15 +1,16 @@
 /* Writes XSpace, for XProf and TensorBoard: a plane for the host and one for each device, a line for each thread and
  * stream.
  *
- * Times are relative, because readers use picoseconds, in which absolute times overflow.  TensorFlow is an exception:
- * while it collects, it subtracts the start of its session, so its times must be absolute.  A host event and the device
- * events that it caused share the uint64 stat `correlation_id`, which viewers show as flows; ids include the source. If
- * a plugin's events have no host event, the plugin's own ids join its calls, which are on the host's plane, to its
- * device events.  Such ids include the plugin.  Events are stored by line until the end.
+ * Times are relative to time 0 of the trace, because readers compute in picoseconds, in which Unix times overflow.
+ * Only if TensorFlow collects the profile (options.unix_times), the lines begin at a Unix time, because TensorFlow
+ * subtracts the start of its session.  A host event and the device events that it caused share the uint64 stat
+ * `correlation_id`, which viewers show as flows; ids include the source. If a plugin's events have no host event, the
+ * plugin's own ids join its calls, which are on the host's plane, to its device events.  Such an id includes the
+ * plugin's number in the trace.  Events are stored by line until the end.
  *
  * If the events exceed the size of one file, they continue in another one, which viewers show as another host.  Each
- * file has a time range, planes with the same names and numbers, and times relative to the same beginning.  All files
- * are written at the end, because the ledger is complete only then. */
+ * file has the events of a time range; planes have the same names and numbers in all files, and times the same origin.
+ * All files are written at the end, because the ledger is complete only then. */
 #include "export/xspace/xplane.h"
 
 #include <search.h>
@@ -288,7 +289,7 @@ static bool is_plugin_event(const epp_event *event)
 	return event->track->kind == EPP_TRACK_DEVICE || event->track->kind == EPP_TRACK_CALLS;
 }
 
-/* Gets the id that a call and its device events share.  Returns false if no other event is related to this one. */
+/* Gets the id that a call and its device events share.  Returns false if the event has no such id. */
 static bool has_correlation(const epp_event *event, uint64_t *id)
 {
 	uint64_t host_id = event->track->kind == EPP_TRACK_DEVICE ? event->parent
@@ -338,7 +339,7 @@ static bool is_own_stat(const epp_event *event, uint32_t key)
 	}
 }
 
-/* Converts to picoseconds.  A time out of range is counted and set to the limit. */
+/* Converts nanoseconds to picoseconds.  A time out of range is counted and set to the nearest possible one. */
 static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 {
 	if (ns >= 0 && ns <= TIME_MOST_NS)
@@ -347,8 +348,8 @@ static int64_t picoseconds(struct xplanes *xplanes, int64_t ns)
 	return ns < 0 ? 0 : TIME_MOST_NS * 1000;
 }
 
-/* Writes the times of an event.  If it began before the lines' base, it begins at the base.  Without a base, lines
- * begin at time 0 of the trace. */
+/* Writes the times of an event, relative to xplanes->base_ns.  An event that began before base_ns gets it as its start;
+ * if base_ns is not 0, the event is shortened by the difference. */
 static char *put_times(struct xplanes *xplanes, char *at, const epp_event *event)
 {
 	int64_t offset_ns, duration_ns = event->duration_ns;
@@ -448,7 +449,8 @@ static struct xplane_part *last_part(struct xplanes *xplanes)
 	return &xplanes->parts[xplanes->parts_count - 1];
 }
 
-/* Returns the size of a file without its events and names: facts, accounts, heads of lines. */
+/* Returns an estimate of the size of a file without its events and names: facts, accounts of the ledger, heads of
+ * lines. */
 static uint64_t fixed_bytes(const struct export_run *run, const struct xplanes *xplanes)
 {
 	return FACTS_BYTES + ACCOUNT_BYTES * ledger_count(run) + ROW_BYTES * xplanes->rows.rows_count +
@@ -491,7 +493,7 @@ static epp_status *move_to_next_part(struct export_run *run, size_t row, size_t 
 	return NULL;
 }
 
-/* Records that the plane of the event's process must define the name. */
+/* Adds the event's name to those that the plane of the row's process must define. */
 static epp_status *add_plane_name(struct xplane_part *part, const struct row *row, const epp_event *event)
 {
 	bool added;

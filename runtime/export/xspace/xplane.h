@@ -42,10 +42,11 @@ const char *xplane_stat(uint32_t stat);
 
 /* The encoded events of one row, in order of arrival. */
 struct xplane_line {
-	char *bytes; /* bytes that are not in the temporary file */
+	char *bytes; /* the last events, which are not in the temporary file */
 	size_t count, room;
 	uint64_t in_file_bytes;
-	uint32_t first_chunk, last_chunk; /* indexes of `chunks` + 1 */
+	uint32_t first_chunk, last_chunk; /* indexes of the first and last chunk in xplane_lines.chunks, plus 1; 0:
+	                                     none */
 };
 
 struct xplane_chunk {
@@ -99,7 +100,7 @@ struct xplane_key {
 /* The content of one file: the events of a time range. */
 struct xplane_part {
 	struct xplane_lines lines;
-	struct id_set names; /* by process of `rows`: the names that its plane must define */
+	struct id_set names; /* pairs of a process of `rows` and a name that its plane must define */
 	uint64_t names_bytes;
 };
 
@@ -124,7 +125,7 @@ struct xplanes {
 		const char *text; /* address of the text in the trace */
 		uint32_t number;
 	} recent[XPLANE_CACHE_COUNT];
-	int64_t base_ns, base_unix_ns; /* time 0 of all lines, on the timeline and since the epoch */
+	int64_t base_ns, base_unix_ns; /* time 0 of all lines: as a time of the timeline, and as a Unix time */
 	uint64_t counters, flows, asyncs, outside;
 };
 

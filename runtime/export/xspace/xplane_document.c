@@ -216,7 +216,7 @@ bool xplane_is_gpu(const char *name)
 	return starts_with(name, GPU);
 }
 
-/* Compares GPU names without the text after the number, as in "/device:GPU:0 (name)". */
+/* Compares the names of GPU planes, such as "/device:GPU:0 (name)", up to the first space. */
 static bool is_same_gpu(const char *name, const char *other)
 {
 	size_t bytes = strcspn(name, " ");
@@ -248,8 +248,8 @@ static bool is_gpu_number_used(const struct xplanes *xplanes, unsigned number)
 	return false;
 }
 
-/* Returns the number of a device that is written as a GPU plane.  It differs from the numbers of devices that keep
- * their names. */
+/* Returns the number of a device that is written as a GPU plane.  It is not the number of a device that keeps its
+ * name. */
 static unsigned gpu_number(const struct export_run *run, size_t process)
 {
 	const struct xplanes *xplanes = run->state;
@@ -258,7 +258,7 @@ static unsigned gpu_number(const struct export_run *run, size_t process)
 	for (size_t i = 0;; number++) {
 		if (is_gpu_number_used(xplanes, number))
 			continue;
-		/* Skip the devices that get no number here. */
+		/* Skips devices that are not renamed: those that keep their name, and those that are no GPU planes. */
 		while (i < process && (!xplanes->rows.processes[i].group || keeps_gpu_name(xplanes, i) ||
 		                       (!run->options->gpu_planes && !xplane_is_gpu(xplanes->rows.processes[i].name))))
 			i++;

@@ -22,7 +22,8 @@ struct arrow_point {
 	uint32_t lane, device_lane; /* lanes of the thread, and of the device stream with the same numbers; LANE_NONE:
                                      * there are too many */
 	uint16_t phase;             /* 's', 't', 'f' */
-	uint16_t to_next;           /* this end is bound to the next slice, not to the enclosing one */
+	uint16_t to_next;           /* 1: the point belongs to the next slice that begins on its lane; 0: to the slice
+	                               around it */
 };
 
 struct chrome_arrows {
@@ -35,7 +36,7 @@ struct chrome_arrows {
 /* Joins arrows: finds the slice of each point, sorts the points by id and time, and draws an arrow from each point to
  * the next one with the same id, unless that one is a start. */
 
-#define TO_NEXT 0x100u /* flag in the phase: the point is bound to the slice that begins at its time or next */
+#define TO_NEXT 0x100u /* flag in a stored phase: arrow_point.to_next is set */
 
 static epp_status *chrome_arrows_add(struct chrome_arrows *arrows, const struct arrow_point *point)
 {
@@ -47,8 +48,8 @@ static void chrome_arrows_deinit(struct chrome_arrows *arrows)
 	temp_file_deinit(&arrows->points);
 }
 
-/* Makes the sorter entry of one end of an arrow.  Entries are first sorted by lane and time, so that slices are read in
- * order, and then by id and time. */
+/* Makes the sorter entry of one point of an arrow.  The points are sorted twice: by lane and time, to find their slices
+ * in the order of these, then by id and time, to join them. */
 static struct sorter_entry entry_of(const struct arrow_point *point)
 {
 	return (struct sorter_entry){ .key = point->lane + 1ull,
@@ -198,7 +199,8 @@ struct chrome_reader {
 	struct sorter causes; /* host slices by their correlation */
 	int64_t first_ns;
 	uint64_t last_ticks;
-	uint64_t in_order_of_start, in_order_of_end; /* how many slices came after the previous one in this order */
+	uint64_t in_order_of_start, in_order_of_end; /* how many slices start (end) no earlier than the slice before
+	                                                them on their lane */
 	uint64_t ends_alone, phases, keys, metadata, series;
 };
 
@@ -233,9 +235,9 @@ static uint64_t key_of(const struct event *event, const char *kind)
 
 /* ---- slices ---- */
 
-/* Ids are chosen so that an outer slice has a smaller id than an inner one.  If the file is in order of start, an outer
- * slice comes before its inner ones, and ids count up.  If the file is in order of end, inner slices come first, and
- * ids count down. */
+/* Returns an id for a slice, so that an outer slice has a smaller id than an inner one.  If the file is in order of
+ * start, an outer slice comes before its inner ones, and ids count up.  If the file is in order of end, inner slices
+ * come first, and ids count down. */
 static uint64_t id_of_slice(struct chrome_reader *reader, struct lane *lane, uint64_t start, uint64_t end)
 {
 	struct import *import = reader->import;

@@ -19,7 +19,8 @@
 struct ort_reader {
 	struct import *import;
 	struct json_events json;
-	uint64_t first_start; /* the earliest start among the host events of which providers are notified */
+	uint64_t first_start; /* the earliest start, in ticks, of a host event for which ONNX Runtime calls the
+	                         providers' StartEvent */
 	uint64_t no_slices, ledgers;
 };
 

@@ -10,11 +10,13 @@
 #define SAMPLES_MAX 64u
 #define CANDIDATES_MAX 1024u
 #define GUESSED_FROM 8u             /* number of samples for which possible parents are tried */
-#define LOOKED_AT 64u               /* number of host events before and after a sample that are tried as its parent */
+#define LOOKED_AT 64u               /* number of host events before, and after, a sample that are tried as its parent */
 #define UNKNOWN_HALF_WIDTH 1000000u /* us; half-width if there are no host events, one second by an arbitrary choice */
-#define LOOKED_AT_ANY 4096u         /* the same, if host events with another name than the parent's are counted */
-#define STARTERS_MAX 64u            /* most threads that have an event that starts in the same microsecond */
-#define TICKS_PER_ERROR 2000u       /* 500 ppm, as assumed for a clock with a single clock pair */
+#define LOOKED_AT_ANY \
+	4096u                 /* number of host events that are examined for this, including those with another
+                                       name */
+#define STARTERS_MAX 64u      /* maximum number of threads that are examined for the parent of one event */
+#define TICKS_PER_ERROR 2000u /* 500 ppm, as assumed for a clock with a single clock pair */
 
 struct sample {
 	uint64_t start;
@@ -25,7 +27,7 @@ struct sample {
 struct guess {
 	struct sample samples[SAMPLES_MAX];
 	unsigned samples_count;
-	int64_t candidates[CANDIDATES_MAX]; /* candidates for the Unix time in us at which the file's time 0 is */
+	int64_t candidates[CANDIDATES_MAX]; /* candidates for the Unix time, in us, of the file's time 0 */
 	unsigned candidates_count;
 };
 
@@ -71,8 +73,8 @@ static void add_candidate(struct guess *guess, int64_t candidate)
 		guess->candidates[guess->candidates_count++] = candidate;
 }
 
-/* Adds a candidate for each host event that could be the parent of a sample: those from `place` on, or with `back`
- * those before it. */
+/* Adds a candidate for each of up to LOOKED_AT host events that could be the parent of a sample: from position `place`
+ * on, or before it if `back` is set. */
 static epp_status *add_candidates(struct import *import, struct guess *guess, const struct sample *sample,
                                   uint64_t place, bool back)
 {
@@ -123,7 +125,8 @@ static epp_status *matches_sample(struct import *import, const struct sample *sa
 	return NULL;
 }
 
-/* Finds the candidate by which nearly all samples have a parent, if there is exactly one. */
+/* Finds the candidate with which most samples have a parent.  *found is true if there is only one such candidate, and
+ * at least 90 % of the samples have a parent with it. */
 static epp_status *choose_candidate(struct import *import, const struct guess *guess, int64_t *zero_us, bool *found)
 {
 	unsigned best = 0, best_count = 0;
@@ -183,8 +186,8 @@ static int64_t tid_of(const struct import *import, const struct sorter_entry *en
 	return import->lanes.lanes[PROVIDERS_LANE(entry->track)].tid;
 }
 
-/* Of several events of a thread, the one with the parent's name is preferred, then the one on the thread that the
- * device event names. */
+/* Rates a host event as the parent of the prepared device event: 2 if it has the parent's name, plus 1 if it is on the
+ * thread that the device event names. */
 static int preference(const struct import *import, const struct sorter_entry *entry)
 {
 	const struct prepared *prepared = &import->prepared;
@@ -252,8 +255,8 @@ static const struct sorter_entry *find_only_enclosing(const struct starters *sta
 	return found;
 }
 
-/* Finds the parent by the start time in the id.  *met is set to true if at least one host event starts at this time,
- * even if there are several and none is chosen. */
+/* Finds the parent by the start time in the id.  *is_found is true if at least one host event starts at this time, even
+ * if there are several and none is chosen. */
 static epp_status *find_by_start(struct import *import, uint64_t start, uint64_t early, bool *is_found)
 {
 	epp_trace_record *record = &import->prepared.record;
@@ -285,7 +288,7 @@ static bool may_be_parent(const struct import *import, const struct sorter_entry
 }
 
 /* Finds on each thread the innermost event around a time.  If `name` is not 0, the event must have this name.  Stops
- * when two events may be the parent, because the parent is then ambiguous anyway. */
+ * when two events may be the parent, because the parent is ambiguous then. */
 static epp_status *find_around(struct import *import, uint64_t moment, epp_name name, struct starters *around)
 {
 	struct sorter_entry entry;

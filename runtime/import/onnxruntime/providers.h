@@ -13,12 +13,12 @@
 
 #include "import/import.h"
 
-/* The track of a host event in import->slices is its lane.  This bit is set too if an execution provider runs the
- * node. */
+/* The member `track` of an entry of import->slices is the lane of a host event, with the bit PROVIDERS_NODE if the
+ * event is a node that an execution provider ran. */
 #define PROVIDERS_NODE 0x80000000u
 #define PROVIDERS_LANE(track) ((track) & ~PROVIDERS_NODE)
 
-/* Stores the prepared record, which must have its id. */
+/* Stores the prepared record of a device event, whose id must be set, until all host events have been read. */
 epp_status *providers_store(struct import *import) EPP_MUST_CHECK;
 
 /* For ONNX Runtime's profile.  `first_start` is the earliest start, in ticks, of a host event of which providers are
@@ -31,9 +31,9 @@ epp_status *providers_store(struct import *import) EPP_MUST_CHECK;
  * the event is chosen and marked as inferred.
  *
  * Without an id, the parent is found by name and containment, then by containment alone, and marked as inferred.  If
- * several threads have an event around it, `ort_thread_id` decides, or the event is the only one that is a node of the
- * file's only execution provider.  If several are still possible, there is no parent, and the event is marked as
- * ambiguous. */
+ * several threads have a host event around the start of the device event, the parent is the one on the thread
+ * `ort_thread_id` or, without this arg, the only one that is a node of the file's only execution provider.  If several
+ * are still possible, there is no parent, and the event is marked as ambiguous. */
 epp_status *providers_place_by_start(struct import *import, uint64_t first_start) EPP_MUST_CHECK;
 
 /* For files in Chrome's format: the parent is the first host event in `causes` whose key is the device event's

@@ -33,7 +33,8 @@ static inline bool parse_bytes(struct cursor *cursor, const char *what, size_t b
 	return true;
 }
 
-/* Takes the text before the next `mark`, and moves behind the mark.  Returns false if there is no mark. */
+/* Sets *text to the text before the next occurrence of `mark`, and moves the cursor behind this occurrence.  Returns
+ * false if there is none. */
 static inline bool parse_until_bytes(struct cursor *cursor, const char *mark, size_t mark_bytes, const char **text,
                                      size_t *bytes)
 {

@@ -73,7 +73,8 @@ static void xplane_classify(struct xplane_reader *reader, struct xplane *plane)
 	}
 }
 
-/* Returns true if a line of the current plane is computed from other lines.  `alone`: the plane has no others. */
+/* Returns true if a line of the current plane is computed from other lines.  `alone`: all lines of the plane are of the
+ * kinds that may be computed, so the lines of ops are not. */
 static bool xplane_is_derived(const struct xplane *plane, const char *name, int64_t id, bool alone)
 {
 	static const char *const always[] = { "Steps",       "Framework Name Scope",  "Framework Ops",
@@ -409,8 +410,8 @@ static bool stat_is(const struct xplane_reader *reader, const epp_arg *arg, cons
 	return arg->key == epp_trace_writer_intern_name(reader->import->writer, key, strlen(key));
 }
 
-/* Takes the start time of the session and similar properties.  A framework's profile may contain those that epprof's
- * bridge wrote, too.  The framework's start of the session comes first and is used. */
+/* Stores a property of the session: its start time, or the id of its process.  A framework's profile may contain two
+ * start times, that of the framework and that of epprof's bridge.  The framework's one comes first and is used. */
 static void read_fact(struct xplane_reader *reader, const epp_arg *arg)
 {
 	bool is_number = arg->type == EPP_ARG_I64 || arg->type == EPP_ARG_U64;
@@ -439,7 +440,8 @@ static epp_status *keep_properties(struct xplane_reader *reader)
 	return temp_file_put(&reader->import->providers, prepared->packed, bytes);
 }
 
-/* Copies the text of a stat, because reading the next stat may move the window. */
+/* Copies the text of a stat, which is in the window's buffer, because reading the next stat may overwrite this
+ * buffer. */
 static bool keep_text(struct xplane_reader *reader, epp_arg *arg)
 {
 	if (arg->type != EPP_ARG_TEXT)
@@ -544,7 +546,8 @@ static epp_status *read_tables(struct xplane_reader *reader)
 	}
 }
 
-/* Finds the computed lines that can be recognised only by comparison with the other lines. */
+/* Sets is_derived of all lines of the plane.  For some kinds of lines it depends on whether the plane has lines of
+ * other kinds. */
 static void find_derived(struct xplane_reader *reader)
 {
 	bool alone = true;

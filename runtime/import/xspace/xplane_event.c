@@ -23,7 +23,7 @@ static void add_bytes(struct xplane_reader *reader, epp_arg *arg, size_t bytes)
 		reader->stats_lost++;
 		return;
 	}
-	/* Binary data is mostly a whole program, so only its size is kept. */
+	/* A binary value is usually a whole compiled program, so only its size is kept. */
 	arg->text_bytes = (size_t)snprintf(text, sizeof(*reader->sizes), "(%zu bytes)", bytes);
 	arg->type = EPP_ARG_TEXT;
 	arg->value.text = text;
@@ -154,8 +154,8 @@ static bool read_times(struct xplane_reader *reader, const struct parts *parts)
 	return true;
 }
 
-/* Of events that begin at the same time, the outer one must have the smaller id.  It comes first in lines ordered by
- * start, and last in other lines. */
+/* Of events that begin at the same time, the outer one must have the smaller id.  The outer event comes first in lines
+ * that are ordered by start, and last in other lines; ids therefore count up or down. */
 static uint64_t assign_id(struct xplane_reader *reader)
 {
 	const epp_trace_record *record = &reader->import->prepared.record;
@@ -252,7 +252,7 @@ static epp_status *put(struct xplane_reader *reader, const struct parts *parts)
 	return record_write(import, &import->prepared);
 }
 
-/* Takes the name and the stats that all events with the same metadata number share. */
+/* Sets the record's name, and adds the stats that all events with the same metadata number share. */
 static epp_status *read_entry(struct xplane_reader *reader, const struct xplane_entry *entry)
 {
 	struct prepared *prepared = &reader->import->prepared;

@@ -278,7 +278,8 @@ static epp_status *copy_text(struct xplane_names *names, const struct xplane_mes
 	return NULL;
 }
 
-/* Appends a stat with its head to the stats of the entry.  These are the last data in the cache. */
+/* Appends a stat with its head to the stats of the entry.  The stats of the entry must be the last data in the
+ * cache. */
 static epp_status *copy_stat(struct xplane_names *names, const struct xplane_message *message, struct xplane_entry *entry)
 {
 	uint64_t bytes = xplane_message_bytes(message);

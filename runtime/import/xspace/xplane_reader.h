@@ -1,6 +1,6 @@
 /* State and functions that the files of the XSpace importer share.
  *
- *   xplane.c        planes, lines and links, and the order in which they are read
+ *   import_xplane.c planes, lines and links, and the order in which they are read
  *   xplane_event.c  converts an event and its stats to a record
  *   xplane_file.c   bytes and fields, and the tables of a plane */
 #ifndef EPPROF_RUNTIME_IMPORT_XSPACE_XPLANE_READER_H
@@ -95,7 +95,7 @@ struct xplane_entry {
 
 struct xplane_table {
 	struct sorter index;
-	bool has_stats; /* true for entries that may have stats */
+	bool has_stats; /* the table's entries may have stats */
 	struct xplane_entry *slots[XPLANE_SLOTS];
 };
 
@@ -142,13 +142,13 @@ static inline epp_status *xplane_names_find(struct xplane_names *names, struct x
 #define XPLANE_PLANES_MAX 1024u
 #define XPLANE_LINES_MAX 16384u
 #define XPLANE_NAME_BYTES 128u
-/* Most binary values of an event whose size is kept. */
+/* For up to so many binary values of an event, the size is kept; further ones are left out. */
 #define XPLANE_SIZES_MAX 16u
 
 enum xplane_kind {
 	XPLANE_HOST, /* lines are threads */
 	XPLANE_DEVICE,
-	XPLANE_ABOUT, /* no plane of the timeline: it has data about the session */
+	XPLANE_ABOUT, /* the plane has no events: it has data about the session */
 };
 
 struct xplane {
@@ -165,7 +165,8 @@ struct xplane_track {
 	uint32_t group;
 	int64_t line_id;
 	uint64_t last_start, last_end;
-	uint64_t in_order_of_start, in_order_of_end; /* how many events came after the previous one in this order */
+	uint64_t in_order_of_start, in_order_of_end; /* how many events start (end) no earlier than the event before
+	                                                them on this track */
 };
 
 struct xplane_line {
@@ -206,11 +207,12 @@ struct xplane_reader {
 	const struct xplane *plane;
 	const struct xplane_line *line;
 	struct xplane_track *track;
-	int64_t base_ns; /* the origin of the line's offsets */
+	int64_t base_ns; /* the time to which the offsets of the line's events are relative, in ns */
 
 	epp_name keys[XKEY_COUNT];
-	epp_name name_key;                /* the time to which the offsets of the line's events are relative */
-	char sizes[XPLANE_SIZES_MAX][32]; /* the texts that the current event has in place of binary values */
+	epp_name name_key;                /* the key `name`: its value is the full name of an event with a short name */
+	char sizes[XPLANE_SIZES_MAX][32]; /* texts with the sizes of the current event's binary values, which replace
+	                                     the values */
 	uint32_t sizes_count;
 	bool is_own; /* epprof wrote the file */
 	bool has_start;

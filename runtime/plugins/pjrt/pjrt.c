@@ -242,8 +242,8 @@ static epp_status *table_check(const PLUGIN_Profiler_Api *api)
 	return NULL;
 }
 
-/* The position of PJRT's version in the table, after the members used here.  The version is a struct that begins with
- * its size; a size of 0 means that the table has none. */
+/* The offset and the size, in bytes, of PJRT's version in the function table, where it follows the members used here.
+ * The version is a struct that begins with its size; a size of 0 means that the table has none. */
 #define VERSION_OFFSET 16
 #define VERSION_BYTES 24
 static void version_take(struct pjrt_plugin *pjrt, const PJRT_Api *api)

@@ -73,15 +73,16 @@ static inline size_t delivery_room_for(struct protobuf_string text)
 	return (text.bytes < NAME_BYTES_MAX ? text.bytes : NAME_BYTES_MAX) + 1;
 }
 
-/* Begins an event in the batch.  Returns NULL if the event's time is outside the window of this profiler.  The caller
- * may add `text_bytes` of names and keys, and `args_count` args. */
+/* Begins an event in the batch.  Returns NULL if the event's time is outside the time range of this profiler.  The
+ * caller may add `text_bytes` of names and keys, and `args_count` args. */
 EpprofEvent *delivery_begin_event(struct delivery *delivery, int64_t start_ns, int64_t end_ns, size_t text_bytes,
                                   size_t args_count);
 void delivery_add_arg(struct delivery *delivery, EpprofEvent *event, EpprofArg arg);
 void delivery_add_number(struct delivery *delivery, EpprofEvent *event, const char *key, int64_t value);
 void delivery_add_text(struct delivery *delivery, EpprofEvent *event, const char *key, struct protobuf_string text);
 
-/* Sets the device of the following events by its name.  For the plane of a host it is no device. */
+/* Sets the device of the following events by its name.  If the name is that of a host's plane, the following events
+ * have no device. */
 void delivery_device(struct delivery *delivery, struct protobuf_string name);
 bool delivery_is_host(struct protobuf_string name);
 /* Describes a track of the current device. */

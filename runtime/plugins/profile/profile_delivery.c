@@ -210,7 +210,7 @@ bool delivery_is_host(struct protobuf_string name)
 	return !strncmp(text, "/host:", 6) || strstr(text, "/device:CPU") || strstr(text, "/cpu:");
 }
 
-/* The planes of hosts have no device. */
+/* The events in planes of hosts have no device. */
 void delivery_device(struct delivery *delivery, struct protobuf_string name)
 {
 	snprintf(delivery->group, sizeof(delivery->group), "%.*s", (int)(name.bytes < 255 ? name.bytes : 255),

@@ -221,7 +221,7 @@ epp_status *shared_run_profiler_create(epp_plugin *plugin, OrtEpProfilerImpl **p
 
 /* ---- libraries ---- */
 
-/* Returns the run of the plugin's library; NULL: there is none. */
+/* Returns the run of the plugin's library and adds one to its users; NULL: there is none. */
 static struct shared_run *find(const epp_plugin *plugin, const struct shared_run_calls *calls)
 {
 	struct shared_run *run;

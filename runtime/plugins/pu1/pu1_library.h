@@ -7,7 +7,7 @@
  * `run_lock` and `read_lock`, and no other lock.  The callbacks take only `lock` and the pool's lock, so a library may
  * call them from anywhere.
  *   run_lock    enabling, disabling, flushing, runs_count
- *   read_lock   reading of buffers, the profilers' accounts, pushing to sessions
+ *   read_lock reading of buffers, the profilers' ledgers, pushing to sessions
  *   lock        the list of profilers, the reader; never held across foreign code */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_LIBRARY_H
 #define EPPROF_RUNTIME_PLUGINS_PU1_PU1_LIBRARY_H

@@ -53,7 +53,7 @@ static void *read_buffers(void *argument)
 	struct pu1_library *library = argument;
 	uint64_t pair_due_ns = 0;
 	pthread_mutex_lock(&library->lock);
-	/* Once it may go, the library is not called any more. */
+	/* Once reader_may_go is set, the reader does not call the library any more. */
 	while (wait_for_buffer(library), !library->reader_may_go) {
 		bool has_run = library->has_run;
 		pthread_mutex_unlock(&library->lock);
@@ -91,7 +91,8 @@ static bool reader_ensure(struct pu1_library *library)
 	return there;
 }
 
-/* After the last run: the reader waits for late buffers only. */
+/* Called when the last session has ended: from now on the reader only waits for late buffers, and adds no clock
+ * pairs. */
 static void reader_rest(struct pu1_library *library)
 {
 	pthread_mutex_lock(&library->lock);
@@ -141,7 +142,8 @@ static OrtStatus *run_begin(struct pu1_library *library)
 	return NULL;
 }
 
-/* Must precede the flush, so that work launched after it belongs to no run. */
+/* Ends one session's part of the run; the last session disables the kinds. Called before the flush, so that, after the
+ * last session, no further work is recorded while the library flushes. */
 static void run_end(struct pu1_library *library)
 {
 	if (--library->runs_count == 0)

@@ -30,7 +30,7 @@ struct link {
 struct pu1_reading {
 	EpprofEvent events[BATCH_EVENTS];
 	EpprofArg args[BATCH_EVENTS][EVENT_ARGS];
-	uint64_t external_ids[BATCH_EVENTS]; /* 0: the id is no token of epprof */
+	uint64_t external_ids[BATCH_EVENTS]; /* 0: the record has no external id */
 	uint32_t count;
 	uint32_t texts_used;
 	EpprofEvent own[BATCH_EVENTS]; /* copies of the batch's events for one profiler */
@@ -49,7 +49,8 @@ struct pu1_reading *pu1_reading_create(void)
 	return calloc(1, sizeof(struct pu1_reading));
 }
 
-/* Returns the error of the records' own clock, at most a second; 0 if the library does not give it. */
+/* Returns the error of the records' clock as the library reports it, in host ticks, at most those of one second; 0 if
+ * the library does not report it. */
 static uint64_t clock_error_ticks(const struct pu1_library *library)
 {
 	uint64_t error_ns = 0;

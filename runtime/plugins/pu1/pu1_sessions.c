@@ -39,7 +39,7 @@ struct pu1_profiler *pu1_next_of_session(const struct pu1_profiler *profiler)
 	return older;
 }
 
-/* ---- accounts ---- */
+/* ---- ledgers ---- */
 
 void pu1_push_ledger(struct pu1_profiler *profiler)
 {

@@ -7,8 +7,9 @@
  * first event of that session further down the stack; that event was open around this one, and is marked as inferred.
  *
  * A token is forgotten when 524,288 younger ones have been pushed.  Events of sessions need not end in order, and
- * threads may have open events when a session ends.  If a token cannot be popped when its event ends, because another
- * token is above it or the event ends on another thread, it is popped when its thread next pushes or pops. */
+ * threads may have open events when a session ends.  If another token is above the token of an event that ends, the
+ * token is popped when its thread next pushes or pops and it is on top.  If the event ends on another thread, the token
+ * stays until an event of the same run that is below it ends on its own thread, or until the run ends. */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_TOKENS_H
 #define EPPROF_RUNTIME_PLUGINS_PU1_PU1_TOKENS_H
 
@@ -16,8 +17,8 @@
 
 #define PU1_TOKENS_COUNT (1u << 19)
 #define PU1_OPEN_MAX \
-	64u /* most tokens of a thread on a library's stack; work launched by deeper events gets the
-                          * deepest of these tokens */
+	64u /* the maximum number of tokens of a thread on a library's stack; work launched by deeper events gets the
+	       deepest of these tokens */
 
 /* A session's run, to which tokens belong. */
 struct pu1_owner {

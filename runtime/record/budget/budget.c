@@ -5,16 +5,17 @@
 
 /* The length of the first period.  Each later period is twice as long, up to BUDGET_PERIOD_NS. */
 #define FIRST_PERIOD_NS UINT64_C(5000000)
-/* The weight of a period's measured rates in the new rates; the old rates have the rest. */
+/* At the end of a period, each rate becomes a weighted mean: the rate measured in the period has this weight, and the
+ * rate known before has the rest. */
 #define NEW_PART 0.5
-/* A debt of earlier periods, or the cost of leaving out events, never reduces the budget of a period below these parts
- * of the whole. */
+/* The smallest budget of a period, as parts of `share`: LEAST_PART after a debt of earlier periods was subtracted,
+ * LEAST_PART_OF_RUNS in BUDGET_RUNS, after the cost of leaving out events was subtracted as well. */
 #define LEAST_PART 0.25
 #define LEAST_PART_OF_RUNS 0.125
 /* The part of the budget that clock readings may take.  The clock is read at least once every DUE_EVERY_MAX runs. */
 #define CLOCK_PART 0.1
 #define DUE_EVERY_MAX 16
-/* If runs begin at intervals that are longer by this factor than those of the last period, N is reduced. */
+/* N is reduced if the runs begin at intervals of at least this many times the mean interval of the last period. */
 #define SLOWER 2
 
 /* ---- random numbers: splitmix64 ---- */
@@ -44,13 +45,13 @@ static double max_f64(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Returns one of the two whole numbers around `value` at random, so that the mean of 1 / result is 1 / value; at least 1.
- * Always rounding up would leave a part of the budget unused. */
+/* Rounds `value`, which is at least 1, down or up at random, with such probabilities that the mean of 1 / result is 1 /
+ * `value`.  The result is at most WEIGHT_MAX.  Always rounding up would leave a part of the budget unused. */
 static uint32_t round_at_random(struct budget_thread *thread, double value)
 {
 	double limited = min_f64(value, WEIGHT_MAX), lower = (double)(uint32_t)limited;
 	double random = (double)(next_random(thread) >> 11) * 0x1p-53;
-	/* lower is drawn with the probability p, for which p / lower + (1 - p) / (lower + 1) = 1 / value. */
+	/* `lower` is drawn with the probability p, for which p / lower + (1 - p) / (lower + 1) = 1 / limited. */
 	double lower_probability = lower * (lower + 1) / limited - lower;
 
 	return (uint32_t)lower + (limited > lower && random >= lower_probability);
@@ -100,27 +101,28 @@ bool budget_is_over(const struct budget_thread *thread, double share, const stru
 	       spent_ps(thread, costs) >= share * (double)thread->period_ns * 1000;
 }
 
-/* Adds the rate of a period to a known rate; `part` is the weight of the new rate.  The period had `cpu_ps` of CPU
- * time. */
+/* Replaces `*rate` by the weighted mean of `*rate` and the rate of the period, which is `cost_ps` / `cpu_ps`.  `part`
+ * is the weight of the period's rate; `cpu_ps` is the CPU time of the period. */
 static void average_in(double *rate, double cost_ps, double cpu_ps, double part)
 {
 	*rate += (cost_ps / cpu_ps - *rate) * part;
 }
 
-/* Computes the rates of the period. */
+/* Updates the rates of the thread at the end of a period. */
 static void measure(struct budget_thread *thread, const struct budget_costs *costs, double cpu_ps)
 {
 	const struct budget_counts *now = &thread->counts, *begin = &thread->begin;
 	double recorded = (double)(now->events - begin->events), left_out = (double)(now->left_out - begin->left_out);
 	double all = recorded + left_out;
-	/* In BUDGET_KERNELS each run is known: all that is left out is inside runs. */
+	/* In BUDGET_KERNELS the outermost event of each run is recorded, so all events that were left out are inside
+	 * runs. In the other steps only recorded events are known to be inside a run or not. */
 	double known = thread->step == BUDGET_KERNELS ? all : recorded;
 	double inner = (double)(now->inner - begin->inner) + (known - recorded);
-	/* The cost of args is known only from recorded events.  If none was recorded, or args are off, the known ratio
-	 * is kept. */
+	/* The cost of args is measured only with recorded events.  If none was recorded, or args are off, the ratio of
+	 * this cost to the cost of events stays as it was. */
 	double slots_part = thread->events_rate > 0 ? thread->slots_rate / thread->events_rate : 0;
 	double run_slots_part = thread->events_rate > 0 ? thread->run_slots_rate / thread->events_rate : 0;
-	/* Before the first period no rates are known, so its rates are used alone. */
+	/* If no rates are known yet, the rates of this period are used alone. */
 	double part = thread->events_rate > 0 ? NEW_PART : 1;
 
 	if (recorded > 0)
@@ -160,7 +162,7 @@ static void choose_step(struct budget_thread *thread, double share, double targe
 	}
 }
 
-/* Sets how often the clock is read, from the mean interval of the runs in the period. */
+/* Sets after how many runs the clock is read again, from the mean interval of the runs in the period that has ended. */
 static void plan_clock(struct budget_thread *thread, double share, const struct budget_costs *costs, uint64_t now_ns)
 {
 	uint64_t runs = thread->runs - thread->begin_runs;

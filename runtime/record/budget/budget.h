@@ -2,9 +2,9 @@
  * within a share of the thread's CPU time.  A run is an event that is in no other event, together with all events
  * inside it.
  *
- * Time is divided into periods of 200 ms.  If the budget of a period is spent, the period ends at once.  At the end of
- * each period, the numbers of recorded and left-out events give the cost of recording everything.  This cost selects
- * one of four steps for the next period:
+ * Time is divided into periods of 200 ms; the first ones are shorter.  If the budget of a period is spent earlier, the
+ * period ends at the next run for which the clock is read.  At the end of each period, the numbers of recorded and
+ * left-out events give the cost of recording everything.  This cost selects one of four steps for the next period:
  *
  *   BUDGET_ALL       everything is recorded
  *   BUDGET_ARGS_OFF  events are recorded without args
@@ -45,11 +45,11 @@ struct budget_costs {
 
 /* Counts of a thread since its beginning. */
 struct budget_counts {
-	uint64_t events;    /* recorded events */
-	uint64_t inner;     /* those of them that are inside a run, not its outermost event */
-	uint64_t slots;     /* 16 bytes of args each */
-	uint64_t run_slots; /* those of them that belong to the outermost event of a run */
-	uint64_t left_out, clocks;
+	uint64_t events;           /* recorded events */
+	uint64_t inner;            /* the recorded events that are inside a run and not its outermost event */
+	uint64_t slots;            /* the args of recorded events, in slots of 16 bytes */
+	uint64_t run_slots;        /* the part of `slots` that belongs to the outermost events of runs */
+	uint64_t left_out, clocks; /* events that were left out; clock readings for runs that may be left out */
 };
 
 struct budget_thread {
@@ -62,10 +62,12 @@ struct budget_thread {
 	uint64_t begin_ns, begin_cpu_ns;
 	uint64_t period_ns; /* the maximum length of the period; the first periods are short */
 	uint64_t runs, begin_runs;
-	uint32_t due_every, until_due; /* the clock is read every `due_every` runs; the number of runs until then */
-	uint64_t due_ns;               /* the time of the last reading */
-	double kept_every_ns;          /* the mean time between two recorded runs in the last period */
-	double debt_ps;
+	uint32_t due_every, until_due; /* the clock is read for one run in `due_every`; if `until_due` is 1, for the
+	                                  next run */
+	uint64_t due_ns;               /* the time of the last such reading */
+	double kept_every_ns;          /* the mean time between two recorded runs, if runs begin at the rate of the last
+	                                  period */
+	double debt_ps;                /* the cost above the budget that is carried over; negative: unspent budget */
 	/* Costs per picosecond of CPU time: of recording all events, of recording all args, and of leaving out all
 	 * events. */
 	double events_rate, slots_rate, left_out_rate;
@@ -74,8 +76,8 @@ struct budget_thread {
 	uint64_t random;
 };
 
-/* Begins the first period.  `seed`: any number that differs between threads.  `one_in`: N of similar threads; 0 or 1:
- * not known. */
+/* Begins the first period.  `seed`: any number that differs between threads.  `one_in`: the N with which the thread
+ * begins, from another thread of the session; 0 or 1: none. */
 void budget_begin(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns, uint64_t seed, uint32_t one_in);
 
 /* Returns true if the period is over, because its time has passed at `now_ns`, or because its part of the budget

@@ -12,7 +12,8 @@
 #include "format/format.h"
 
 #define SHARE_MAX 0.5
-/* The maximum delay with which events of devices arrive. */
+/* A device event whose time is not known counts as one of a run that was left out if it arrives at most this long after
+ * the last time at which runs were left out. */
 #define LATE_NS UINT64_C(2000000000)
 
 epp_status *throttle_parse(const char *text, double *share)
@@ -56,7 +57,7 @@ static uint64_t to_ns(uint64_t ticks)
 	return (uint64_t)((double)ticks * (1e9 / (double)clock_ticks_per_second()));
 }
 
-/* Stores the time at which this thread began to leave out runs. */
+/* Extends the time range in which runs were left out to `now_ticks`. */
 static void note_time(struct throttle *throttle, uint64_t now_ticks)
 {
 	uint64_t never = 0;

@@ -1,6 +1,5 @@
 /* The budget for overhead in a session: applies budget.h to the threads that record.  A run is an event that is in no
- * other event on its thread or, if the session names its steps, an event with that name that is inside no other event
- * with it.
+ * other event on its thread or, if `step` is set, an event with this name that is inside no other event with this name.
  *
  * For an event that is left out the thread reads no clock.  The recorder's handle is removed from the cache until the
  * run ends and, if the next run may be left out too, until the next run begins.  The fast path of begin then does not
@@ -20,8 +19,8 @@ struct throttle {
 	bool is_alone;    /* the session has no name filter, and runs are the outermost events */
 	uint32_t one_in;  /* N of the thread whose period ended last; atomic */
 	bool has_devices; /* an event of a device was recorded; atomic */
-	/* The time range in which runs were left out, in ticks: from the first to the last time at which a thread began
-	 * to leave out runs.  0: never.  Atomic. */
+	/* The time range in which runs were left out, in ticks: from the first to the last time at which a run began
+	 * for which the clock was read, on a thread whose N was above 1. 0: there was none.  Atomic. */
 	uint64_t from_ticks, until_ticks;
 };
 
@@ -36,7 +35,8 @@ enum throttle_skip {
 struct throttle_thread {
 	struct budget_thread budget;
 	uint64_t run_id; /* the id of the run that was recorded last */
-	uint32_t drawn;  /* the weight of a run for which throttle_skips_next has returned false; else 0 */
+	uint32_t drawn;  /* the weight that throttle_skips_next has drawn for a run that is recorded, until
+	                    throttle_begin_run returns it; else 0 */
 	bool is_begun;
 	bool is_alone; /* after a run that is left out, `skip` becomes SKIP_NEXT */
 	uint8_t skip;  /* enum throttle_skip */
@@ -81,11 +81,12 @@ const char *throttle_step_word(enum budget_step step);
 
 /* ---- cost/event_cost.c ---- */
 
-/* Returns what recording costs on this machine; until it is measured, what it costs on most, and false. */
+/* Gets the costs of recording on this machine. Returns false if they were not measured yet; they are then typical
+ * values. */
 bool event_costs(struct budget_costs *costs);
-/* Measures it: the first call takes about a millisecond, later ones at most 0.1 ms, at most every 100 ms.  A processor
- * is slower at times, because it shares its core or its frequency has changed, so the costs are the medians of the last
- * measurements.  Thread: the helper. */
+/* Measures the costs of recording.  The first call takes about 1 ms, a later one at most 0.1 ms.  A call less than 100
+ * ms after the last measurement does nothing.  A processor is slower at times, because it shares its core or its
+ * frequency has changed, so each cost is the median of the last measurements.  Thread: the helper. */
 void event_costs_measure(void);
 
 /* The last measurements of a cost.  Zero-initialised. */
@@ -94,7 +95,7 @@ struct cost_history {
 	uint64_t ps[COST_HISTORY];
 	unsigned count, next;
 };
-/* Adds one and returns the median. */
+/* Adds a measurement, and returns the median of those in the history. */
 uint64_t cost_history_add(struct cost_history *history, uint64_t ps);
 
 #endif

@@ -12,7 +12,8 @@
 #include "record/session.h"
 #include "record/share.h"
 
-/* Writes the value of a field. Tabs and line ends are replaced, because they would begin another field. */
+/* Writes the value of a field. Control characters are replaced by '?', because a tab or a line end would begin another
+ * field. */
 static void put_value(FILE *answer, const char *value)
 {
 	for (; *value; value++)
@@ -50,7 +51,7 @@ static uint64_t emitted(const struct session *session)
 	return events;
 }
 
-/* Describes a session whose lock is held. */
+/* Writes the state and the counts of a session. The session's lock is held. */
 static void put_session(FILE *answer, const struct session *session)
 {
 	const struct window *window = &session->storage.window;
@@ -107,7 +108,7 @@ static bool resume_one(epp_session *handle, epp_status **failure)
 	epp_status *result = session_resume(handle);
 	bool done = !result;
 	if (epp_status_code(result) == EPP_WRONG_STATE) {
-		epp_status_destroy(result); /* an error means that the session is not paused */
+		epp_status_destroy(result); /* the session was not paused, which is no failure */
 		result = NULL;
 	}
 	*failure = result;
@@ -120,8 +121,8 @@ static bool stop_one(epp_session *handle, epp_status **failure)
 	return !*failure;
 }
 
-/* Calls a function for each session. Reports the number of sessions for which it returned true, or the first
- * failure. */
+/* Calls `act` for each session. Answers with the first failure or, if there was none, with the number of sessions for
+ * which `act` returned true. If that is 0, the answer is the error `nothing`. */
 static void for_each(FILE *answer, bool (*act)(epp_session *handle, epp_status **failure), const char *nothing)
 {
 	epp_status *first = NULL;
@@ -144,7 +145,7 @@ static void for_each(FILE *answer, bool (*act)(epp_session *handle, epp_status *
 	epp_status_destroy(first);
 }
 
-/* Sessions that are created from now on are not paused either. */
+/* Resumes all paused sessions. Sessions that are created later do not begin paused either. */
 static void resume(FILE *answer)
 {
 	share_resume();

@@ -13,7 +13,7 @@
 #define THROTTLED_PAIRS 1024u
 #define ARGS 2u
 
-/* The memory that a session's window would have for a thread. */
+/* Memory in place of a thread's slot and region in the window of a session. */
 struct room {
 	struct epf_slot slot;
 	struct epf_record records[PAIRS];
@@ -63,8 +63,8 @@ uint64_t event_cost_ps(void)
 {
 	static uint64_t measured;
 	uint64_t cost_ps = LOAD_RELAXED(&measured);
-	/* The measurement needs the fast path.  It has no fast path without the fast clock, or if this thread has a
-	 * recorder. */
+	/* The fast path is measured.  It is not available without the fast clock.  If this thread has a recorder of its
+	 * own, that must not be replaced. */
 	if (cost_ps || !clock_is_fast() || recorder_cache.resident)
 		return cost_ps;
 	struct room *room = calloc(1, sizeof(*room));
@@ -84,7 +84,7 @@ uint64_t event_cost_ps(void)
 
 enum part { PART_EVENT, PART_SLOT, PART_LEFT_OUT, PART_CLOCK, PARTS };
 
-/* In picoseconds: what they are on most machines. */
+/* The costs in picoseconds. These are typical values, until event_costs_measure replaces them by measured ones. */
 static uint64_t costs_known[PARTS] = { 60000, 3000, 4000, 20000 };
 static bool costs_are_measured;
 
@@ -110,7 +110,7 @@ uint64_t cost_history_add(struct cost_history *history, uint64_t ps)
 	return sorted[(count - 1) / 2];
 }
 
-/* A thread in a run that is recorded. */
+/* Makes the recorder of `room` the resident one of this thread, in the state inside a run that is recorded. */
 static void make_resident(struct throttled_room *room)
 {
 	room->filter.throttle = &room->throttle;
@@ -172,7 +172,7 @@ static uint64_t measure_clock(void)
 	return to_ps(clock_ticks() - begin, PAIRS);
 }
 
-/* Measures all parts one after the other, so that the processor is in the same state. */
+/* Measures all costs one directly after the other, so that the processor is in the same state for all of them. */
 static void measure_round(struct throttled_room *room)
 {
 	uint64_t round[PARTS];
@@ -180,7 +180,7 @@ static void measure_round(struct throttled_room *room)
 	round[PART_EVENT] = measure_throttled(room, 0, SKIP_NONE);
 	uint64_t with_args_ps = measure_throttled(room, ARGS, SKIP_NONE);
 	round[PART_SLOT] = with_args_ps > round[PART_EVENT] ? (with_args_ps - round[PART_EVENT]) / ARGS : 0;
-	/* An event that is left out takes little more than the two calls, which are no cost of recording. */
+	/* A program makes the two calls even if nothing records, so their time is not a part of the cost. */
 	uint64_t left_out_ps = measure_throttled(room, 0, SKIP_RUN), calls_ps = measure_calls(room);
 	round[PART_LEFT_OUT] = left_out_ps > calls_ps ? left_out_ps - calls_ps : 0;
 	round[PART_CLOCK] = measure_clock();
@@ -202,7 +202,7 @@ void event_costs_measure(void)
 		room = calloc(1, sizeof(*room));
 		if (!room)
 			return;
-		/* The first round takes page faults. */
+		/* The first round is discarded, because it includes page faults. */
 		measure_round(room);
 		memset(room->history, 0, sizeof(room->history));
 		rounds = FIRST_ROUNDS;

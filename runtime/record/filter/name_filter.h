@@ -53,7 +53,8 @@ static inline bool name_filter_leaves_out(const struct name_filter *filter, epp_
 	       (LOAD_RELAXED(&filter->left_out[name / NAME_FILTER_WORD_BITS]) >> name % NAME_FILTER_WORD_BITS & 1);
 }
 
-/* Notes that an event was submitted, for the throttle.  `is_of_device`: a device did the work. */
+/* Called for each submitted event.  If a device did the work (`is_of_device`), sets has_devices of the session's
+ * throttle. */
 static inline void name_filter_note(const struct name_filter *filter, bool is_of_device)
 {
 	if (is_of_device && filter && filter->throttle && !LOAD_RELAXED(&filter->throttle->has_devices))

@@ -84,7 +84,9 @@ static uint64_t cycle_of(const struct schedule *schedule, uint64_t number)
 	return schedule->warmup ? (number - schedule->skip) / period(schedule) : 0;
 }
 
-/* Stores the time if recorded steps begin or end with the step of this number. */
+/* Called when the step with this number begins or, if steps are numbered at their ends, when the step before it ends.
+ * If only this step, or only the one before it, is recorded, stores the time as the begin or the end of a time range of
+ * recorded steps. */
 static void store_change_time(struct schedule *schedule, uint64_t number, uint64_t now_ticks)
 {
 	bool is_active = schedule_includes(schedule, number),
@@ -101,7 +103,8 @@ static void store_change_time(struct schedule *schedule, uint64_t number, uint64
 	}
 }
 
-/* Returns the number of the present step. */
+/* Returns the number of the step that began last. If steps are numbered at their ends, returns the number of the step
+ * that ends next. Before the first step, returns 0. */
 static uint64_t current_step(const struct schedule *schedule)
 {
 	uint64_t count = LOAD_RELAXED(&schedule->count);

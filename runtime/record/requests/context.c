@@ -4,8 +4,10 @@
 #include "base/traceparent.h"
 #include "record/recorder.h"
 
-#define STATE_BYTES_MAX 512u /* the size that the standard requires to be supported */
-#define CONTEXTS_MAX 128u    /* the maximum number of requests in one record */
+#define STATE_BYTES_MAX \
+	512u              /* the size of a tracestate that the W3C standard requires every implementation to
+                                support */
+#define CONTEXTS_MAX 128u /* the maximum number of requests in one record */
 
 struct names {
 	epp_name set, begin, request, event, of, context, parent, state;
@@ -63,8 +65,9 @@ static size_t put_parent(const struct names *known, const char *traceparent, con
 	return 2;
 }
 
-/* Gets the id of the innermost open event.  The id is 0 if nothing records on this thread, or if a filter or a schedule
- * left out the event.  Returns false if no event is open. */
+/* Gets the id of the innermost open event that is recorded; 0 if there is none.  Returns false if no event is open.
+ * Returns true if nothing records on this thread, and in a session with a filter, because there an open event may have
+ * been left out. */
 static bool find_event(epp_session *session, uint64_t *id)
 {
 	struct recorder *recorder = recorder_enter_any(session);

@@ -4,8 +4,8 @@
  * first. Retained segments hold the blocks that readers need to interpret records: definitions, ledgers, runs. A place
  * (a position for one segment in the file) can hold either kind. One eighth of the places, at least one, is reserved
  * for retained segments. If retained segments need more places, because there are very many threads or names, a
- * retained segment takes the place of the oldest overwritable segment. While there are more retained segments than
- * their share, the oldest one is compacted into the newest (storage/blocks/retained_definitions.h), and its place
+ * retained segment takes the place of the oldest overwritable segment. While more than this eighth of the places holds
+ * retained segments, the oldest one is compacted into the newest (storage/blocks/retained_definitions.h), and its place
  * becomes overwritable again.
  *
  * A segment is discarded only after a block that records its removal was written. Each segment therefore reserves room
@@ -28,7 +28,8 @@
  * compaction is not worth its cost. If the compaction cannot be avoided, ROOM_MUST is enough. */
 #define ROOM_AFTER (SEGMENT / 4)
 #define ROOM_MUST (SEGMENT / 8)
-/* After a failed write, compaction is tried again when this many further bytes were appended. */
+/* If a compaction fails for another reason than a lack of room, it is tried again after this many further bytes were
+ * appended to the retained segment. */
 #define CLEAN_AGAIN (64u << 10)
 
 bool block_writer_init_ring(struct block_writer *writer, int fd, uint64_t limit_bytes)
@@ -162,7 +163,8 @@ static int read_segment(const struct block_writer *writer, uint64_t index, uint8
 	return os_file_read_at(writer->fd, segment, SEGMENT, writer->segments_offset + index * SEGMENT) < 0 ? errno : 0;
 }
 
-/* Undoes an incomplete compaction: fills the copied blocks with zeros and moves the append position back to `from`. */
+/* Undoes an incomplete compaction: fills the copied blocks with zeros and moves the append position back to `from`. If
+ * already the first write of zeros fails, the position is not changed. */
 static void undo_compaction(struct block_writer *writer, uint64_t from)
 {
 	static const uint8_t zeros[1 << 14];

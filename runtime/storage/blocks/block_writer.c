@@ -174,7 +174,8 @@ int block_writer_next(struct block_writer *writer, struct block_segment *segment
 /* ---- blocks ---- */
 
 /* Truncates the file after a partial write, because the next block may be shorter, and the rest of the partial block
- * would stay behind it. The file is never extended here, because that would raise SIGXFSZ beyond a file-size limit. */
+ * would stay behind it. Does nothing if the segment is not the last one in the file. The file is never extended here,
+ * because that would raise SIGXFSZ beyond a file-size limit. */
 static void truncate_partial(const struct block_writer *writer, const struct block_segment *segment)
 {
 	uint64_t size, end = writer->segments_offset + segment->at;

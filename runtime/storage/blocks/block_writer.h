@@ -32,8 +32,9 @@ struct block_ring {
 	uint32_t places_max; /* the maximum number of segments */
 	uint64_t *free;      /* places of discarded segments, for reuse */
 	uint32_t free_count;
-	uint64_t dropped;        /* the number of the victim that an EPF_BLOCK_OVERWRITTEN already covers */
-	uint64_t overwritten_at; /* the number of the segment that contains that block */
+	uint64_t dropped;        /* the number of the oldest segment, once an EPF_BLOCK_OVERWRITTEN counts its events as
+	                            overwritten */
+	uint64_t overwritten_at; /* the number of the segment with the latest EPF_BLOCK_OVERWRITTEN */
 	uint64_t clean_at;       /* the append position in the retained segment at which compaction is tried again */
 };
 
@@ -43,7 +44,7 @@ struct block_writer {
 	                             append */
 	int error;                /* errno of the last append; 0: success */
 	uint64_t limit_bytes;     /* the maximum size of all segments; 0: no limit. One eighth is reserved for blocks
-	                             that explain others */
+	                             other than records and clock pairs, which readers need to interpret these */
 	struct block_segment current;
 	struct block_segment retained; /* rings only: the current retained segment */
 	uint64_t segments_count;       /* the number of places in use */

@@ -1,4 +1,5 @@
-/* Compacts the oldest retained segment of a ring and keeps the sums of threads whose events are all overwritten.
+/* Compacts the oldest retained segment of a ring, and adds up the ledger entries of ended threads whose events are all
+ * overwritten.
  *
  * The copy of a block may be smaller than the original. Small blocks of one type are joined, so the blocks are
  * processed type by type. If a block is damaged, there is no compaction, and the segment is not changed. */
@@ -12,7 +13,8 @@
 #include "containers/array.h"
 #include "epprof/session.h"
 
-/* Blocks of one type are joined up to this payload size. Splitting larger ones may add some headers. */
+/* Blocks of one type are joined up to this payload size, in bytes. A larger block is split, which adds headers;
+ * HEADERS_MORE is the memory for these. */
 #define PAYLOAD_MAX (128u << 10)
 #define HEADERS_MORE (32 * sizeof(struct epf_block))
 
@@ -118,7 +120,8 @@ struct visit {
 	uint32_t *owners; /* sorted: the owners of events in overwritable segments */
 	size_t owners_count;
 	uint32_t first_run;
-	struct epf_block *filling; /* the last copied block; NULL: there is none of this type */
+	struct epf_block *filling; /* the copied block to which pieces are appended; NULL: none of this type was
+	                              begun */
 };
 
 /* Appends one piece of a block to the copies. The total never exceeds the size of the original. */

@@ -14,8 +14,8 @@
 /* The maximum number of rows (a thread or a profiler in one run): as many as fit into a quarter of a segment. */
 #define RING_ROWS_MAX (EPF_SEGMENT_BYTES / 4 / (uint32_t)sizeof(struct epf_overwritten_row))
 
-/* The maximum number of owners (threads and profilers) in a segment. A segment with this many is closed even if it has
- * room, because the block that records its removal must not be too large. */
+/* A segment with rows for this many owners (threads and profilers) or more is closed even if it has room, because the
+ * block that records its removal must not be too large. */
 #define RING_OWNERS_MAX 1024u
 
 struct ring_rows {
@@ -65,14 +65,14 @@ void ring_begin(struct ring *ring, uint64_t index, uint64_t number);
 /* Reserves memory to count a block's events in the newest segment. Returns false if out of memory. */
 bool ring_room(struct ring *ring);
 
-/* Returns true if the newest segment holds events of RING_OWNERS_MAX owners. */
+/* Returns true if the newest segment has RING_OWNERS_MAX rows or more. */
 bool ring_is_crowded(const struct ring *ring);
 
 /* Adds `events` of a thread's track or of a producer to the newest segment. */
 void ring_count(struct ring *ring, uint32_t of, uint32_t run, uint64_t events);
 
-/* Returns the owners of events in all segments, sorted; NULL if out of memory. `*first_run` is the earliest run of
- * these events. The caller frees the result. */
+/* Returns the owners of events in all segments, sorted; NULL if out of memory. `*first_run` is the earliest run of the
+ * events of threads; UINT32_MAX: there are none. The caller frees the result. */
 uint32_t *ring_owners(const struct ring *ring, size_t *count, uint32_t *first_run);
 
 /* Returns the number of overwritten events of a thread. */

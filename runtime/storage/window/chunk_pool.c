@@ -1,5 +1,5 @@
-/* The pool of free chunks. It never waits for a free chunk; storage/drain.c does. Each change of the free list
- * increments a tag in its head. */
+/* The pool of free chunks. It never waits for a free chunk; storage/drain.c does. The head of the free list contains a
+ * tag, which each change of the list increments, so that a thread with an old head detects the change. */
 #include "storage/window/chunk_pool.h"
 
 #include <pthread.h>
@@ -146,7 +146,8 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-/* Scans the chunks once. `full` may be NULL. */
+/* Scans the chunks once. Stores the full ones in `full`, which may be NULL, and the oldest of them in `oldest`. Returns
+ * their number. */
 static size_t scan(const struct chunk_pool *pool, struct full_chunk *full, struct full_chunk *oldest)
 {
 	size_t count = 0;

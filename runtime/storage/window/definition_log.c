@@ -2,9 +2,9 @@
  * names, so the log has its own lock, which is always taken last.
  *
  * The log consists of pieces. The drain writes the definitions of a piece into a block and then empties the piece, but
- * only if nothing was appended to it meanwhile. If definitions arrive at full speed, this would never be so. A piece
- * that is more than a quarter full at a visit therefore gets no further definitions until the drain's next visit, and
- * another piece is filled instead. */
+ * only if nothing was appended to it meanwhile. While definitions arrive at full speed, this condition would never be
+ * met. A piece that is more than a quarter full at a visit therefore gets no further definitions until the drain's next
+ * visit, and another piece is filled instead. */
 #include "storage/window/definition_log.h"
 
 #include <string.h>

@@ -17,7 +17,8 @@ struct definition_log {
 	pthread_mutex_t lock; /* protects all members; always taken last */
 	struct window *window;
 	uint32_t piece;      /* the index of the current piece */
-	bool stays;          /* there was no room for more pieces */
+	bool stays;          /* another piece could not be added; this is tried again only after the drain has written
+	                        definitions */
 	bool is_stuck;       /* the last write of definitions failed */
 	uint64_t full_ticks; /* the time at which the log became full; 0: it was emptied since */
 	uint64_t missed;     /* the number of definitions that did not fit */

@@ -12,10 +12,10 @@
 /* Called by the owner of the slot at its first chunk. */
 void faults_begin(struct slots *slots, uint32_t index);
 
-/* Called by the owner of the slot when its thread exits. The lock is held. */
+/* Called by the owner of the slot when its thread exits. The storage's lock is held. */
 void faults_end(struct slots *slots, uint32_t index);
 
-/* Adds the page faults of all recording threads since the last call to the run's count. The lock is held. */
+/* Adds the page faults of all recording threads since the last call to the run's count. The storage's lock is held. */
 void faults_look(struct slots *slots);
 
 #endif

@@ -20,7 +20,7 @@ struct slot_use {
 	bool faults_counted;       /* the recorder has taken its first chunk */
 	uint8_t region_state;      /* the state of the region inside the slot: enum region_state */
 	bool taken;                /* this and the following members are protected by the lock */
-	bool to_close;             /* the drain has not closed it yet */
+	bool to_close;             /* the slot was taken, and the drain has not closed it yet */
 	bool has_exited;           /* the thread has exited */
 	uint64_t left_ticks;       /* the time at which the thread exited */
 	uint64_t faults;           /* the thread's page faults at the last reading */
@@ -38,22 +38,23 @@ struct slots {
 /* All slots of a new window are free. */
 void slots_init(struct slots *slots, struct window *window);
 
-/* Takes a free slot. The lock is held. Returns its index, or SLOT_NONE if no slot is free. */
+/* Takes a free slot. The storage's lock is held. Returns its index, or SLOT_NONE if no slot is free. */
 uint32_t slots_take(struct slots *slots);
 
-/* Called when the recorder's thread exits. Does nothing if the drain has closed the slot already. The lock is held. */
+/* Called when the recorder's thread exits. Does nothing if the drain has closed the slot already. The storage's lock is
+ * held. */
 void slots_leave(struct slots *slots, uint32_t index);
 
-/* Frees a slot whose ledger entry is in a block. The lock is held. */
+/* Frees a slot whose ledger entry is in a block. The storage's lock is held. */
 void slots_clear(struct slots *slots, uint32_t index);
 
 /* Passes the region that is filled now, if there is one, to the drain. Thread: the recorder's, or the drain. */
 void slots_fill_region(struct slots *slots, struct chunk_pool *chunks, uint32_t index);
 
-/* Returns the number of events that threads have recorded or lost. The lock is held. */
+/* Returns the number of events that threads have recorded or lost. The storage's lock is held. */
 uint64_t slots_emitted(const struct slots *slots);
 
-/* Returns the number of events that threads have lost for a reason. The lock is held. */
+/* Returns the number of events that threads have lost for a reason. The storage's lock is held. */
 uint64_t slots_lost(const struct slots *slots, epp_loss reason);
 
 #endif

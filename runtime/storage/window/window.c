@@ -147,7 +147,7 @@ static epp_status *open_locked(const char *path, bool overwrite, int *fd)
 }
 
 /* Maps the beginning of `fd`. The first chunks are allocated, and the first of these are touched. Returns NULL on
- * failure; if `*error` is 0, the file system does not support the mapping. */
+ * failure; if `*error` is 0, the file system does not support the mapping, or its pages could not be touched. */
 static uint8_t *map_shared(const struct window *window, int fd, int *error)
 {
 	*error = make_room(window, fd);

@@ -19,7 +19,7 @@ int window_reserve(const struct window *window, int fd, uint64_t offset, uint64_
 	struct os_signals before;
 	const uint64_t page = os_page_bytes(), end = (offset + bytes + page - 1) / page * page;
 	os_size_limit_hold(&before);
-	/* The segments behind the window are not its own to allocate. */
+	/* Only the window is allocated here, and not the segments behind it. */
 	int error = os_file_reserve(fd, offset, (end < window->bytes ? end : window->bytes) - offset);
 	os_size_limit_release(&before, error);
 	return error;

@@ -1,10 +1,10 @@
 /* Implements causal_band.h.
  *
  * A sweep visits the points in order of their causes and keeps the range of offsets that the limits so far allow: each
- * step widens the range by rate_room, and each limit narrows it.  If the range becomes empty, a new piece begins.  The
- * jump may have been earlier than the limit that proves the jump.  A sweep backwards therefore finds the last points of
- * a piece that also fit the next piece; such points are used for neither piece.  In each piece the points are then
- * sorted by claimed time, and a sweep in both directions turns them into the band. */
+ * step widens the range by rate_room for each ns that it covers, and each limit narrows it.  If the range becomes
+ * empty, a new piece begins.  The jump may have been earlier than the limit that proves the jump.  A sweep backwards
+ * therefore finds the last points of a piece that also fit the next piece; such points are used for neither piece.  In
+ * each piece the points are then sorted by claimed time, and a sweep in both directions turns them into the band. */
 #include "timeline/clock/causal_band.h"
 
 #include <math.h>
@@ -27,8 +27,8 @@ static int causal_by_cause(const void *a, const void *b)
 	return (left->sequence > right->sequence) - (left->sequence < right->sequence);
 }
 
-/* Thinning halves a group of 2 * KINDS_COUNT points.  It keeps the strongest lower limit, and the strongest upper limit
- * of each level. */
+/* Thinning keeps at most KINDS_COUNT of the 2 * KINDS_COUNT points of an average group: the strongest lower limit, and
+ * the strongest upper limit of each level. */
 #define KINDS_COUNT ((size_t)CAUSAL_LEVELS + 1)
 
 static bool is_stronger(const struct causal_point *point, const struct causal_point *other, size_t kind)
@@ -38,8 +38,8 @@ static bool is_stronger(const struct causal_point *point, const struct causal_po
 	return point->level == kind && point->high_ns < (other ? other->high_ns : CAUSAL_NS_MAX);
 }
 
-/* Moves the strongest points of [first, end) to `kept`, gives them the total weight of all, and returns their
- * number. */
+/* Moves the strongest points of [first, end) to `kept`, divides the total weight of all points among them, and returns
+ * their number. */
 static size_t keep_strongest(const struct causal_point *first, const struct causal_point *end, struct causal_point *kept)
 {
 	const struct causal_point *best[KINDS_COUNT] = { NULL };
@@ -117,15 +117,17 @@ void causal_points_deinit(struct causal_points *points)
 
 /* ---- band ---- */
 
-/* The common rate is estimated from 2 to RATE_BLOCKS blocks of RATE_POINTS or more points; the strongest limit of each
- * block represents it. */
+/* The common rate is estimated from the strongest limits of 2 to RATE_BLOCKS blocks of points.  A block has at least
+ * RATE_POINTS points if there are enough for two such blocks. */
 #define RATE_POINTS 16u
 #define RATE_BLOCKS 64u
-/* All pieces are rejected if there are more than PIECES_DOUBTED of them, with fewer than POINTS_A_PIECE points each. */
+/* All pieces are rejected if there are more than PIECES_MAX of them, or more than PIECES_DOUBTED with fewer than
+ * POINTS_PER_PIECE points each on average. */
 #define PIECES_DOUBTED 8u
 #define POINTS_PER_PIECE 4u
 #define PIECES_MAX 4096u
-/* With fewer points than this, the rate may be anything from the nominal rate to twice the estimated deviation. */
+/* With fewer points than this, the deviation of the clock from its nominal rate is assumed to be between 0 and twice
+ * the estimated deviation. */
 #define POINTS_OF_RATE 16u
 /* Upper limit of the deviation of any clock's rate, as a fraction. */
 #define RATE_MOST 0.05
@@ -209,7 +211,8 @@ static int by_value(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Returns the median slope between consecutive blocks of points; each block is represented by its strongest limit. */
+/* Returns the median slope between the strongest limits of consecutive blocks of points: the lower limits if of_lows is
+ * set, else the upper ones. */
 static double median_slope(const struct causal_point *points, size_t count, bool of_lows)
 {
 	const struct causal_point *last = NULL;
@@ -239,8 +242,9 @@ static double median_slope(const struct causal_point *points, size_t count, bool
 	return slopes[slopes_count / 2];
 }
 
-/* If the first and the last point contradict each other at the nominal rate, returns the rate at which they do not.
- * This finds the rate of a clock with one limit from its sample and one from the end of a run. */
+/* If the first and the last point contradict each other at the nominal rate, returns the smallest deviation from it at
+ * which they do not; else returns 0.  This finds the rate of a clock with one limit from its sample and one from the
+ * end of a run. */
 static double spanning_slope(const struct causal_point *points, size_t count)
 {
 	int64_t distance_ns, low_ns = -CAUSAL_NS_MAX, high_ns = CAUSAL_NS_MAX;
@@ -255,8 +259,9 @@ static double spanning_slope(const struct causal_point *points, size_t count)
 	return rise / (double)distance_ns;
 }
 
-/* Chooses the candidate rate with the fewest pieces, if the clock's rate may differ by `room` from the candidate.  The
- * nominal rate wins unless another candidate has fewer pieces. */
+/* Of the nominal rate and three estimated rates, chooses the one at which the points form the fewest pieces, if the
+ * clock's rate may differ from it by `room`.  An estimated rate must give fewer pieces than the nominal rate.  Returns
+ * the number of pieces. */
 static size_t choose_rate_within(struct causal_band *band, size_t count, double room)
 {
 	const struct causal_point *points = band->points;
@@ -356,7 +361,7 @@ static void make_band(const struct causal_band *band, struct causal_piece *piece
 	}
 }
 
-/* Rejects all pieces.  The band becomes the smallest range that contains the offset of each limit. */
+/* Rejects all pieces.  The band becomes the range from the smallest upper limit to the largest lower limit. */
 static void reject_all(struct causal_band *band, size_t count)
 {
 	band->is_unusable = true;
@@ -469,14 +474,15 @@ static bool may_hold_cause(const struct causal_band *band, size_t piece, int64_t
 	return !behind && !before;
 }
 
-/* Returns false if the claimed time of an event is too far from a piece. causal_band_at uses all pieces if none is
- * left. */
+/* Returns false if the time that an event's clock claims is too far from the claimed times of a piece.  If this
+ * excludes all pieces, causal_band_at uses all of them. */
 static bool may_hold_time(const struct causal_band *band, const struct causal_piece *piece, int64_t at_ns)
 {
 	const struct causal_point *points = &band->points[piece->first];
 	double reach = 0;
 
-	/* The distance may be as large as the larger gap to the pieces beside it; behind the last piece it has no limit. */
+	/* A time may be outside the piece by the larger of the gaps to the previous and to the next piece.  After the
+	 * last piece there is no limit. */
 	if (piece > band->pieces)
 		reach = fabs((double)points[0].at_ns - (double)band->points[piece[-1].first + piece[-1].count - 1].at_ns);
 	if (piece + 1 < band->pieces + band->pieces_count)

@@ -44,7 +44,7 @@ enum causal_level {
 
 struct causal_point {
 	int64_t cause_ns; /* start of the cause, host time */
-	int64_t at_ns;    /* the claimed time */
+	int64_t at_ns;    /* the time that the clock claims */
 	int64_t low_ns, high_ns;
 	uint32_t level : 2;   /* enum causal_level of high_ns */
 	uint32_t weight : 30; /* set by causal_points_add: how many points this one represents after thinning */
@@ -73,11 +73,11 @@ struct causal_band {
 	struct causal_piece *pieces;
 	size_t pieces_count;
 	double rate;      /* the common rate: ns of offset per claimed ns */
-	double rate_room; /* the clock's rate may differ from `rate` by this much */
+	double rate_room; /* the tolerance: the clock's rate may differ from `rate` by this fraction */
 	int64_t origin_ns;
-	/* too many contradictions for pieces to be meaningful: the band is the range of all limits */
+	/* there are too many contradictions for pieces to be meaningful, so the band is one range for all times */
 	bool is_unusable;
-	int64_t low_ns, high_ns; /* the range, only if is_unusable */
+	int64_t low_ns, high_ns; /* this range; only if is_unusable is set */
 };
 
 /* `sample`: a comparison of the two clocks that was made before all causes; NULL: none.  Upper limits with a level

@@ -8,7 +8,8 @@
 
 /* ---- coverage of a run ---- */
 
-/* A histogram of possible event times, compared with the runs. */
+/* A histogram of the times at which events may have begun or ended, compared with the runs of models (struct
+ * run_coverage). */
 
 #define BINS 262144
 /* A clock is contradicted if more than one in CONTRADICTS_ONE_IN events is outside all runs, if more than one in
@@ -101,7 +102,7 @@ void run_coverage_add(struct run_coverage *coverage, int64_t from_ns, int64_t to
 	coverage->bins[bin_of(coverage, to_ns) + 1]--;
 }
 
-/* Turns differences into sums: each bin becomes the number of events that may be in the bins up to it. */
+/* Each bin becomes the number of bins, up to and including it, in which a start or an end of an event may be. */
 static void add_up(int32_t *bins)
 {
 	int32_t open = 0, covered = 0;
@@ -234,10 +235,11 @@ epp_status *causal_clock_build(struct causal_clock *clock)
 	clock->is_built = true;
 	if (!waits_only && !is_frequent(clock, clock->outlasting_parent_count)) {
 		EPP_TRY(causal_band_build(&clock->place, &clock->points, CAUSAL_PARENT, &clock->sample));
-		/* Without certain limits for ends, a band only detects backward jumps.  As many forward jumps are
+		/* Without certain limits for ends, `bound` detects only backward jumps.  As many forward jumps are
 		 * assumed in addition. */
 		size_t jumps = clock->bound.pieces_count * (clock->has_end ? 1 : 2);
-		/* Some events may end after their cause for other reasons. */
+		/* In addition, one piece for every OUTLASTING_ONE_IN events is allowed, because some events end after
+		 * their cause for other reasons. */
 		size_t pieces_most = jumps + clock->events_count / OUTLASTING_ONE_IN;
 		bool is_possible = !clock->place.is_unusable && !clock->bound.is_unusable;
 		clock->has_place = is_possible && clock->place.pieces_count <= pieces_most;
@@ -278,8 +280,8 @@ static int64_t offset_of(const struct causal_clock *clock, int64_t at_ns, int64_
 		bool agrees = from_ns <= high_ns && to_ns >= low_ns;
 		if (agrees)
 			return middle_of(larger(from_ns, low_ns), smaller(to_ns, high_ns));
-		/* The clock has jumped, and `bound` detects only some jumps.  Its line across an undetected jump is
-		 * therefore no evidence. */
+		/* The clock has jumped, and `bound` detects only some jumps (see is_wide).  Where the two bands
+		 * disagree, `bound` probably lacks a jump, so `place` is used. */
 		if (clock->is_wide && clock->bound.pieces_count > 1)
 			return middle_of(from_ns, to_ns);
 	}

@@ -6,14 +6,15 @@
  *   bound   certain limits: events begin after their cause, and end before a wait for them ends or before the outermost
  *           event of category session around their cause ends
  *   place   the same limits, and events also end before their cause ends, as they do if the host calls an execution
- *           provider synchronously; used only if it contradicts hardly more than the first band
+ *           provider synchronously; used only if it has hardly more pieces than the first band
  *
  * If durations show that events outlast the outermost session event, the host does not wait for its work, and only
  * waits count.
  * If there are no certain limits for the ends of events, a clock that jumped ahead looks the same as work that the host
- * leaves running: events stay in place, and their bounds cover the other place.  If no event has a known cause, the
- * sample's bound is kept unless the model runs contradict it (struct run_coverage).  An event stays where its clock
- * places it unless some limit excludes that; then the bands place all events of the clock. */
+ * leaves running: events keep the times that their clock claims, and their error bounds also cover the times by
+ * `place`.  If no event has a known cause, the sample's bound is kept unless the model runs contradict it (struct
+ * run_coverage).  An event stays where its clock places it unless some limit excludes that; then the bands place all
+ * events of the clock. */
 #ifndef EPPROF_RUNTIME_TIMELINE_CLOCK_CAUSAL_CLOCK_H
 #define EPPROF_RUNTIME_TIMELINE_CLOCK_CAUSAL_CLOCK_H
 
@@ -55,16 +56,16 @@ struct host_runs {
 
 /* Errors: EPP_OUT_OF_MEMORY. */
 epp_status *host_runs_add(struct host_runs *runs, int64_t start_ns, int64_t end_ns, uint32_t name) EPP_MUST_CHECK;
-/* Keeps only the runs with the most frequent name.  Other session events, such as loading a model, are no runs of the
- * model. */
+/* Keeps only the runs with the name that more than half of them have.  Other session events, such as loading a model,
+ * are no runs of the model.  If no name is that frequent, the runs with one of the names are kept. */
 void host_runs_settle(struct host_runs *runs);
 void host_runs_deinit(struct host_runs *runs);
 
 struct run_coverage {
 	int64_t from_ns, to_ns; /* start of the first run, end of the last one */
 	int64_t bin_ns;
-	int32_t *bins;     /* bin i: number of events that may begin in it minus those that may end before it; NULL:
-                            * there are no runs */
+	int32_t *bins;     /* bin i: the number of added times whose earliest possible value is in it, minus those whose
+	                      latest possible value is in bin i - 1; NULL: there are no runs */
 	size_t first, end; /* the range of runs */
 	uint64_t moments_count, outside_count;
 };
@@ -86,7 +87,7 @@ struct causal_clock {
 	const void *device_clock; /* NULL: ONNX Runtime's microseconds of that producer and run */
 	struct causal_point sample;
 	int64_t run_end_ns; /* end of the recording's run; INT64_MAX: not known */
-	int64_t tick_ns;    /* times are rounded down or up by at most this */
+	int64_t tick_ns;    /* the clock's times are rounded by at most this many ns */
 	/* Points are collected here, and freed by causal_clock_build. */
 	struct causal_points points;
 	struct run_coverage coverage; /* used only while there are no points */
@@ -97,8 +98,8 @@ struct causal_clock {
 	bool has_end;   /* an upper limit other than CAUSAL_PARENT exists */
 	bool is_wide;   /* there are no certain limits for ends, so the error bounds must also cover `place` */
 	bool is_moved;  /* the clock's own times contradict some limit */
-	bool is_wrong;  /* the clock has no causes and is proven wrong, so all that is known of its events is their
-                         * run */
+	bool is_wrong;  /* set by measure.c: the clock has no causes and is proven wrong, so it is only known in which
+	                   run its events were */
 	bool by_causes; /* the bands have several pieces, so the offset of an event depends on its cause */
 };
 

@@ -19,8 +19,8 @@ struct device_clock {
 	struct clock_segment *segments;
 	struct clock_fit fit;
 	size_t hint;    /* segment of the last query */
-	uint64_t bound; /* cache of device_clock_near: the error bound of a segment in ticks, and the same in
-                         * nanoseconds */
+	uint64_t bound; /* cache of device_clock_near: the error bound of the last segment in host ticks; bound_ns: the
+	                   same in ns */
 	int64_t bound_ns;
 	uint64_t origin; /* an arbitrary tick value of this clock, as the reference for signed differences */
 	bool has_origin;

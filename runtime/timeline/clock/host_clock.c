@@ -31,8 +31,8 @@ static bool gives_slope(const struct host_clock *clock, const struct epf_host_pa
 	       noise * UNCERTAINTY_PART <= ticks;
 }
 
-/* Returns whether a time of a sample is near enough to the zero for the map.  The difference of two times that a damaged
- * file has may exceed 64 bits. */
+/* Returns true if the time of a sample is within ITEM_NS_MAX / 2 of zero_ns, the timeline's time 0, so that it can be
+ * converted.  In a damaged file the difference of the two times may exceed 64 bits. */
 static bool is_possible(const struct epf_host_pair *pair, int64_t zero_ns)
 {
 	int64_t ns;
@@ -112,7 +112,7 @@ static int64_t half_width_ns(const struct host_clock *clock, const struct epf_ho
 	return ns < ITEM_NS_MAX / 8 ? ns : ITEM_NS_MAX / 8;
 }
 
-/* Returns the largest difference between the samples a and b that is no contradiction. */
+/* Returns the largest difference between the samples a and b that is not taken as a contradiction, in ns. */
 static int64_t slack_of(const struct host_clock *clock, const struct epf_host_pair *a, const struct epf_host_pair *b)
 {
 	return half_width_ns(clock, a) + half_width_ns(clock, b) + DISAGREEMENT_NS;
@@ -131,7 +131,7 @@ static bool doubt_if_broken(struct host_clock *clock, size_t i, const struct epf
 	return true;
 }
 
-/* Compares a sample that the map uses with the line between its neighbours. */
+/* Compares a chosen sample with the line between its neighbours. */
 static void doubt_between(struct host_clock *clock, size_t i, const struct epf_host_pair *pairs)
 {
 	const struct epf_host_pair *left = &pairs[i - 1], *right = &pairs[i + 1];
@@ -147,7 +147,8 @@ static void doubt_between(struct host_clock *clock, size_t i, const struct epf_h
 	doubt(clock, i, by_ns);
 }
 
-/* Compares a sample that the map does not use with the map. */
+/* Compares a sample with the clock, that is, the function through the chosen samples.  A chosen sample cannot
+ * contradict it. */
 static void doubt_beside(struct host_clock *clock, const struct epf_host_pair *pair, int64_t zero_ns)
 {
 	size_t hint = 0;
@@ -173,7 +174,7 @@ static void find_doubts(struct host_clock *clock, const struct epf_host_pair *ch
 		doubt_beside(clock, &pairs[i], zero_ns);
 }
 
-/* Returns the earliest tick of a trace without clock samples. */
+/* Returns the earliest host tick in the blocks of a trace; 0: there is none. */
 static uint64_t first_ticks(const struct reader *reader)
 {
 	uint64_t first = UINT64_MAX;
@@ -192,7 +193,8 @@ epp_status *host_clock_build(struct host_clock *clock, const struct epf_host_pai
 		count = 1;
 	}
 	*clock = (struct host_clock){ .ticks_per_second = ticks_per_second ? ticks_per_second : 1000000000 };
-	/* The shift is chosen so that 16 times the nominal slope is still a fraction below 1. */
+	/* The shift is chosen so that the nominal ns per tick, divided by 2^shift, are below 1/16.  A multiplier of 64
+	 * bits can then hold 16 times the nominal rate. */
 	uint64_t ns_a_tick = 1000000000 / clock->ticks_per_second + 1;
 	clock->shift = 64 - (uint32_t)__builtin_clzll(ns_a_tick) + 4;
 	clock->nominal = multiplier_of(clock, 1000000000, clock->ticks_per_second);

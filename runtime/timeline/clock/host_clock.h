@@ -16,7 +16,7 @@
 struct host_segment {
 	uint64_t ticks;      /* first tick */
 	uint64_t span;       /* ticks up to the next segment */
-	uint64_t multiplier; /* ns for 2^clock->shift ticks, as a fraction of 2^64 */
+	uint64_t multiplier; /* ns per tick, times 2^(64 - clock->shift) */
 	int64_t ns;
 	int64_t doubt_ns; /* a time in the segment may be wrong by this much; 0: no sample contradicts the segment */
 };

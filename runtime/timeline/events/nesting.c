@@ -1,6 +1,6 @@
 /* Implements nesting.h.  Each lane is a stack of open events: none ends after the one below it.  Events that have ended
- * are therefore at the top.  After their removal, the remaining events enclose a new event.  Nearly every track has one
- * lane; the others are visited only while they hold open events. */
+ * are therefore at the top.  After their removal, all remaining events contain the start of the new event.  Nearly
+ * every track has one lane; the others are visited only while they hold open events. */
 #include "timeline/events/nesting.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static bool add_lane(struct nest *nest)
 	return true;
 }
 
-/* The general case: there are several lanes, or the event does not nest in the first one. */
+/* The slow path of nest_slice_any: there are several lanes, or the event does not nest in the first one. */
 __attribute__((noinline)) static bool slice_among_lanes(struct nest *nest, const struct nest_open *event,
                                                         struct nest_place *place)
 {

@@ -14,7 +14,8 @@
 
 struct nest_open {
 	uint64_t end; /* position; UINT64_MAX: it has not ended */
-	/* an event with a smaller sequence that begins at this event's end is inside it; 0: none is */
+	/* recording order: an event that begins exactly at this event's end is inside it if its sequence is smaller; 0:
+	 * no such event is inside it */
 	uint64_t sequence;
 	uint64_t id;
 	int64_t start_ns;

@@ -12,10 +12,11 @@
 
 /* ---- events ---- */
 
-/* Stores the events of a set of references: see references.h.  The events of a page are one allocation, followed by the
- * used durations.
- * If the limit is exceeded, pages are evicted by the clock algorithm: a hand visits the pages in memory in turn and
- * evicts the first one that was not used since its last visit. */
+/* Stores the events of a set of references: see references.h.  The events of a page are one allocation.  If has_used is
+ * set, the numbers of references_used follow the events.
+ * If bytes_most is exceeded, the events of some pages are written to a temporary file and freed.  The clock algorithm
+ * chooses these pages: a hand visits the pages in memory in turn, and evicts each one that was not used since its last
+ * visit. */
 
 static unsigned ids_count(const struct references_page *page)
 {

@@ -61,7 +61,8 @@ struct references {
 	struct hash_index index; /* finds pages */
 	uint32_t recent;         /* page of the last references_add */
 	bool has_table;          /* the events of the ids are stored */
-	bool has_used;           /* also the used part of each event's duration is stored */
+	bool has_used;           /* also stored: how many ns of each event duration-only events occupy
+	                            (references_used) */
 
 	size_t bytes_most, bytes; /* limit and current size of the events in memory, without the pages themselves */
 	uint32_t *resident;       /* indexes of the pages whose events are in memory */
@@ -71,7 +72,8 @@ struct references {
 	uint32_t file_events;
 };
 
-/* Enough for 32768 events.  Rarely are more of them referenced at one position of the merge. */
+/* The usual value of bytes_most, enough for 32768 events.  At one position of the merge, the pages that are still
+ * needed rarely have more events. */
 #define REFERENCES_BYTES_MOST ((size_t)1 << 20)
 
 /* The number of an id is composed of the page's index and the id's index in the page. */

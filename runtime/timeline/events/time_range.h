@@ -1,8 +1,9 @@
 /* Sets of id intervals.  They determine which blocks must be read for a time range of a file with an index.
  *
- * An event outside the range matters in two cases: it names an event inside as its parent, which is then marked as
- * EPP_FLAG_REFERENCED, or an event inside names it as the parent.  For each block, the index has the intervals of its events' ids and of the ids
- * that they reference.  The intervals of a set are sorted and disjoint; each is of ids of one source. */
+ * An event outside the time range is needed in two cases: if it names an event inside the range as its parent, the
+ * parent gets EPP_FLAG_REFERENCED; if an event inside the range names it as its parent, its times are needed.  For each
+ * block, the index has the intervals of its events' ids and of the ids that they reference.  The intervals of a set are
+ * sorted and disjoint; each is of ids of one source. */
 #ifndef EPPROF_RUNTIME_TIMELINE_EVENTS_TIME_RANGE_H
 #define EPPROF_RUNTIME_TIMELINE_EVENTS_TIME_RANGE_H
 

@@ -33,7 +33,7 @@ static const struct {
 	{ "memset", WORK_FILL },      { "gpu_memset", WORK_FILL },     { "driver", WORK_DRIVER },
 };
 
-/* Converts to lower case, whatever the locale. */
+/* Returns a letter in lower case and a digit unchanged, whatever the locale; 0 for any other character. */
 static char to_lower_ascii(char letter)
 {
 	if (letter >= 'A' && letter <= 'Z')
@@ -46,8 +46,8 @@ static uint64_t letter_bit(char letter)
 	return UINT64_C(1) << (letter & 63);
 }
 
-/* Returns false if the text lacks the first or the second letter of a word, so the slower search is needed only for few
- * words. */
+/* Returns false if a letter of the word is not in `letters`, the set of the text's characters (letter_bit).  The slower
+ * search is then not needed. */
 static bool has_letters(uint64_t letters, const char *word)
 {
 	while (*word && (letters & letter_bit(*word)))
@@ -59,7 +59,8 @@ enum work work_of_name(const char *name, size_t bytes)
 {
 	char text[NAME_BYTES + 1];
 	size_t length = 0;
-	uint64_t letters = 0; /* set of the characters of the text, a bit each; some digits and letters share a bit */
+	uint64_t letters = 0; /* bit (c & 63) is set for each character c of the text; the digits share their bits with
+	                         the letters p to y */
 
 	for (size_t i = 0; i < bytes && length < NAME_BYTES; i++) {
 		text[length] = to_lower_ascii(name[i]);

@@ -13,7 +13,7 @@
 struct end {
 	uint64_t id;
 	uint64_t ticks;
-	uint32_t block;       /* the block that contains the args */
+	uint32_t block;       /* index of the block that contains the args */
 	uint32_t args_offset; /* offset of the args in the block's payload */
 	uint32_t name;        /* name that was given at the end; 0: none */
 	uint16_t source;

@@ -117,7 +117,7 @@ epp_status *run_order_begin(struct start_order *order, uint32_t count)
 	return NULL;
 }
 
-/* Swaps the content of two runs, except their `bytes`. */
+/* Swaps the items, starts and extras of two runs. Each run keeps its `bytes`. */
 static void exchange_items(struct run *run, struct run *other)
 {
 	struct run before = *run;

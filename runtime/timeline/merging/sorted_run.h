@@ -19,7 +19,7 @@
  *
  * In order of ends, an event directly follows the events inside it.  So `order` is a sequence of subtrees, each sorted
  * by start, and `stack` has the index at which each subtree begins.  A new event is inserted before the subtrees that
- * begin after it, which become its children.  The entry before the insertion point must begin before the new event;
+ * begin after it, which become its children.  The event before the insertion point must begin before the new event;
  * otherwise the records are not one thread's, and the caller must use a general sort. */
 
 struct start_order {
@@ -69,7 +69,8 @@ struct run {
 	uint32_t room, extras_room;
 	uint32_t at, end; /* indexes of the first unconsumed item, and after the last */
 	bool has_extras;
-	uint8_t *bytes; /* owns the memory of the payload, in which the args_offset of the items count */
+	uint8_t *bytes; /* memory for the payload, if the run owns it; the args_offset of an item is an offset in
+	                   `payload` */
 	size_t bytes_room;
 	const uint8_t *payload;
 	uint32_t payload_bytes;

@@ -1,8 +1,8 @@
 /* Sorts unordered items by start in bounded memory.
  *
  * Items are collected in a buffer of at most `bytes_most`.  When the buffer is full, they are sorted and written to an
- * unlinked temporary file in TMPDIR as one run, which the merge later reads chunk by chunk.  If the limit is never
- * reached, the items stay in memory. */
+ * unlinked temporary file in TMPDIR as one spilled run, which the merge later reads chunk by chunk.  If the limit is
+ * never reached, the items stay in memory. */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_SPILL_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_SPILL_H
 
@@ -11,7 +11,7 @@
 /* Size limit of the collected items.  Must be below 4 GiB, because `sorted` has 32-bit offsets. */
 #define SPILL_BYTES_MOST (64u << 20)
 
-/* Sorted items, in the file or in memory. */
+/* A spilled run: sorted items, in the file or in memory. */
 struct spill_run {
 	int64_t first_ns;
 	bool in_file;

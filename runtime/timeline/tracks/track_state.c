@@ -1,4 +1,4 @@
-/* Implements track_state.h: a line per track, found by binary search. */
+/* Implements track_state.h.  The line of a track is found by binary search. */
 #include "timeline/tracks/track_state.h"
 
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "timeline/events/nesting.h"
 #include "timeline/events/references.h"
 
-/* By what the times of a line's complete events are computed. */
+/* The method by which the times of a line's complete events are computed. */
 enum line_placing {
 	LINE_BY_HOST = 1,
 	LINE_BY_PAIRS = 2,
@@ -31,8 +31,8 @@ struct line {
 	struct nest nest;
 	bool is_thread;
 	bool is_device;
-	int64_t error_ns;                                                 /* clock error that all events of the source
-                                                                           * have */
+	int64_t error_ns;                                                 /* the clock error, in ns, that all events of
+	                                                                     the source have in common */
 	struct references_lookup own_lookup __attribute__((aligned(64))); /* cache of references_find, for ids of the
                                                                            * line's own events */
 	struct references_lookup parent_lookup;                           /* cache of references_find, for ids that the
@@ -40,7 +40,7 @@ struct line {
 	enum line_placing placement;
 	struct device_clock *clock;  /* NULL: none */
 	struct causal_clock *causal; /* set by measure_clocks for a device clock with a single sample; else NULL */
-	size_t host_hint;            /* segment of the host clock for the line's last time */
+	size_t host_hint;            /* segment of the host clock that contains the last converted time of the line */
 	uint64_t ticks_per_second;
 	int64_t offset_base_ns; /* LINE_BY_OFFSET: host time of 0 microseconds */
 	int64_t offset_error_ns;

@@ -1,12 +1,12 @@
-/* Encodes records as columns (EPF_BLOCK_COLUMNS, struct epf_columns in format/format_packed.h): 3 to 4 bytes per
- * plain event.
+/* Encodes records as columns (EPF_BLOCK_COLUMNS, struct epf_columns in format/format_packed.h): 3 to 4 bytes per plain
+ * event.
  *
  * Each column is divided into planes of bytes, and each plane is compressed separately by zstd.  Names, differences of
- * ids and values repeat, so they compress well.  Times are close to random; of these only the bytes that differ are
- * stored.
+ * ids and values repeat, so they compress well.  Times are nearly random: a plane with the same byte in all records is
+ * stored as one byte; the other planes of times hardly compress.
  *
- * An encoder collects the records of one block; a decoder returns what codec_decode would have returned.  Input is
- * not trusted: the memory for a payload is bounded by counts that are checked first.
+ * An encoder collects the records of one block; a decoder returns what codec_decode would have returned.  Input is not
+ * trusted: the memory for a payload is bounded by counts that are checked first.
  * Called by trace/writer/trace_writer_pack.c and trace/reader_records.c.  One thread at a time for each encoder or
  * decoder. */
 #ifndef EPPROF_RUNTIME_TRACE_COLUMNS_COLUMNS_H
@@ -20,7 +20,7 @@ struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
 
 /* The number of value predictors: an arg's value is stored as the difference to the last value whose key is equal
- * modulo this. */
+ * modulo COLUMNS_KEYS. */
 #define COLUMNS_KEYS 256u
 
 /* ---- encoding ---- */

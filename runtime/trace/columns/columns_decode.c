@@ -40,7 +40,8 @@ static uint64_t spread_bits(uint64_t word, unsigned width)
 	return (word & (ones * 0x0001000100010001)) | (word >> width & (ones * 0x0001000100010001)) << 8;
 }
 
-/* Reads exactly bits_bytes.  Writes whole groups, so `bytes` must have room for them. */
+/* Unpacks `count` values of `width` bits.  Reads exactly bits_bytes(count, width) bytes.  Writes whole groups of
+ * BITS_GROUP bytes, so `bytes` must have room for the last group. */
 static void unpack_bits(uint8_t *restrict bytes, const uint8_t *restrict at, size_t count, unsigned width)
 {
 	size_t i = 0;
@@ -65,7 +66,8 @@ static const uint8_t planes_most[EPF_COLUMN_COUNT] = {
 	[EPF_COLUMN_TAIL] = 8, [EPF_COLUMN_KEY] = 4, [EPF_COLUMN_TYPE] = 1,     [EPF_COLUMN_VALUE] = 8,
 };
 
-/* The planes of a column.  Planes with a single value are combined in `constant`. */
+/* The planes of a column.  Planes whose bytes are all equal are combined in `constant`, and are not counted in
+ * `count`. */
 struct planes {
 	uint64_t constant;
 	unsigned count;
@@ -141,7 +143,7 @@ static bool make_room(struct decoding *decoding, const struct epf_block *block)
 /* ---- planes ---- */
 
 /* Returns the next plane of `count` bytes, or NULL if it is invalid.  If all its bytes are equal, `*same` is true, and
- * the result has one byte. */
+ * the returned plane has only one byte. */
 static const uint8_t *read_plane(struct decoding *decoding, size_t count, bool *same)
 {
 	uint32_t head;
@@ -211,7 +213,7 @@ static bool read_columns(struct decoding *decoding, const struct epf_block *bloc
 			(out)[i] = (value); \
 	} while (0)
 
-/* Reads numbers of a column, beginning with the one at index `from`. */
+/* Puts together `count` numbers of a column from its planes, beginning with the number at index `from`. */
 static inline __attribute__((always_inline)) void merge(const struct planes *planes, size_t from,
                                                         uint64_t *restrict out, size_t count)
 {

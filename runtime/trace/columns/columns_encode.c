@@ -1,8 +1,8 @@
 /* The encoder of trace/columns/columns.h: collects numbers column by column, then compresses them plane by plane.
  *
- * Two masks determine the planes of a column: the bits that are set in any of its numbers give the number of planes;
- * the bits that are set in all of them show which planes have a constant value.  Every other plane is compressed by
- * zstd, or stored as it is if compression saves nothing. */
+ * Two masks determine the planes of a column.  The bits that are set in any of its numbers give the number of planes.
+ * A plane in which these bits equal those that are set in all numbers has the same byte in all numbers.  Every other
+ * plane is compressed by zstd, or stored as it is if compression saves nothing. */
 #include "trace/columns/columns.h"
 
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static inline void add_arg(struct columns_encoder *encoder, uint32_t key, uint32
 	*previous = value;
 }
 
-/* All columns of args have the same room, so only one is checked. */
+/* The columns of args always have the same room, so only one is checked. */
 __attribute__((noinline)) static bool append_args(struct columns_encoder *encoder, const struct codec_record *record,
                                                   const uint8_t *args, uint32_t args_bytes, uint64_t *parent)
 {

@@ -48,7 +48,7 @@ struct validation {
 	struct reader_impl *impl;
 	void (*report)(void *user, const epp_trace_finding *finding);
 	void *user;
-	uint64_t found; /* the number of warnings and errors */
+	uint64_t found; /* the number of findings that are warnings or errors */
 	uint64_t counts[CHECK_COUNT];
 	epp_severity worst[CHECK_COUNT];
 

@@ -1,7 +1,7 @@
 /* Creates and finishes a trace writer.  Everything except records is kept in memory and written at the end, because the
  * caller may set it late: names of threads, the process, the start of the run.
  *
- * Every record is counted on its track, so that all accounts balance.  Used by import/ and by programs that call the
+ * Every record is counted for its track, so that the ledger balances.  Used by import/ and by programs that call the
  * library. */
 #include <bsd/string.h>
 #include <stdlib.h>
@@ -88,11 +88,11 @@ static epp_status *trace_writer_names_write(struct epp_trace_writer *writer)
 /* The processes of a trace writer.  The first one is in the header.  There may be tens of thousands of others, most of
  * which have few fields: in memory each takes a tenth of its size in the file. */
 
-/* The number of sources that are written with one block. */
+/* The maximum number of sources in one block. */
 #define WRITTEN_AT_ONCE 256u
 
 struct trace_writer_source {
-	struct epf_source *full;  /* all fields; NULL: only the fields below are set */
+	struct epf_source *full;  /* the source with all its members; NULL: it has only the members below */
 	char *program, *hostname; /* NULL: not given */
 	uint32_t pid;
 };
@@ -471,7 +471,7 @@ static uint64_t sum(const uint64_t *lost)
 	return total;
 }
 
-/* The number of ledger entries that are written with one block. */
+/* The maximum number of ledger entries that are passed to one call of append_ledger. */
 #define LEDGER_ENTRIES 1024u
 
 static epp_status *append_ledger(struct epp_trace_writer *writer, const struct epf_ledger_entry *entries, size_t count)

@@ -229,7 +229,7 @@ static int compare(const void *a, const void *b, void *user)
 	return left < right ? -1 : left > right;
 }
 
-/* Sorts the records of one track with equal ends. */
+/* Sorts each group of records that have the same track and the same end. */
 static void sort_equals(struct epp_trace_writer *writer)
 {
 	const struct trace_writer_entry *entries = writer->entries;

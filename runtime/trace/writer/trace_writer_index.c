@@ -11,7 +11,7 @@
 #include "trace/reader.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* The limit of relative ticks, so that arithmetic with them cannot overflow. */
+/* The maximum distance of a time from the base of its span, in ticks, so that arithmetic with it cannot overflow. */
 #define SPAN_MAX ((int64_t)1 << 61)
 /* Kinds that reference other records or switch the track. */
 #define REFERRING_KINDS \
@@ -93,7 +93,7 @@ __attribute__((noinline)) static void add_far_id(struct trace_writer_ids *ids, u
 		join_ranges(ids);
 }
 
-/* Adds an id to a range if it is in the range or close above it.  Returns false if it is not. */
+/* Adds an id to a range if it is in the range or at most EPF_INDEX_NEAR above it.  Returns false if it is not. */
 static inline bool add_near_id(struct epf_index_reference *range, uint64_t id)
 {
 	if (id < range->first || (id > range->last && id - range->last > EPF_INDEX_NEAR))

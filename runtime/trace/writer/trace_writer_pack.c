@@ -13,7 +13,7 @@
 #include "trace/reader_private.h"
 #include "trace/writer/trace_writer_private.h"
 
-/* The limit for the rows or decoded args of a joined block, so that its columns fit into a segment. */
+/* The maximum sum of reader_block.args_bytes in a joined block, so that its columns fit into a segment. */
 #define BYTES_MOST (384u << 10)
 
 /* The clock pairs of a track. */
@@ -86,7 +86,7 @@ static epp_status *keep_pair(struct trace_packer *packer, const struct epf_block
 	return NULL;
 }
 
-/* Removes the clock pairs from the decoded records.  If `keep` is set, stores them. */
+/* Removes the clock pairs from the decoded records.  If `keep` is set, stores them in packer->pairs. */
 static epp_status *take_pairs(struct trace_packer *packer, const struct epf_block *block, bool keep)
 {
 	struct reader_decoded *decoded = &packer->decoded;
@@ -169,10 +169,11 @@ epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_bloc
 
 /* ---- joining ---- */
 
-/* Blocks of one track, run and source that become one block: a range of a list sorted by these. */
+/* Blocks of one track, run and source that become one block: a range of the list `order`, which is sorted by these. */
 struct group {
 	uint32_t first, count;
-	uint32_t last_block; /* the order of the groups in the file */
+	uint32_t last_block; /* the largest index of its blocks in reader->blocks; the groups are written in this
+	                        order */
 };
 
 static bool may_join(const struct reader_block *a, const struct reader_block *b)
@@ -228,8 +229,8 @@ static size_t make_groups(const struct reader *reader, uint32_t records_most, ui
 	return count;
 }
 
-/* Decodes a block and adds its records.  If this is the first time for the block, counts the records and stores their
- * clock pairs.  Of a damaged block, the readable records are added. */
+/* Decodes a block and adds its records.  `begins`: the block is the first of its group.  If first_time is set, also
+ * counts the records in the ledger and stores the clock pairs.  Of a damaged block, the readable records are added. */
 static epp_status *add_records(struct trace_packer *packer, const struct reader_block *block, bool begins, bool first_time)
 {
 	struct reader_impl *impl = packer->impl;
@@ -244,7 +245,8 @@ static epp_status *add_records(struct trace_packer *packer, const struct reader_
 	return add_decoded(packer);
 }
 
-/* Writes a group as one block.  If its columns do not fit, writes each block of the group separately. */
+/* Writes a group as one block.  If its columns do not fit, writes each block of the group separately (then first_time
+ * is false), and a block that does not fit alone as rows. */
 static epp_status *pack_group(struct trace_packer *packer, const uint32_t *order, uint32_t count, bool first_time)
 {
 	bool fits;

@@ -115,7 +115,7 @@ struct epp_trace_writer {
 	struct trace_writer_names names;
 
 	struct trace_writer_entry *entries;
-	uint32_t *order; /* a permutation of the entries, followed by scratch memory of the same size */
+	uint32_t *order; /* indexes into `entries` in sorted order, followed by scratch memory of the same size */
 	uint64_t *keys;  /* sort keys */
 	uint32_t entries_count, slots_count;
 	struct epf_arg *slots;
@@ -187,14 +187,14 @@ epp_status *trace_packer_rows(struct trace_packer *packer, const struct epf_bloc
 void trace_writer_index_init(struct trace_writer_index *index);
 void trace_writer_index_deinit(struct trace_writer_index *index);
 /* Adds records of the block that is being built, in their order.  `parents` has the parent of each record, valid for
- * records with args; NULL: the parents are not known yet. */
+ * records with args; NULL: they are read from the args. */
 epp_status *trace_writer_index_records(struct trace_writer_index *index, const struct reader_decoded *decoded,
                                        const uint64_t *parents) EPP_MUST_CHECK;
-/* Completes the entry of the block when all its records have been added. */
+/* Completes the index entry of the block when all records of the block have been added. */
 void trace_writer_index_settle(struct trace_writer_index *index);
 /* Discards the block that is being built. */
 void trace_writer_index_forget(struct trace_writer_index *index);
-/* Adds the entry of the block.  The block was appended at `offset`. */
+/* Adds the index entry of the block that was appended at `offset`. */
 epp_status *trace_writer_index_block(struct trace_writer_index *index, uint64_t offset, const struct epf_block *block)
     EPP_MUST_CHECK;
 /* Appends the index; it must be the last part of the file. */

@@ -22,7 +22,7 @@
 struct recovery {
 	struct reader_impl *impl;
 	struct epp_trace_writer *writer;
-	uint8_t *buffer; /* definitions, or a block */
+	uint8_t *buffer; /* scratch memory of DEFINITIONS_BYTES: definitions, or a block of open events */
 	size_t used;
 	uint64_t from_ticks;                 /* blocks that ended before this time are left out */
 	uint64_t last_ticks;                 /* the latest host time in the trace */
@@ -89,7 +89,7 @@ static epp_status *write_definitions(struct recovery *recovery)
 
 /* ---- records ---- */
 
-/* Counts the events of the blocks that are left out, as losses by filter. */
+/* Counts, for each line of the ledger, the events of the blocks that are left out. */
 static epp_status *count_left_out(struct recovery *recovery)
 {
 	struct reader_impl *impl = recovery->impl;
@@ -287,7 +287,7 @@ static epp_status *write_clocks(struct recovery *recovery)
 	                                   sizeof(*reader->sources));
 }
 
-/* Adds the events that were left out to the losses and to the emitted events. */
+/* Adds the events that were left out to the losses by filter and to the emitted events. */
 static void settle_snapshot(struct recovery *recovery)
 {
 	for (size_t i = 0; i < recovery->impl->accounts_count; i++) {
@@ -364,14 +364,14 @@ static void fill_header(struct epf_header *header, const struct epf_header *old)
 	memset(header->window_path, 0, sizeof(header->window_path));
 }
 
-/* Written after the records, because the names are known only then. */
+/* Writes the definitions of a rewritten trace.  They follow the records, because the names are known only then. */
 static epp_status *write_changed_definitions(struct recovery *recovery)
 {
 	const struct trace_rewrite *rewrite = recovery->rewrite;
 
 	EPP_TRY(rewrite->definitions(rewrite->user, recovery->writer));
 	recovery->last_ticks -= recovery->last_ticks < rewrite->base_ticks ? recovery->last_ticks : rewrite->base_ticks;
-	/* The header is filled in again, because the changes may have changed the reader's header since. */
+	/* The header is filled in again, because `rewrite` may have changed the reader's header. */
 	fill_header(&recovery->writer->header, &recovery->impl->reader.header);
 	return write_definitions(recovery);
 }

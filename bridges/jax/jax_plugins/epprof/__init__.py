@@ -1,8 +1,8 @@
 """epprof in JAX: with the folder above `jax_plugins` in PYTHONPATH, JAX calls initialize(), which adds libepprof_pjrt.so to its
-profilers, and follows its sessions for the sake of the host's operations (epprof_host.py).  User code does not change.
+profilers, and wraps its profiler sessions to record the host's operations (epprof_host.py).  User code does not change.
 
-The library is what EPPROF_PJRT_LIBRARY names, or lies beside this file or up to four folders above it, as it does where
-`make` and `make install` put the two.  Without it, or in a JAX that has no such profilers, nothing is added, and the log says why.
+The library is the file that EPPROF_PJRT_LIBRARY names or, without it, the one in the folder of this file or in one of
+the four folders above it.  If there is no library, or if JAX has no such profilers, nothing is added, and the reason is logged.
 """
 import logging
 import os
@@ -20,9 +20,9 @@ def _find():
     if named:
         return Path(named).resolve()
     for folder in list(Path(__file__).absolute().parents)[:FOLDERS_MAX]:
-        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second one is that of a wheel
+        for path in folder / LIBRARY, folder / "epprof/lib" / LIBRARY:  # the second path is that in a wheel
             if path.is_file():
-                return path.resolve()  # not the folder of a link, because of needed libraries
+                return path.resolve()  # links are resolved, because the libraries that it needs are in the real folder
     raise FileNotFoundError(f"no {LIBRARY} beside {Path(__file__).parent} or above; EPPROF_PJRT_LIBRARY can name it")
 
 

@@ -1,4 +1,4 @@
-/* The cases with a model in ONNX Runtime itself. */
+/* The cases that run a model in ONNX Runtime, with the library as an execution provider. */
 #include <inttypes.h>
 
 #include "cli/conform/cases/cases.h"
@@ -8,7 +8,7 @@
 #define RUNS_COUNT 20
 #define THREADS_COUNT 4
 
-/* Fails the case unless each profile has as many events as the first one, and at least one. */
+/* Fails the case unless each profile has exactly `expected` events. */
 static void expect_same(const struct conform *conform, const char *what, uint64_t expected,
                         const struct model_profiles *profiles, size_t first_number)
 {

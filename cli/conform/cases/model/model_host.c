@@ -81,7 +81,8 @@ static void session_release(struct session *session)
 
 /* ---- profiles ---- */
 
-/* Without the one of the warm-up, in which a provider may do things once. */
+/* Returns true for the profiles of runs.  The profile of the warm-up run is excluded, because a provider may have
+ * events there that occur only once, for example of compiling. */
 static int is_profile(const struct dirent *entry)
 {
 	const char *dot = strrchr(entry->d_name, '.');
@@ -89,7 +90,7 @@ static int is_profile(const struct dirent *entry)
 	return dot && strcmp(dot, ".json") == 0 && strncmp(entry->d_name, "warm-up", 7) != 0;
 }
 
-/* Counts the events of the provider in a profile, which it removes. */
+/* Counts the events of the provider in a profile, and deletes the profile. */
 static epp_status *count_events(const char *folder, const char *name, uint64_t *count)
 {
 	const epp_import_options options = { .struct_size = sizeof(options), .overwrite = 1 };

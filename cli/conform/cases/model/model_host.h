@@ -1,5 +1,5 @@
-/* A host of execution providers that is ONNX Runtime itself: it runs the model of the command line, with parts of
- * `epprof run`, and counts the events of the provider in the profiles that ONNX Runtime writes. */
+/* Runs the model of the command line in ONNX Runtime, with the library as an execution provider, and counts the
+ * provider's events in the profiles that ONNX Runtime writes.  It uses parts of `epprof run`. */
 #ifndef EPPROF_CLI_CONFORM_CASES_MODEL_MODEL_HOST_H
 #define EPPROF_CLI_CONFORM_CASES_MODEL_MODEL_HOST_H
 
@@ -16,16 +16,17 @@ struct model_host {
 
 struct model_profiles {
 	size_t count;
-	uint64_t events_counts[MODEL_PROFILES_MAX]; /* of the provider in each profile */
+	uint64_t events_counts[MODEL_PROFILES_MAX]; /* number of the provider's events in each profile */
 };
 
-/* Opens ONNX Runtime, or skips the case: without --model, or if the library cannot be used. */
+/* Opens ONNX Runtime.  Skips the case without --model, and if ONNX Runtime cannot be used. */
 void model_open(const struct conform *conform, struct model_host *host);
 void model_close(struct model_host *host);
 
-/* Registers the library, makes a session with its provider, profiles the session or each of its runs, and unregisters the
- * library.  Fails the case if an entry of the profiler returned an error, and skips it if the model does not run.
- * Session level: there is one profile; run level: one for each run, at most MODEL_PROFILES_MAX. */
+/* Registers the library, makes a session of ONNX Runtime with its provider, does the runs, and unregisters the library.
+ * Without `run_level`, the session is profiled and there is one profile.  With `run_level`, each run is profiled, after
+ * a warm-up run, and there is one profile for each run, at most MODEL_PROFILES_MAX.  Fails the case if an entry of the
+ * profiler returned an error.  Skips it if the model does not run, or if the provider claims none of its nodes. */
 void model_run(struct model_host *host, bool run_level, size_t threads_count, size_t runs_count,
                struct model_profiles *profiles);
 

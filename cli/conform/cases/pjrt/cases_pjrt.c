@@ -6,7 +6,7 @@
 #include "cli/conform/cases/cases.h"
 #include "pjrt_host.h"
 
-/* ---- the table ---- */
+/* ---- the extension's table of functions ---- */
 
 void case_pjrt_chain(const struct conform *conform)
 {
@@ -209,7 +209,7 @@ void case_pjrt_overrun(const struct conform *conform)
 
 /* ---- errors ---- */
 
-/* Provokes an error by a stop without a start, or skips the case. */
+/* Causes an error by a stop without a start.  Skips the case if the plugin does not return one. */
 static void provoke(const struct conform *conform, struct pjrt_host *host)
 {
 	pjrt_begin(conform, host);

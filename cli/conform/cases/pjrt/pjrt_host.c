@@ -1,4 +1,4 @@
-/* A host of PJRT's profiler extension for the cases. */
+/* Calls the functions of PJRT's profiler extension for the cases, as a framework does; see pjrt_host.h. */
 #include "pjrt_host.h"
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ void pjrt_open(const struct conform *conform, struct pjrt_host *host)
 
 /* ---- calls ---- */
 
-/* Takes message and code of an error, and destroys it. */
+/* Copies the message and the code of an error to `host`, and destroys the error.  Returns true if `error` is NULL. */
 static bool store_error(struct pjrt_host *host, PLUGIN_Profiler_Error *error)
 {
 	if (!error)

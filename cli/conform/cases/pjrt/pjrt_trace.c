@@ -1,5 +1,5 @@
-/* The calls of PJRT's profiler extension as events of the trace.  The status of a call that returned an error is "error":
- * its text is the status of error_message, which the host calls next. */
+/* Records the calls of PJRT's profiler extension as events of the trace.  A call that returned an error has the status
+ * "error".  The host then calls error_message, and the event of that call has the error's text as its status. */
 #include <string.h>
 
 #include "pjrt_host.h"

@@ -1,4 +1,4 @@
-/* The cases of PU1 libraries: kinds, buffers and records. */
+/* The cases of PU1 libraries: kinds of records, buffers and records. */
 #include <string.h>
 
 #include "cli/conform/cases/cases.h"
@@ -118,7 +118,7 @@ void case_pu1_small_buffers(const struct conform *conform)
 {
 	struct pu1_host host;
 
-	/* No multiple of a record's size. */
+	/* 200 bytes are not a multiple of a record's size. */
 	pu1_open_with_buffers(conform, &host, 200, 0);
 	pu1_run(&host);
 	size_t changed = pu1_guard_check();

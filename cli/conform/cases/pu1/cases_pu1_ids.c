@@ -148,7 +148,7 @@ void case_pu1_stack_threads(const struct conform *conform)
 struct id_thread {
 	const struct pu1_host *host;
 	pthread_barrier_t *begin;
-	uint64_t first_id; /* of THREAD_IDS */
+	uint64_t first_id; /* the first of the thread's THREAD_IDS consecutive ids */
 	bool is_exchanged, is_work_refused;
 };
 
@@ -191,7 +191,8 @@ static void run_id_threads(const struct pu1_host *host, unsigned threads_count, 
 	pthread_barrier_destroy(&begin);
 }
 
-/* Expects that each of the ids from `first` on has the kernels of its work, and that no kernel has another id. */
+/* Fails the case if an id from `first` up to `end` - 1 has fewer kernels than units of work were done with it, or if a
+ * kernel has no id, or one from `end` on.  Ids below `first` are those of earlier calls. */
 static void check_ids(const struct conform *conform, unsigned threads_count, uint64_t first, uint64_t end)
 {
 	static pu1ActivityRecord records[PU1_RECORDS_MAX];
@@ -235,7 +236,8 @@ void case_pu1_threads(const struct conform *conform)
 
 /* ---- ids of records ---- */
 
-/* Runs work with an id on the stack, or without one.  Returns the kernels. */
+/* Runs work with an id on the stack; `id` is NULL: without one.  Copies the kernels' records to `kernels` and returns
+ * their number.  Skips the case if there are none, or if they are too short for an external id. */
 static size_t run_with_id(const struct conform *conform, const uint64_t *id, pu1ActivityRecord *kernels)
 {
 	static pu1ActivityRecord records[PU1_RECORDS_MAX];
@@ -313,7 +315,7 @@ void case_pu1_random(const struct conform *conform)
 	pu1_open_with_buffers(conform, &host, 4096, 0);
 	while (conform_random_continues(&random)) {
 		uint64_t choice = conform_random_next(&random);
-		/* No buffer is given any more when all are used: records are dropped. */
+		/* When all PU1_BUFFERS_MAX buffers are used, the library gets no more, and has to drop records. */
 		switch (choice % 8) {
 		case 0:
 			host.enable((pu1ActivityKind)(choice / 8 % 7));

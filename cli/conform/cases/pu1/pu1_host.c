@@ -1,4 +1,4 @@
-/* A host of PU1 libraries for the cases. */
+/* Calls the functions of PU1 libraries for the cases, as a framework does; see pu1_host.h. */
 #include "pu1_host.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* The calls of a PU1 library's functions as events of the trace.  A status is the number of the result. */
+/* Records the calls of a PU1 library's functions as events of the trace.  The status of an event is "OK", or the number
+ * of the pu1Result that the function returned. */
 #include "pu1_host.h"
 
 static struct pu1_host own; /* the library's functions */

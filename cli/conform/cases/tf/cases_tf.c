@@ -47,7 +47,7 @@ void case_tf_destroyed(const struct conform *conform)
 	struct tf_host host;
 
 	tf_register(conform, &host);
-	/* TensorFlow keeps copies of the structs. */
+	/* TensorFlow passes its own copies of the structs, so copies are destroyed here. */
 	TP_Profiler profiler = host.profiler;
 	TP_ProfilerFns fns = host.fns;
 	for (int i = 0; i < 2; i++)
@@ -98,7 +98,7 @@ void case_tf_stop_twice(const struct conform *conform)
 	tf_run_as_usual(&host);
 }
 
-/* Asks for the size and, if there are data, for the data; errors are allowed. */
+/* Calls collect_data_xspace for the size of the data and, if it is not 0, for the data.  Errors are ignored. */
 static void collect_anyway(struct tf_host *host)
 {
 	size_t bytes = 0;

@@ -1,4 +1,4 @@
-/* A host of TensorFlow's pluggable profilers for the cases. */
+/* Calls the functions of TensorFlow's pluggable profilers for the cases, as TensorFlow does; see tf_host.h. */
 #include "tf_host.h"
 
 #include <dlfcn.h>
@@ -7,7 +7,8 @@
 
 #define GUARD 0xA5
 
-/* As the plugin's own undefined references are resolved. */
+/* Finds a function as the dynamic linker resolves the plugin's own references: first in the process, then in the
+ * library and its dependencies. */
 static void *status_function(void *library, const char *name)
 {
 	void *function = dlsym(RTLD_DEFAULT, name);
@@ -17,7 +18,8 @@ static void *status_function(void *library, const char *name)
 
 static void statuses_find(struct tf_host *host, void *library)
 {
-	/* Without these functions nothing in the process can read or write a status. */
+	/* Memory in the place of a TF_Status.  It is used if the process lacks these functions, so that no code can
+	 * read or write a real status. */
 	static uint64_t nothing[8];
 
 	*(void **)&host->statuses.create = status_function(library, "TF_NewStatus");
@@ -162,7 +164,7 @@ size_t tf_run_as_usual(struct tf_host *host)
 
 	tf_run(host);
 	tf_expect(host, "collect_data_xspace for the size", tf_collect(host, NULL, &bytes));
-	/* Zeroed, and larger than requested, as libepprof's own. */
+	/* The buffer is zeroed and larger than requested, as the one that libepprof provides. */
 	uint8_t *buffer = calloc(1, bytes + 65536);
 	if (!buffer)
 		conform_skip(host->conform, "no memory for %zu bytes of data", bytes);

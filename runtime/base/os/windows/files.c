@@ -9,7 +9,9 @@
 #include "base/os/os.h"
 #include "base/os/windows/win32.h"
 
-#define LOCK_AT (UINT64_C(1) << 62) /* behind every byte, because others cannot read bytes that are locked */
+#define LOCK_AT \
+	(UINT64_C(1) << 62) /* the offset of the byte that is locked: behind the end of every file, because
+                                       other processes cannot read a locked byte */
 #define PART_BYTES (1u << 30)
 #define ZEROS_BYTES ((size_t)64 << 10)
 #define SHARED (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
@@ -19,7 +21,8 @@ static HANDLE handle_of(int fd)
 	return (HANDLE)_get_osfhandle(fd);
 }
 
-/* The descriptor of a handle; -1 and errno if it is none. */
+/* Returns a descriptor of a handle. If the handle is invalid, returns -1 and sets errno from the last error of
+ * Windows. */
 static int descriptor_of(HANDLE file)
 {
 	if (file == INVALID_HANDLE_VALUE) {
@@ -39,7 +42,7 @@ static bool is_link(HANDLE file)
 	       about.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT && about.ReparseTag == IO_REPARSE_TAG_SYMLINK;
 }
 
-/* Without `follows` a link is an error, ELOOP. */
+/* Opens a file. If `follows` is false and the path is a link, fails with ELOOP. */
 static int open_path(const char *path, DWORD access, DWORD how, bool follows)
 {
 	wchar_t *wide = windows_wide(path);
@@ -66,7 +69,7 @@ int os_file_open_again(int fd)
 	return descriptor_of(ReOpenFile(handle_of(fd), GENERIC_READ, SHARED, 0));
 }
 
-/* Windows keeps the names of folders itself. */
+/* Always fails: a folder need not be synced, because Windows keeps the names in it itself. */
 int os_file_open_folder_of(const char *path)
 {
 	(void)path;
@@ -79,7 +82,7 @@ int os_file_create(const char *path)
 	return open_path(path, GENERIC_READ | GENERIC_WRITE, CREATE_NEW, true);
 }
 
-/* The folder decides who may read the file. */
+/* `mode` is ignored, because the file gets the access rights of its folder. */
 int os_file_open_output(const char *path, bool overwrite, mode_t mode)
 {
 	(void)mode;
@@ -239,7 +242,7 @@ static void remove_all(wchar_t *path)
 		DeleteFileW(path);
 		return;
 	}
-	/* A link to a folder is removed, and what it leads to stays. */
+	/* If the path is a link to a folder, only the link is removed, and not the contents of the folder. */
 	bool has_room = !(attributes & FILE_ATTRIBUTE_REPARSE_POINT) && length + 2 < MAX_PATH;
 	HANDLE search = has_room ? FindFirstFileW(wcscat(path, L"\\*"), &entry) : INVALID_HANDLE_VALUE;
 	bool more = search != INVALID_HANDLE_VALUE;
@@ -263,7 +266,7 @@ void os_file_remove_all(const char *path)
 	free(wide);
 }
 
-/* A file that is not sparse has disk space for all of its bytes. */
+/* A file that is not sparse has disk space for all of its bytes, so it only has to be long enough. */
 int os_file_reserve(int fd, uint64_t at, uint64_t bytes)
 {
 	uint64_t size;
@@ -278,7 +281,7 @@ int os_file_reserve_behind(int fd, uint64_t at, uint64_t bytes)
 	return EOPNOTSUPP;
 }
 
-/* A hole would make the file sparse, and then a store into its mapping could fail. */
+/* Does nothing. A hole would make the file sparse, and a store into its mapping could then fail. */
 void os_file_punch(int fd, uint64_t at, uint64_t bytes)
 {
 	(void)fd, (void)at, (void)bytes;
@@ -297,7 +300,7 @@ int os_file_free_bytes(int fd, uint64_t *bytes)
 	DWORD count = GetFinalPathNameByHandleW(handle_of(fd), path, MAX_PATH, FILE_NAME_NORMALIZED);
 	wchar_t *folder_end = count && count < MAX_PATH ? wcsrchr(path, L'\\') : NULL;
 	if (!folder_end)
-		return 0; /* no figure */
+		return 0; /* the free space is unknown */
 	folder_end[1] = L'\0';
 	if (GetDiskFreeSpaceExW(path, &room, NULL, NULL))
 		*bytes = room.QuadPart;
@@ -358,7 +361,7 @@ void *os_memory_map_file(int fd, size_t bytes)
 	if (!at)
 		errno = windows_errno();
 	if (mapping)
-		CloseHandle(mapping); /* the view keeps it */
+		CloseHandle(mapping); /* the view keeps the mapping open */
 	return at;
 }
 
@@ -369,7 +372,8 @@ void os_memory_unmap(void *at, size_t bytes)
 		VirtualFree(at, 0, MEM_RELEASE);
 }
 
-/* Whole pages alone, because Windows would take the rest of a page too. Pages that are committed again are zero. */
+/* Releases only whole pages, because Windows would also release the rest of a page. The pages are committed again, and
+ * are then zero. */
 void os_memory_release(void *at, size_t bytes)
 {
 	const size_t page = os_page_bytes(), over = (uintptr_t)at % page, before = over ? page - over : 0;
@@ -384,7 +388,7 @@ void os_memory_release(void *at, size_t bytes)
 	memset(whole + whole_bytes, 0, bytes - before - whole_bytes);
 }
 
-/* Other threads may store meanwhile. */
+/* Makes pages present by an atomic OR with 0, because other threads may store into them meanwhile. */
 int os_memory_populate(void *at, size_t bytes)
 {
 	const size_t page = os_page_bytes();

@@ -3,7 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Matches a character with the set behind '['. Returns where the pattern goes on; NULL: the set has no end. */
+/* Matches a character with the set behind '['. Returns the position in the pattern behind the set; NULL: the set has no
+ * end. */
 static const char *match_set(const char *set, unsigned char c, bool *matches)
 {
 	bool is_negated = *set == '!' || *set == '^', found = false;
@@ -26,8 +27,8 @@ static const char *match_set(const char *set, unsigned char c, bool *matches)
 	return set + 1;
 }
 
-/* Matches one character with the next element of a pattern, which is not '*'. Returns what follows in the pattern; NULL: it does
- * not match. */
+/* Matches one character with the next element of a pattern, which is not '*'. Returns the position in the pattern
+ * behind this element; NULL: it does not match. */
 static const char *match_one(const char *pattern, char c)
 {
 	bool matches;
@@ -42,7 +43,7 @@ static const char *match_one(const char *pattern, char c)
 	return *pattern == c ? pattern + 1 : NULL;
 }
 
-/* After a mismatch the last '*' takes one character more. */
+/* After a mismatch, the last '*' is matched with one more character. */
 int fnmatch(const char *pattern, const char *text, int flags)
 {
 	const char *star = NULL, *star_text = NULL;

@@ -20,7 +20,7 @@ void *reallocarray(void *array, size_t count, size_t item_bytes)
 	return realloc(array, bytes);
 }
 
-/* Rounds up to milliseconds. Nothing interrupts it. */
+/* Rounds the time up to milliseconds. A signal does not end the wait. */
 int nanosleep(const struct timespec *time, struct timespec *rest)
 {
 	(void)rest;

@@ -12,7 +12,7 @@
 
 /* ---- sorting and searching ---- */
 
-/* qsort has no pointer for the function that compares, so that a thread has it here during a sort. */
+/* qsort passes no `user` pointer to the comparison function, so it is kept in thread-local memory during a sort. */
 static _Thread_local struct {
 	int (*compare)(const void *a, const void *b, void *user);
 	void *user;

@@ -12,11 +12,11 @@
 
 #define SHARED (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
 #define TICKS_PER_S 10000000
-#define UNIX_EPOCH_S INT64_C(11644473600) /* since 1601, where the time of Windows begins */
+#define UNIX_EPOCH_S INT64_C(11644473600) /* 1970 in seconds since 1601, the origin of times in Windows */
 #define BLOCK_BYTES 512
 #define NAMES_MAX 1000u
 
-/* The result of a function of Windows as one of POSIX. */
+/* Converts the result of a Windows function: 0 for success; else -1, with errno set from the last error of Windows. */
 static int result(bool succeeded)
 {
 	if (succeeded)

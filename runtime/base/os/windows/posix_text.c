@@ -102,7 +102,7 @@ int libc_iswprint(char32_t character)
 
 int wcwidth(char32_t character)
 {
-	/* Of East Asian scripts, and pictures. */
+	/* Characters that are two columns wide: those of East Asian scripts, and pictures. */
 	static const struct {
 		char32_t first, last;
 	} wide[] = { { 0x1100, 0x115f },  { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },   { 0xa960, 0xa97c },
@@ -120,7 +120,7 @@ int wcwidth(char32_t character)
 
 /* ---- the locale of numbers ---- */
 
-/* What uselocale replaced in this thread. */
+/* The settings of this thread that uselocale has replaced, to be restored. */
 static _Thread_local int mode_before;
 static _Thread_local char numbers_before[128];
 
@@ -130,7 +130,7 @@ locale_t newlocale(int mask, const char *name, locale_t base)
 	return name;
 }
 
-/* The result is a locale only for the next call, which ends the use of "C". */
+/* Returns NULL, which is valid only as the argument of the next call of uselocale: that call restores the settings. */
 locale_t uselocale(locale_t locale)
 {
 	if (locale) {

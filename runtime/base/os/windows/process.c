@@ -25,7 +25,8 @@ bool os_host_name(char *name, size_t bytes)
 	return GetComputerNameExW(ComputerNameDnsHostname, wide, &count) && windows_narrow(wide, name, bytes);
 }
 
-/* Windows has no such number, so that no process can be recognised by it and its start. */
+/* Leaves `id` unchanged, because Windows has no such number. Processes therefore cannot be identified by boot and start
+ * time. */
 void os_boot_id(uint8_t id[16])
 {
 	(void)id;
@@ -62,7 +63,7 @@ const char *os_program(void)
 
 /* ---- the environment, which Windows has in UTF-16 ---- */
 
-/* A value in UTF-8. It stays if the variable changes, because others may still use it. */
+/* A value of a variable in UTF-8. It is never freed, even if the variable changes, because callers may still use it. */
 struct value {
 	struct value *next;
 	const char *name; /* in text */
@@ -87,7 +88,7 @@ static struct value *make_value(const char *name, const wchar_t *wide)
 	return made;
 }
 
-/* The value that was made before, or this new one. */
+/* Returns a stored value that is equal, and frees the new one; or stores the new one and returns it. */
 static const char *keep_value(struct value *made)
 {
 	pthread_mutex_lock(&values_lock);
@@ -105,14 +106,15 @@ static const char *keep_value(struct value *made)
 	return known->value;
 }
 
-/* Windows has no programs with more rights than their user whose environment the user sets. */
+/* Checks no rights, because Windows has no setuid programs, whose environment a user with fewer rights sets. */
 const char *os_variable(const char *name)
 {
 	wchar_t *wide_name = windows_wide(name);
 	DWORD room = wide_name ? GetEnvironmentVariableW(wide_name, NULL, 0) : 0; /* with the NUL */
 	wchar_t *wide = room ? calloc(room, sizeof(*wide)) : NULL;
 	struct value *made = NULL;
-	/* Another thread may have made it longer. */
+	/* Another thread may have made the value longer since its size was read. The variable then counts as not
+	 * set. */
 	if (wide && GetEnvironmentVariableW(wide_name, wide, room) < room)
 		made = make_value(name, wide);
 	free(wide);

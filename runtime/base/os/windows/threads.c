@@ -11,7 +11,7 @@ uint32_t os_thread_id(void)
 	return GetCurrentThreadId();
 }
 
-/* Windows 10 has it from version 1607 on, and MinGW's headers do not declare it everywhere. */
+/* GetThreadDescription. Windows 10 has it from version 1607 on, and not all versions of MinGW's headers declare it. */
 static HRESULT(WINAPI *get_description)(HANDLE thread, wchar_t **name);
 
 static void find_get_description(void)
@@ -21,7 +21,7 @@ static void find_get_description(void)
 	memcpy(&get_description, &found, sizeof(found));
 }
 
-/* The name that SetThreadDescription gave, shortened at a character's beginning. */
+/* Gets the name that SetThreadDescription has set, shortened to whole characters. */
 static void name_of(HANDLE thread, char name[OS_THREAD_NAME_BYTES])
 {
 	char full_name[256];
@@ -54,7 +54,7 @@ bool os_thread_name_of(uint32_t thread_id, char name[OS_THREAD_NAME_BYTES])
 	name[0] = '\0';
 	if (!thread)
 		return false;
-	/* A thread that has ended keeps its number while someone has it open. */
+	/* A thread that has ended keeps its number while a handle of it is open. */
 	DWORD status;
 	bool is_there = GetProcessIdOfThread(thread) == GetCurrentProcessId() && GetExitCodeThread(thread, &status) &&
 	                status == STILL_ACTIVE;
@@ -114,7 +114,8 @@ void os_thread_reduce_latency(void)
 	SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_ABOVE_NORMAL);
 }
 
-/* Conditions of winpthreads wait by the time of day, so that a wait is longer or shorter if that is set meanwhile. */
+/* Condition variables of winpthreads use the time of day, so a wait becomes longer or shorter if the system's time is
+ * set meanwhile. */
 clockid_t os_wait_clock(void)
 {
 	return CLOCK_REALTIME;

@@ -1,4 +1,5 @@
-/* What the rules of advice found, each with its places in the timeline: a click goes there. */
+/* Shows the findings of the rules of advice, each with its places in the timeline.  A click on a place shows it in the
+ * timeline. */
 
 class Advice {
 	constructor(app) {
@@ -6,7 +7,8 @@ class Advice {
 		this.findings = app.model.facts.advice ?? [];
 	}
 
-	/* The event of a place: it fills the place, or starts at the end of it, after a gap; -1: the page has none. */
+	/* Returns the event of a place: the one with the place's times or, if the place is a gap, the one that starts
+	 * at its end; -1: the page does not have it. */
 	eventOf(place) {
 		const { facts, events } = this.app.model, [from, to] = this.timesOf(place);
 		const find = (start, end) => {

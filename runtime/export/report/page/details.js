@@ -1,4 +1,4 @@
-/* Shows the details of one event: a summary next to the pointer, all of them below the timeline. */
+/* Shows the details of one event: the most important ones next to the pointer, all of them below the timeline. */
 
 class Details {
 	constructor(app) {
@@ -63,8 +63,9 @@ class Details {
 		return pairs;
 	}
 
-	/* Of a device event: the times from its launch to its entry into the device's queue, and from there to its start.
-	 * The first is undefined if the profiler did not measure the entry: then the queue begins with the launch. */
+	/* For a device event, returns two times: from its launch to its entry into the device's queue, and from the
+	 * entry to its start.  If the profiler did not measure the entry, the first one is undefined, and the second
+	 * one is from the launch to the start. */
 	delays(event) {
 		const { model } = this.app, sinceLaunch = model.events.launch[event] ? model.events.launch[event] - 1 : undefined;
 		const { queue_ns: sinceQueue } = sinceLaunch === undefined ? {} : model.argsOf(event);

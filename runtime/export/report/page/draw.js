@@ -12,7 +12,7 @@ class Painter {
 		this.hatch = this.stripe = undefined;
 	}
 
-	/* The beginning of a name that fits into `room`; "" if fewer than two letters do. */
+	/* Returns the beginning of a text that fits into `room` pixels; "" if fewer than two letters fit. */
 	cut(context, text, room) {
 		let width = this.widths.get(text);
 		if (width === undefined) {
@@ -43,7 +43,7 @@ class Painter {
 		return this.hatch;
 	}
 
-	/* The pattern over the colour of copies and fills. */
+	/* Returns the pattern of stripes that is drawn over the bars of copies and fills. */
 	stripes(context) {
 		if (!this.stripe) {
 			const tile = new OffscreenCanvas(6, 6), pen = tile.getContext("2d");
@@ -281,7 +281,7 @@ class Painter {
 		}
 	}
 
-	/* Whether the next instant is too close for a mark. */
+	/* Returns true if the next instant is so close that the marks would overlap. */
 	crowded(level, i, nsPerPixel) {
 		const { start } = this.model.events, { list } = level;
 		return i + 1 < list.length && start[list[i + 1]] - start[list[i]] < 6 * nsPerPixel;

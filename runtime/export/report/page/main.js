@@ -165,7 +165,8 @@ class App {
 		this.mapShape = this.wholeShape = undefined;
 	}
 
-	/* The busy share of hosts (above) and devices (below) over the whole time; the view is marked on it. */
+	/* Computes the overview map: for each pixel of the width, the share of the time in which hosts (drawn above)
+	 * and devices (drawn below) were busy. */
 	shapeOfMap(width) {
 		const { model } = this, { events } = model, scale = width / (model.last - model.first);
 		const shapes = [new Float64Array(width + 1), new Float64Array(width + 1)], tracks = [0, 0];
@@ -188,7 +189,7 @@ class App {
 		return shapes.map((shape, i) => shape.map((busy) => busy / (tracks[i] || 1)));
 	}
 
-	/* The same of the whole trace, of which the page shows a part. */
+	/* Computes the same for the whole trace, if the page shows only a part of it. */
 	shapeOfWhole(width) {
 		const { threads, devices } = this.model.facts.whole;
 		return [threads, devices].map((parts) => {
@@ -241,7 +242,7 @@ class App {
 		if (model.facts.device_events)
 			context.fillText("devices", 14, half * 1.5 - 1);
 	}
-	/* A narrow strip: the whole trace, with a frame around the part that the page shows. */
+	/* Draws the narrow strip with the whole trace, and a frame around the part that the page shows. */
 	drawWhole() {
 		const context = this.whole.getContext("2d"), { facts } = this.model, width = this.widthOfMap(), height = this.whole.clientHeight;
 		this.wholeShape ??= this.pictureOf(this.shapeOfWhole(width), width, height);
@@ -337,7 +338,8 @@ class App {
 		this.repaint();
 	}
 
-	/* Moves along the track of the selection; without a selection, to the first visible event. */
+	/* Selects the next or previous event on the track of the selection; without a selection, the first visible
+	 * event. */
 	step(way) {
 		const { model, view } = this, { selected } = this.state, { events } = model;
 		const track = selected >= 0 ? model.trackOf(selected) : view.places.find((place) => place.track)?.track;
@@ -352,7 +354,8 @@ class App {
 		if (place >= 0 && place < list.length)
 			this.select(list[place], true);
 	}
-	/* To the event on the next or previous track that starts next to the selection. */
+	/* Selects, on the next or previous track, the first event that starts no earlier than the selection, or else
+	 * the last event. */
 	stepTrack(way) {
 		const { model, view } = this, { selected } = this.state;
 		const tracks = view.places.filter((place) => place.track).map((place) => place.track);

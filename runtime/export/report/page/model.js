@@ -21,7 +21,7 @@ const FLAG_WORDS = [
 const kindOf = (what) => what & 7, categoryOf = (what) => what >> 3 & 3;
 const placementOf = (what) => what >> 5 & 7, flagsOf = (what) => what >> 8 & 127;
 
-/* The first index in `list` (event numbers) whose key is at least `value`. */
+/* Returns the first index in `list`, a list of event numbers, for which keys[list[index]] is at least `value`. */
 function lowerBound(list, keys, value, from = 0) {
 	let low = from, high = list.length;
 	while (low < high) {
@@ -47,7 +47,8 @@ function firstAt(values, count, value) {
 	return low;
 }
 
-/* The events of one depth, in order; `before` is the sum of the durations of all earlier events, for each. */
+/* The events of one depth of a track, in order of start; before[i] is the sum of the durations of the events before the
+ * i-th. */
 class Level {
 	constructor(list, events) {
 		this.list = list;
@@ -129,7 +130,8 @@ class Model {
 		}
 	}
 
-	/* Groups a column of causes: the effects of each event, as offsets into one array. */
+	/* Inverts the column of causes: returns a function that returns the list of the effects of an event.  The lists
+	 * are parts of one array. */
 	lists(cause) {
 		const count = cause.length, offsets = new Uint32Array(count + 2);
 		for (let i = 0; i < count; i++)
@@ -268,8 +270,8 @@ class Model {
 		order.forEach((name, i) => { this.colour[name] = 1 + i % 11; });
 	}
 
-	/* The event that encloses an event on its own track.  On a device, the cause, a host event, does not
-	 * enclose. */
+	/* Returns the event of the same track that encloses an event.  The cause of a device event is a host event, on
+	 * another track, so it is not returned. */
 	enclosing(event) {
 		const track = this.trackOf(event), depth = this.events.depth[event];
 		if (!track || !depth || track.kind !== "slices" || !track.levels[depth - 1])

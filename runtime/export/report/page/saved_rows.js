@@ -1,5 +1,5 @@
-/* Saves the order of the rows, and which are folded and pinned, in the browser's storage, so that they survive a reload.
- * A browser may refuse storage; then the rows are as at first after a reload. */
+/* Saves the order of the rows, and which are folded and pinned, in the browser's storage, so that they survive a
+ * reload.  A browser may refuse storage; the rows then have their initial order and state after a reload. */
 
 /* Identifies a row in reports of one trace. */
 function rowKey(row) {

@@ -1,5 +1,5 @@
-/* Draws events narrower than a pixel: one row of pixels for each of many levels, all stretched to the height of a bar
- * in one step. */
+/* Draws events that are narrower than a pixel.  Each level is drawn into one row of pixels of an image; then all rows
+ * are stretched to the height of a bar. */
 class Strips {
 	constructor(width) {
 		this.width = width;

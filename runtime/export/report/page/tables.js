@@ -1,4 +1,5 @@
-/* Tables that a click on a title sorts; numbers are right-aligned, with bars behind them for shares of a total. */
+/* Tables, which are sorted by a click on a column's title.  Numbers are right-aligned; a bar behind a number shows its
+ * share of a total. */
 
 /* Makes an element with a class, attributes and children; strings become text nodes, never markup. */
 function make(tag, options = {}, ...children) {

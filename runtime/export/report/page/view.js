@@ -30,7 +30,7 @@ function coloursOf(dark) {
 	const style = getComputedStyle(document.documentElement);
 	const own = (name) => style.getPropertyValue(`--${name}`).trim();
 	const bars = HUES.map((hue, i) => dark ? oklch(0.47 + (i % 2) * 0.05, 0.095, hue) : oklch(0.83 - (i % 2) * 0.045, 0.085, hue));
-	/* For bars that are too narrow for a light fill to be visible. */
+	/* Stronger colours for bars so narrow that a light colour would not be visible. */
 	const thin = [own("enclosing-edge"), ...HUES.map((hue) => dark ? oklch(0.62, 0.12, hue) : oklch(0.7, 0.12, hue))];
 	return {
 		bars: [own("enclosing"), ...bars],
@@ -89,12 +89,12 @@ class View {
 	zoom(factor, around = (this.wantedFrom + this.wantedTo) / 2) {
 		this.show(around - (around - this.wantedFrom) * factor, around + (this.wantedTo - around) * factor);
 	}
-	/* Without animation, for dragging. */
+	/* Moves to the target at once, without animation: used while dragging. */
 	jump() {
 		this.from = this.wantedFrom;
 		this.to = this.wantedTo;
 	}
-	/* Moves one step towards the target; returns false when it is reached. */
+	/* Moves one step towards the target.  Returns false if the target was reached before. */
 	approach(milliseconds, calm) {
 		const part = calm ? 1 : 1 - Math.exp(-milliseconds / 55);
 		const rest = Math.abs(this.wantedFrom - this.from) + Math.abs(this.wantedTo - this.to);
@@ -140,7 +140,7 @@ class View {
 
 	/* ---- order and folding of the rows: groups and tracks ---- */
 
-	/* As at first: devices first and pinned, every row unfolded. */
+	/* Restores the initial state: devices first and pinned, every row unfolded. */
 	resetRows() {
 		const { tracks, groups } = this.model;
 		this.groups = [...groups];
@@ -193,7 +193,7 @@ class View {
 		this.moveBefore(row, peers[way < 0 ? at - 1 : at + 2]);
 		return true;
 	}
-	/* The peer before which a row would be put at a height of the canvas. */
+	/* Returns the peer before which a row that is dropped at the height `y` of the canvas is put. */
 	peerAt(row, y) {
 		const end = (peer) => {
 			const last = peer.tracks && !this.folded.has(peer) ? peer.tracks.at(-1) : peer;

@@ -1,4 +1,4 @@
-/* What epprof uses of POSIX' fnmatch, for Windows; fnmatch.c has it. */
+/* The part of POSIX' fnmatch.h that epprof uses, for Windows. fnmatch.c has the function. */
 #ifndef EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_FNMATCH_H
 #define EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_FNMATCH_H
 

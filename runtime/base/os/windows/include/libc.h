@@ -1,12 +1,12 @@
 /* Functions of POSIX, glibc and libbsd that Windows' C library lacks, or has for paths that are not UTF-8 and for texts with
  * carriage returns. The build includes it in front of every file.
  *
- * libc.c has what the recorder needs; posix_*.c have the rest, for the reader and the command. */
+ * libc.c has the functions that the recorder needs; posix*.c have those that only the reader and the command need. */
 #ifndef EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_LIBC_H
 #define EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_LIBC_H
 
-/* winpthreads' nanosleep takes a lock that it holds while it calls the destructors of a thread's keys: if one of these waits for
- * a thread that sleeps, neither goes on. */
+/* nanosleep of winpthreads takes a lock that winpthreads also holds while it calls the destructors of a thread's keys.
+ * If such a destructor waits for a thread that calls nanosleep, both threads wait for ever. */
 #define nanosleep libc_nanosleep
 /* Makes stdlib.h declare rand_s. */
 #define _CRT_RAND_S
@@ -29,7 +29,7 @@
 void *reallocarray(void *array, size_t count, size_t item_bytes);
 void *mempcpy(void *to, const void *from, size_t bytes);
 char *strchrnul(const char *text, int c);
-/* Stable, as glibc's is. Without memory it is not. */
+/* Sorts as the qsort of glibc: the order of equal elements is kept, except if out of memory. */
 void libc_qsort(void *base, size_t count, size_t bytes, int (*compare)(const void *a, const void *b));
 #define qsort(base, count, bytes, compare) libc_qsort(base, count, bytes, compare)
 
@@ -84,7 +84,7 @@ char *mkdtemp(char *path);
 int mkostemp(char *path, int flags);
 ssize_t pread(int fd, void *to, size_t bytes, off_t at);
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at);
-/* The folder decides who may read a file, so these do nothing. */
+/* These do nothing, because a file has the access rights of its folder. */
 #define chmod(path, mode) ((void)(path), (void)(mode), 0)
 #define fchmod(fd, mode) ((void)(fd), (void)(mode), 0)
 
@@ -92,7 +92,7 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at);
 #define AT_EMPTY_PATH 0
 #define AT_SYMLINK_FOLLOW 0
 #define RENAME_NOREPLACE 1
-/* Does not replace a file. */
+/* Never replaces a file, whatever `flags` is. */
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
 /* Fail with ENOSYS. */
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
@@ -111,17 +111,17 @@ char *strcasestr(const char *text, const char *part);
 void *memmem(const void *bytes, size_t count, const void *part, size_t part_bytes);
 void explicit_bzero(void *bytes, size_t count);
 
-/* Of UTF-8, whatever the locale is. The character may be any of Unicode. */
+/* Decodes UTF-8, independent of the locale, to any character of Unicode. */
 size_t libc_mbrtoc32(char32_t *character, const char *text, size_t bytes, mbstate_t *state);
 #undef mbrtoc32
 #define mbrtoc32(character, text, bytes, state) libc_mbrtoc32(character, text, bytes, state)
 int libc_iswprint(char32_t character);
 #undef iswprint
 #define iswprint(character) libc_iswprint(character)
-/* Rare characters are taken as one column wide. */
+/* Returns 1 for rare characters, even if they are wider. */
 int wcwidth(char32_t character);
 
-/* "C" is the only locale that can be made, and it applies to numbers alone. */
+/* newlocale can create only the locale "C", which then applies only to numbers. */
 typedef const char *locale_t;
 #define LC_NUMERIC_MASK 1
 locale_t newlocale(int mask, const char *name, locale_t base);
@@ -135,7 +135,7 @@ void qsort_r(void *base, size_t count, size_t bytes, int (*compare)(const void *
 void tdestroy(void *root, void (*destroy)(void *node));
 /* x must be positive. */
 double lgamma_r(double x, int *sign);
-/* TMPDIR has a value in any case: the folder that Windows has for temporary files. */
+/* If TMPDIR is not set, its value is the folder that Windows has for temporary files. */
 const char *secure_getenv(const char *name);
 
 #define SIGHUP SIGBREAK
@@ -145,7 +145,7 @@ struct sigaction {
 	void (*sa_handler)(int number);
 	int sa_flags;
 };
-/* A handler is called in a thread of its own. */
+/* The handler is called on a separate thread. */
 int sigaction(int number, const struct sigaction *action, struct sigaction *before);
 
 #endif

@@ -1,4 +1,4 @@
-/* What epprof uses of libbsd, for Windows; libc.c has it. */
+/* The part of libbsd's header that epprof uses, for Windows. libc.c has the functions. */
 #ifndef EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_BSD_STRING_H
 #define EPPROF_RUNTIME_BASE_OS_WINDOWS_INCLUDE_BSD_STRING_H
 
