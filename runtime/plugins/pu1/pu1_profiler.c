@@ -33,9 +33,9 @@ static OrtStatus *failed(const struct pu1_library *library, const char *call, pu
 
 /* ---- the reader ---- */
 
-/* Waits until a buffer is full, but in a run not longer than until the next clock pair is due.  The caller holds the
- * lock. */
-static void wait_for_buffer(struct pu1_library *library)
+/* Waits until a buffer is full, but in a run not longer than until the next clock pair is due.  Returns true if there is
+ * something to do.  The caller holds the lock. */
+static bool wait_for_buffer(struct pu1_library *library)
 {
 	struct timespec deadline = thread_deadline(PAIR_INTERVAL_NS);
 	int error = 0;
@@ -45,7 +45,10 @@ static void wait_for_buffer(struct pu1_library *library)
 		else
 			pthread_cond_wait(&library->changed, &library->lock);
 	}
+	/* The run may have ended during the wait.  The process may then end, so the library is not called without need. */
+	bool is_due = library->due || library->has_run;
 	library->due = false;
+	return is_due;
 }
 
 static void *read_buffers(void *argument)
@@ -54,8 +57,12 @@ static void *read_buffers(void *argument)
 	uint64_t pair_due_ns = 0;
 	pthread_mutex_lock(&library->lock);
 	/* Once reader_may_go is set, the reader does not call the library any more. */
-	while (wait_for_buffer(library), !library->reader_may_go) {
-		bool has_run = library->has_run;
+	for (;;) {
+		bool is_due = wait_for_buffer(library), has_run = library->has_run;
+		if (library->reader_may_go)
+			break;
+		if (!is_due)
+			continue;
 		pthread_mutex_unlock(&library->lock);
 		struct timespec now;
 		clock_gettime(CLOCK_MONOTONIC, &now);

@@ -242,6 +242,22 @@ END_TEST
 
 /* ---- losses ---- */
 
+/* A process may end then, and with it what the library uses. */
+START_TEST(after_the_end_the_library_is_not_called_without_need)
+{
+	epp_session *session = pu1_start(&test);
+	emit("kernel");
+	check_ok(epp_session_end(session));
+	check_ok(epp_session_wait(session, 50000000000u));
+	/* A call of pu1GetNumDroppedRecords would make it 0. */
+	test.script->dropped_count = 7;
+	recording_sleep_ms(300);
+	ck_assert_uint_eq(test.script->dropped_count, 7);
+	test.script->dropped_count = 0;
+	epp_session_destroy(session);
+}
+END_TEST
+
 START_TEST(dropped_records_are_counted)
 {
 	epp_session *session = pu1_start(&test);
@@ -515,6 +531,7 @@ static Suite *pu1_profiler_suite(void)
 	tcase_add_test(tests, what_comes_after_the_next_start_is_not_added);
 	tcase_add_test(tests, a_library_may_refuse_to_start);
 	tcase_add_test(tests, what_fails_is_told_once_a_run);
+	tcase_add_test(tests, after_the_end_the_library_is_not_called_without_need);
 	tcase_add_test(tests, dropped_records_are_counted);
 	tcase_add_test(tests, a_count_that_cannot_be_is_told);
 	tcase_add_loop_test(tests, beyond_the_pool_requests_are_declined, 0, 2);
