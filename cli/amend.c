@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,11 +130,8 @@ static int explain_failure(epp_status *status)
 {
 	epp_code code = epp_status_code(status);
 
-	if (cli_signal) {
-		epp_status_destroy(status);
-		raise(cli_signal);
-		return CLI_FAILURE;
-	}
+	if (cli_signal)
+		return cli_interrupted(status);
 	if (code == EPP_CORRUPT)
 		return cli_unreadable(status);
 	if (code != EPP_WRONG_STATE)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,11 +97,8 @@ static void print_counts(const epp_anonymize_counts *counts)
 
 static int explain_failure(epp_status *status)
 {
-	if (cli_signal) {
-		epp_status_destroy(status);
-		raise(cli_signal);
-		return CLI_FAILURE;
-	}
+	if (cli_signal)
+		return cli_interrupted(status);
 	return epp_status_code(status) == EPP_CORRUPT ? cli_unreadable(status) : cli_not_written(status);
 }
 

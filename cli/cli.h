@@ -140,6 +140,9 @@ int cli_bridge(const char *name);
 extern volatile int cli_signal;
 /* Catches SIGINT, SIGTERM and SIGHUP.  The first of them sets cli_signal; a second one ends the command. */
 void cli_catch_signals(void);
+/* Releases the status of a call that cli_signal has stopped, and ends the command by that signal.  Returns CLI_FAILURE
+ * if the signal does not end it. */
+int cli_interrupted(epp_status *status);
 
 /* ---- progress.c: progress on a terminal ---- */
 

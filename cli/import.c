@@ -1,6 +1,5 @@
 /* epprof import: converts another profiler's file into a trace. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,11 +75,8 @@ static int import(const char *input, const char *output, const epp_import_option
 	cli_progress_begin();
 	epp_status *status = epp_import_file(input, output, options, cli_print_receipt, NULL, &counts);
 	cli_progress_end();
-	if (cli_signal) {
-		epp_status_destroy(status);
-		raise(cli_signal);
-		return CLI_FAILURE;
-	}
+	if (cli_signal)
+		return cli_interrupted(status);
 	if (!status) {
 		print_counts(output, &counts);
 		cli_warn_of_writers(output);

@@ -1,7 +1,6 @@
 /* epprof merge: merges several traces into one. */
 #include "epprof/merge.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +31,8 @@ static int explain_failure(epp_status *status)
 {
 	epp_code code = epp_status_code(status);
 
-	if (cli_signal) {
-		epp_status_destroy(status);
-		raise(cli_signal);
-		return CLI_FAILURE;
-	}
+	if (cli_signal)
+		return cli_interrupted(status);
 	if (code == EPP_CORRUPT)
 		return cli_unreadable(status);
 	if (code != EPP_EXISTS && code != EPP_INCOMPATIBLE)

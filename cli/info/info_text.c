@@ -61,25 +61,26 @@ static uint64_t event_cost_ps(const struct info *info, uint32_t source)
 #define COSTLY_MAX 3u
 
 struct costly {
-	char names[COSTLY_MAX][CLI_NUMBER_BYTES * 2];
-	double ns[COSTLY_MAX];
+	struct {
+		char name[CLI_NUMBER_BYTES * 2];
+		double ns;
+	} threads[COSTLY_MAX];
 	double rest_ns;
 	size_t rest_count;
 };
 
 static void add_costly(struct costly *costly, const char *name, double ns)
 {
+	double last_ns = costly->threads[COSTLY_MAX - 1].ns;
 	size_t place = 0;
 
-	while (place < COSTLY_MAX && costly->ns[place] >= ns)
+	while (place < COSTLY_MAX && costly->threads[place].ns >= ns)
 		place++;
 	if (place < COSTLY_MAX) {
-		double last_ns = costly->ns[COSTLY_MAX - 1];
-		size_t moved = COSTLY_MAX - 1 - place;
-		memmove(&costly->ns[place + 1], &costly->ns[place], moved * sizeof(costly->ns[0]));
-		memmove(&costly->names[place + 1], &costly->names[place], moved * sizeof(costly->names[0]));
-		costly->ns[place] = ns;
-		snprintf(costly->names[place], sizeof(costly->names[place]), "%s", name);
+		memmove(&costly->threads[place + 1], &costly->threads[place],
+		        (COSTLY_MAX - 1 - place) * sizeof(costly->threads[0]));
+		costly->threads[place].ns = ns;
+		snprintf(costly->threads[place].name, sizeof(costly->threads[place].name), "%s", name);
 		ns = last_ns;
 	}
 	costly->rest_ns += ns;
@@ -91,13 +92,13 @@ static void print_costly(const struct costly *costly)
 {
 	char number[CLI_NUMBER_BYTES];
 
-	if (!(costly->ns[1] > 0))
+	if (!(costly->threads[1].ns > 0))
 		return;
 	cli_print("          ");
-	for (size_t i = 0; i < COSTLY_MAX && costly->ns[i] > 0; i++) {
+	for (size_t i = 0; i < COSTLY_MAX && costly->threads[i].ns > 0; i++) {
 		cli_print("%s", i ? ", " : "");
-		print_text(costly->names[i]);
-		cli_print(" %s", cli_duration(costly->ns[i], number));
+		print_text(costly->threads[i].name);
+		cli_print(" %s", cli_duration(costly->threads[i].ns, number));
 	}
 	if (costly->rest_count)
 		cli_print(", %zu more %s", costly->rest_count, cli_duration(costly->rest_ns, number));

@@ -1,7 +1,6 @@
 /* Runs one export: checks the options, writes the output, and prints messages about it. */
 #include "conversion.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +20,8 @@ int conversion_explain(epp_status *status)
 {
 	epp_code code = epp_status_code(status);
 
-	if (cli_signal) {
-		epp_status_destroy(status);
-		raise(cli_signal);
-		return CLI_FAILURE;
-	}
+	if (cli_signal)
+		return cli_interrupted(status);
 	if (is_of_trace(code))
 		return cli_unreadable(status);
 	return cli_not_written(status);

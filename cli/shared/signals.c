@@ -20,3 +20,10 @@ void cli_catch_signals(void)
 			sigaction(signals[i], &action, NULL);
 	}
 }
+
+int cli_interrupted(epp_status *status)
+{
+	epp_status_destroy(status);
+	raise(cli_signal);
+	return CLI_FAILURE;
+}

@@ -347,22 +347,30 @@ START_TEST(info_tells_what_a_trace_is)
 }
 END_TEST
 
+/* Writes the trace with a run in which recording an event took 25 ns, and frees the builder. */
+static char *write_with_cost(struct epp_builder *b)
+{
+	const struct epf_run run = { .run = 2,
+		                     .start = { .ticks = BUILDER_START + 1000, .monotonic_ns = 1000, .realtime_ns = 1000 },
+		                     .end = { .ticks = BUILDER_START + 2000, .monotonic_ns = 2000, .realtime_ns = 2000 },
+		                     .event_cost_ps = 25000,
+		                     .write_cpu_ns = 4000000 };
+	char *path = check_path("cost.epp");
+
+	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof run }, &run);
+	builder_write(b, EPF_FINISHED, path);
+	builder_destroy(b);
+	return path;
+}
+
 START_TEST(info_tells_what_recording_cost)
 {
 	struct epp_builder *b = builder_create();
-	struct epf_run run = { .run = 2,
-		               .start = { .ticks = BUILDER_START + 1000, .monotonic_ns = 1000, .realtime_ns = 1000 },
-		               .end = { .ticks = BUILDER_START + 2000, .monotonic_ns = 2000, .realtime_ns = 2000 },
-		               .event_cost_ps = 25000,
-		               .write_cpu_ns = 4000000 };
 	uint32_t thread = builder_thread(b, "main", 1);
 
 	for (uint64_t i = 0; i < 3; i++)
 		builder_event(b, thread, BUILDER_START + 100 * i, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
-	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof(run) }, &run);
-	char *path = check_path("cost.epp");
-	builder_write(b, EPF_FINISHED, path);
-	builder_destroy(b);
+	char *path = write_with_cost(b);
 	struct command command = command_run(NULL, "info", path, NULL);
 	ck_assert_msg(strstr(command.out, "\ncost      about 75 ns for 3 events of threads, 25 ns each without args; "
 	                                  "4.00 ms of CPU time to write\n") != NULL,
@@ -378,10 +386,6 @@ START_TEST(info_divides_the_cost_by_threads)
 {
 	static const unsigned counts[] = { 2, 9, 4, 1, 3 };
 	struct epp_builder *b = builder_create();
-	struct epf_run run = { .run = 2,
-		               .start = { .ticks = BUILDER_START + 1000, .monotonic_ns = 1000, .realtime_ns = 1000 },
-		               .end = { .ticks = BUILDER_START + 2000, .monotonic_ns = 2000, .realtime_ns = 2000 },
-		               .event_cost_ps = 25000 };
 	char name[32];
 
 	for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -390,10 +394,7 @@ START_TEST(info_divides_the_cost_by_threads)
 		for (uint64_t n = 0; n < counts[i]; n++)
 			builder_event(b, thread, BUILDER_START + 100 * n, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
 	}
-	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof(run) }, &run);
-	char *path = check_path("threads.epp");
-	builder_write(b, EPF_FINISHED, path);
-	builder_destroy(b);
+	char *path = write_with_cost(b);
 	struct command command = command_run(NULL, "info", path, NULL);
 	char *line = strstr(command.out, "\n          thread w1");
 	ck_assert_msg(line != NULL, "%s", command.out);
@@ -409,20 +410,12 @@ END_TEST
 START_TEST(info_counts_recorded_events_only)
 {
 	struct epp_builder *b = builder_create();
-	struct epf_run run = { .run = 2,
-		               .start = { .ticks = BUILDER_START + 1000, .monotonic_ns = 1000, .realtime_ns = 1000 },
-		               .end = { .ticks = BUILDER_START + 2000, .monotonic_ns = 2000, .realtime_ns = 2000 },
-		               .event_cost_ps = 25000,
-		               .write_cpu_ns = 4000000 };
 	uint32_t thread = builder_thread(b, "main", 1);
 
 	builder_event(b, thread, BUILDER_START, 10, EPP_NODE, builder_name(b, "op"), NULL, 0);
 	builder_lost(b, thread, EPP_LOSS_THROTTLED, 7, 7);
 	builder_lost(b, thread, EPP_LOSS_FILTER, 5, 5);
-	builder_block(b, &(struct epf_block){ .type = EPF_BLOCK_RUN, .payload_bytes = sizeof(run) }, &run);
-	char *path = check_path("left_out.epp");
-	builder_write(b, EPF_FINISHED, path);
-	builder_destroy(b);
+	char *path = write_with_cost(b);
 	struct command command = command_run(NULL, "info", path, NULL);
 	ck_assert_msg(strstr(command.out, "\ncost      about 25 ns for 1 event of threads, 25 ns each without args; "
 	                                  "4.00 ms of CPU time to write; a few ns for each of 12 events left out\n") != NULL,
