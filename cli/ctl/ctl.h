@@ -18,9 +18,10 @@ struct ctl_sockets {
 	size_t count;
 };
 
-/* Finds the sockets in the folders of this user: those of EPPROF_CONTROL and XDG_RUNTIME_DIR, /run/user/UID and
- * /tmp/epprof-UID.  Folders that others can write to are ignored.  Sockets of processes that have ended are left out;
- * if `removes` is set, they are deleted.  Released by ctl_sockets_deinit.  Errors: EPP_OUT_OF_MEMORY. */
+/* Finds the sockets in the folder of EPPROF_CONTROL or, if that names none, in the folders of this user: that of
+ * XDG_RUNTIME_DIR, /run/user/UID and /tmp/epprof-UID.  Folders that others can write to are ignored.  Sockets of
+ * processes that have ended are left out; if `removes` is set, they are deleted.  Released by ctl_sockets_deinit.
+ * Errors: EPP_OUT_OF_MEMORY. */
 epp_status *ctl_sockets_find(struct ctl_sockets *sockets, bool removes) EPP_MUST_CHECK;
 void ctl_sockets_deinit(struct ctl_sockets *sockets);
 

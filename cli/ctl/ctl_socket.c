@@ -31,9 +31,13 @@ static void add_folder(struct folders *folders, const char *path)
 
 static void find_folders(struct folders *folders)
 {
+	const char *setting = secure_getenv("EPPROF_CONTROL");
 	char path[FOLDER_BYTES];
 
-	add_folder(folders, secure_getenv("EPPROF_CONTROL"));
+	add_folder(folders, setting);
+	/* A user who names a folder means the programs that were given the same one. */
+	if (folders->count)
+		return;
 	add_folder(folders, secure_getenv("XDG_RUNTIME_DIR"));
 	snprintf(path, sizeof path, "/run/user/%u", (unsigned)geteuid());
 	add_folder(folders, path);

@@ -181,6 +181,10 @@ START_TEST(the_only_process_needs_no_pid)
 	                  strstr(run.out, "run.epp"),
 	              "%s", run.out);
 	command_free(&run);
+	/* A folder of one's own hides the programs of all other folders. */
+	ck_assert_int_eq(mkdir("others", 0700), 0);
+	setenv("EPPROF_CONTROL", check_path("others"), 1);
+	EXPECT(1, "no process that can be controlled is recording", "ctl", "status");
 	end(process);
 }
 END_TEST
