@@ -2,11 +2,14 @@
 
 The sources are Debian's or Ubuntu's, with their patches: apt-get downloads them from the archives of this system and checks
 their signatures.  Below the folder that is given, `sources/` has what was downloaded, and one folder a target the results.
+
+    third_party.py FOLDER NAME...   only downloads, and prepares, the sources of these libraries
 """
 import os
 import re
 import shutil
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,7 +44,7 @@ def _archives(folder):
             (folder / path.name).write_text(text, encoding="utf-8")
 
 
-def _download(folder):
+def _download(folder, names):
     """Downloads and unpacks the source packages; each is then folder/NAME of the library."""
     apt = folder / "apt"
     _archives(apt / "archives")
@@ -50,13 +53,13 @@ def _download(folder):
     options = [word for setting in ("Dir::Etc::SourceList=/dev/null", f"Dir::Etc::SourceParts={apt}/archives",
                                     f"Dir::State::Lists={apt}/lists", f"Dir::Cache={apt}/cache", "APT::Sandbox::User=root")
                for word in ("-o", setting)]
-    packages = [package for package, _, _ in PACKAGES.values()]
+    packages = [PACKAGES[name][0] for name in names]
     try:
         _run("apt-get", "-qq", *options, "update")
         _run("apt-get", "-qq", *options, "source", "--download-only", *packages, cwd=folder, stderr=subprocess.DEVNULL)
     except (OSError, subprocess.CalledProcessError) as error:
         raise RuntimeError(f"the source packages of {', '.join(packages)} cannot be downloaded: {error}") from error
-    for name, (package, _, _) in PACKAGES.items():
+    for name, package in zip(names, packages):
         description = next(folder.glob(f"{package}_*.dsc"))
         shutil.rmtree(folder / name, ignore_errors=True)
         # apt-get has checked the signature of the archive, and the checksum of this file in it.
@@ -64,33 +67,49 @@ def _download(folder):
     shutil.rmtree(apt)
 
 
-def _prepare(folder):
-    """Makes the files that a build of each package would generate first."""
-    for name in ("bsd", "md"):
-        (folder / name / "include/config.h").touch()
-    yajl = folder / "yajl"
-    numbers = dict(re.findall(r"SET \((YAJL_M\w+) (\d+)\)", (yajl / "CMakeLists.txt").read_text(encoding="utf-8")))
-    text = (yajl / "src/api/yajl_version.h.cmake").read_text(encoding="utf-8")
-    (yajl / "include/yajl").mkdir(parents=True)
-    for header in (yajl / "src/api").glob("*.h"):
-        shutil.copy(header, yajl / "include/yajl")
-    (yajl / "include/yajl/yajl_version.h").write_text(re.sub(r"\$\{(\w+)\}", lambda found: numbers[found[1]], text), encoding="utf-8")
-    text = (folder / "md/src/helper.c").read_text(encoding="utf-8")
+def _prepare_bsd(source):
+    (source / "include/config.h").touch()
+
+
+def _prepare_md(source):
+    (source / "include/config.h").touch()
+    text = (source / "src/helper.c").read_text(encoding="utf-8")
     for before, after in (("hashinc", "sha2.h"), ("HASH", "SHA256"), (r"SHA\d{3}_CTX", "SHA2_CTX")):
         text = re.sub(before, after, text)
-    (folder / "md/src/sha256hl.c").write_text(text, encoding="utf-8")
-    _run("sh", "./configure", "--disable-tcl", cwd=folder / "sqlite3", stderr=subprocess.DEVNULL)
-    _run("make", "-s", "sqlite3.c", cwd=folder / "sqlite3", stderr=subprocess.DEVNULL)
+    (source / "src/sha256hl.c").write_text(text, encoding="utf-8")
 
 
-def sources(folder):
-    """Returns the folder with the unpacked sources, one folder a library, and downloads them if they are not there."""
+def _prepare_yajl(source):
+    numbers = dict(re.findall(r"SET \((YAJL_M\w+) (\d+)\)", (source / "CMakeLists.txt").read_text(encoding="utf-8")))
+    text = (source / "src/api/yajl_version.h.cmake").read_text(encoding="utf-8")
+    (source / "include/yajl").mkdir(parents=True)
+    for header in (source / "src/api").glob("*.h"):
+        shutil.copy(header, source / "include/yajl")
+    (source / "include/yajl/yajl_version.h").write_text(re.sub(r"\$\{(\w+)\}", lambda found: numbers[found[1]], text), encoding="utf-8")
+
+
+def _prepare_sqlite3(source):
+    _run("sh", "./configure", "--disable-tcl", cwd=source, stderr=subprocess.DEVNULL)
+    _run("make", "-s", "sqlite3.c", cwd=source, stderr=subprocess.DEVNULL)
+
+
+# Make the files that a build of each package would generate first.
+PREPARE = {"bsd": _prepare_bsd, "md": _prepare_md, "yajl": _prepare_yajl, "sqlite3": _prepare_sqlite3}
+
+
+def sources(folder, names=tuple(PACKAGES)):
+    """Returns the folder with the unpacked sources, one folder a library, and downloads them if they are not there.
+
+    A folder is for one list of names.
+    """
     target = folder / "sources"
     if not (target / "complete").exists():
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
-        _download(target)
-        _prepare(target)
+        _download(target, names)
+        for name in names:
+            if name in PREPARE:
+                PREPARE[name](target / name)
         (target / "complete").touch()
     return target
 
@@ -129,3 +148,7 @@ def licence(folder, name):
     """Returns the name of a library's package and the text of its licence."""
     package = PACKAGES[name][0]
     return package, (sources(folder) / name / "debian/copyright").read_bytes()
+
+
+if __name__ == "__main__":
+    sources(Path(sys.argv[1]).resolve(), sys.argv[2:])

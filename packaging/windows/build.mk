@@ -10,18 +10,20 @@
 # commands that need these, other processes or sockets.  docs/windows.md describes it.
 
 WIN_INCLUDE := runtime/base/os/windows/include
-# Cargo fetches the sources of SQLite, zlib and zstd, which have no packages for MinGW everywhere.
+# Cargo fetches the sources of SQLite, zlib and zstd, which have no packages for MinGW everywhere; apt-get fetches yajl's.
 WIN_FETCHED := $(BUILD)/libraries/fetched
 WIN_VENDOR := $(BUILD)/libraries/vendor
 WIN_SQLITE := $(WIN_VENDOR)/libsqlite3-sys/sqlite3
 WIN_ZLIB := $(WIN_VENDOR)/libz-sys/src/zlib
 WIN_ZSTD := $(WIN_VENDOR)/zstd-sys/zstd/lib
-WIN_LIBRARIES := $(addprefix $(BUILD)/libraries/,libsqlite3.a libz.a libzstd.a)
-# Headers of this machine that need nothing else: those of libbsd that the C library lacks, and yajl's, whose functions are left out.
-WIN_COPIED := $(addprefix $(BUILD)/include/,sys/queue.h bsd/sys/tree.h yajl/yajl_common.h yajl/yajl_gen.h yajl/yajl_parse.h yajl/yajl_tree.h)
+WIN_YAJL_FETCHED := $(BUILD)/libraries/debian/sources/complete
+WIN_YAJL := $(BUILD)/libraries/debian/sources/yajl
+WIN_LIBRARIES := $(addprefix $(BUILD)/libraries/,libsqlite3.a libyajl.a libz.a libzstd.a)
+# Headers of libbsd that the C library lacks; they need nothing else.
+WIN_COPIED := $(addprefix $(BUILD)/include/,sys/queue.h bsd/sys/tree.h)
 # Headers of tests/windows/include take the place of others of the same path.
 WIN_FLAGS := -Itests/windows/include -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0A00 -D_FILE_OFFSET_BITS=64 -D_POSIX_THREAD_SAFE_FUNCTIONS=200112L \
-	$(addprefix -isystem ,$(BUILD)/include $(WIN_INCLUDE) $(WIN_SQLITE) $(WIN_ZLIB) $(WIN_ZSTD)) -include $(WIN_INCLUDE)/libc.h
+	$(addprefix -isystem ,$(BUILD)/include $(WIN_INCLUDE) $(WIN_SQLITE) $(WIN_ZLIB) $(WIN_ZSTD) $(WIN_YAJL)/include) -include $(WIN_INCLUDE)/libc.h
 WIN_LIBS := -lsynchronization -pthread
 # As large as on Linux.
 WIN_STACK := -Wl,--stack,8388608
@@ -31,10 +33,9 @@ WIN_MAIN := runtime/base/os/windows/main.c
 STATELESS := $(filter-out runtime/base/os/linux.c $(WIN_POSIX) $(WIN_MAIN),$(call parts,containers encoding codec base/os))
 EPPROF := $(filter-out runtime/base/os/% %/window_shrink.c runtime/record/control/%,$(call parts,base ort_abi storage record)) \
 	$(filter-out %/ort_loader.c,$(call parts,plugins/ort)) packaging/windows/left_out.c
-TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events)) \
-	bridges/shared/no_yajl.c
+TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events))
 ORT_BRIDGE := $(filter-out $(addprefix %/,ort_hosted.c ort_profile.c ort_slots.c hosted_plugins.c),$(ORT_BRIDGE)) packaging/windows/left_out_bridge.c
-CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% record/% run/% view/% bridge.c import.c shared/device.c shared/post.c shared/progress.c),$(CLI)) \
+CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% record/% run/% view/% bridge.c shared/device.c shared/post.c shared/progress.c),$(CLI)) \
 	packaging/windows/left_out_command.c $(WIN_MAIN)
 WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c export_text.c parquet_text.c sql_text.c sqlite_text.c \
 	strict_json.c thrift_text.c trace_scan.c trace_scan_ask.c xspace_text.c) tests/export/html_text.c tests/export/playback.c \
@@ -42,7 +43,9 @@ WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c ex
 # Tests of the recorder and the reader that use nothing of Linux.  Others make the system fail, fork, need each test in a process
 # of its own, or read a trace that is being recorded, which is read as one that was killed.
 WIN_TESTS := $(wildcard $(addprefix tests/,analysis/check_histogram.c base/check_growing_structs.c containers/check_*.c codec/check_*.c \
-	export/check_export.c export/check_export_merged.c export/check_html.c export/check_ndjson.c import/check_repair.c record/check_recorder.c record/check_args_interned.c storage/check_kill.c \
+	export/check_export.c export/check_export_merged.c export/check_html.c export/check_ndjson.c \
+	$(addprefix import/check_,import_chrome.c json_events.c ort_round_trip.c repair.c) cli/check_import.c \
+	record/check_recorder.c record/check_args_interned.c storage/check_kill.c \
 	$(addprefix timeline/check_,device_clock.c host_clock.c late_parents.c nesting.c references.c references_events.c separate_ends.c \
 	spill.c timeline.c timeline_damage.c timeline_devices.c timeline_random.c weights.c) \
 	trace/check_columns.c $(addprefix trace/check_reader,.c _args.c _definitions.c _ledger.c _open_events.c _records.c _scan.c _tracks.c)))
@@ -57,13 +60,10 @@ $(BUILD)/include/bsd/%: /usr/include/bsd/%
 $(BUILD)/include/sys/queue.h: /usr/include/bsd/sys/queue.h
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
-$(BUILD)/include/yajl/%: /usr/include/yajl/%
-	@mkdir -p $(@D)
-	$(Q)cp $< $@
 
 # A change of this header is not in the lists of the compiler, which leave out system headers.
 $(call objects,$(EPPROF) $(STATELESS) $(TRACE) $(ORT_BRIDGE) $(CLI) $(WIN_SUPPORT) $(WIN_TESTS) tests/windows/trace_host.c): $(WIN_INCLUDE)/libc.h | $(WIN_COPIED)
-$(call objects,$(TRACE) $(WIN_SUPPORT)): | $(WIN_FETCHED)
+$(call objects,$(TRACE) $(WIN_SUPPORT)): | $(WIN_FETCHED) $(WIN_YAJL_FETCHED)
 # The program begins in $(WIN_MAIN).
 $(O)/cli/main.o: EXTRA = -Dmain=program_main -Wno-missing-prototypes
 
@@ -81,6 +81,10 @@ $(WIN_FETCHED): packaging/windows/libraries/Cargo.toml
 		RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_SPARSE_REGISTRY=true cargo vendor --quiet vendor >/dev/null
 	@touch $@
 
+$(WIN_YAJL_FETCHED): packaging/wheel/third_party.py
+	@echo "  FETCH	yajl"
+	$(Q)rm -rf $(@D) && python3 $< $(BUILD)/libraries/debian yajl
+
 WIN_COMPILE_OTHERS = $(CC) -O2 -w -ffunction-sections -fdata-sections
 
 $(BUILD)/libraries/libsqlite3.a: $(WIN_FETCHED)
@@ -88,6 +92,11 @@ $(BUILD)/libraries/libsqlite3.a: $(WIN_FETCHED)
 	$(Q)$(WIN_COMPILE_OTHERS) -DSQLITE_OMIT_LOAD_EXTENSION -c -o $(@:.a=.o) $(WIN_SQLITE)/sqlite3.c && rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
 # The names are known when the sources are there.
+$(BUILD)/libraries/libyajl.a: $(WIN_YAJL_FETCHED)
+	$(call say,CC)
+	$(Q)rm -rf $@ $(@D)/yajl && mkdir -p $(@D)/yajl && for source in $(WIN_YAJL)/src/yajl*.c; do \
+		$(WIN_COMPILE_OTHERS) -I$(WIN_YAJL)/include -c -o $(@D)/yajl/$$(basename $$source .c).o $$source || exit 1; done && \
+		$(AR) rcs $@ $(@D)/yajl/*.o
 $(BUILD)/libraries/libz.a: $(WIN_FETCHED)
 	$(call say,CC)
 	$(Q)rm -rf $@ $(@D)/z && mkdir -p $(@D)/z && for name in adler32 crc32 deflate inffast inflate inftrees trees zutil; do \

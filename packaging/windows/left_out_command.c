@@ -21,7 +21,6 @@
 
 LEFT_OUT(conform)
 LEFT_OUT(ctl)
-LEFT_OUT(import)
 LEFT_OUT(probe)
 LEFT_OUT(record)
 LEFT_OUT(run)

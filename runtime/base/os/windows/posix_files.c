@@ -109,6 +109,20 @@ static int describe(HANDLE file, struct libc_stat *about)
 	return 0;
 }
 
+/* A file can be executed if it exists: its name decides that on Windows. */
+int libc_access(const char *path, int what)
+{
+	HANDLE file = open_handle(path,
+	                          what & W_OK   ? GENERIC_WRITE
+	                          : what & R_OK ? GENERIC_READ
+	                                        : FILE_READ_ATTRIBUTES,
+	                          OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS);
+	if (file == INVALID_HANDLE_VALUE)
+		return -1;
+	CloseHandle(file);
+	return 0;
+}
+
 int libc_fstat(int fd, struct libc_stat *about)
 {
 	return describe((HANDLE)_get_osfhandle(fd), about);

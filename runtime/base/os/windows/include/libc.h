@@ -72,6 +72,9 @@ int libc_fstat(int fd, struct libc_stat *about);
 #define S_IFLNK 0120000
 #define S_ISLNK(mode) (((mode)&S_IFMT) == S_IFLNK)
 
+#undef access
+int libc_access(const char *path, int what);
+#define access(path, what) libc_access(path, what)
 int libc_unlink(const char *path);
 #define unlink(path) libc_unlink(path)
 int libc_rmdir(const char *path);
