@@ -162,20 +162,17 @@ static epp_status *add_event(struct epp_timeline *timeline, struct epp_timeline 
 	return causal_clock_add(line->causal, &event);
 }
 
-static void add_instant(struct run_coverage *coverage, int64_t at_ns, int64_t error_ns)
-{
-	run_coverage_add(coverage, causal_clip(at_ns) - causal_clip(error_ns), causal_clip(at_ns) + causal_clip(error_ns));
-}
-
-static void add_time(struct epp_timeline *timeline, struct line *line, const struct codec_record *record)
+static void add_to_coverage(struct epp_timeline *timeline, struct line *line, const struct codec_record *record)
 {
 	struct placed placed;
 
 	place_complete(timeline, line, record, 0, true, &placed);
-	/* An event that spans a clock jump would seem to fill the time that the clock skipped, so only starts and
-	 * ends count. */
-	add_instant(&line->causal->coverage, placed.start_ns, placed.start_error_ns);
-	add_instant(&line->causal->coverage, placed.end_ns, placed.end_error_ns);
+	run_coverage_add(&line->causal->coverage, &(struct run_coverage_event){
+						      .start_ns = causal_clip(placed.start_ns),
+						      .start_error_ns = causal_clip(placed.start_error_ns),
+						      .end_ns = causal_clip(placed.end_ns),
+						      .end_error_ns = causal_clip(placed.end_error_ns),
+						  });
 }
 
 static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline *host, uint32_t index)
@@ -199,7 +196,7 @@ static epp_status *add_block(struct epp_timeline *timeline, struct epp_timeline 
 		if (parent && EPF_BITS_PLACEMENT(record->bits) != EPF_PLACED_INFERRED)
 			EPP_TRY(add_event(timeline, host, of, parent, record));
 		if (!of->causal->points.count)
-			add_time(timeline, of, record);
+			add_to_coverage(timeline, of, record);
 	}
 	return NULL;
 }
@@ -226,7 +223,8 @@ static epp_status *prepare_clock(struct causal_clock *clock, const struct host_r
 static epp_status *build_clock(struct epp_timeline *timeline, struct causal_clock *clock, const struct host_runs *runs)
 {
 	EPP_TRY(causal_clock_build(clock));
-	clock->is_wrong = !clock->is_built && run_coverage_contradicts(&clock->coverage, runs);
+	if (!clock->is_built)
+		EPP_TRY(run_coverage_contradicts(&clock->coverage, runs, &clock->sample, &clock->is_wrong));
 	timeline->counts.jumped_clocks += clock->bound.pieces_count > 1;
 	timeline->counts.contradicted_clocks += clock->bound.is_unusable;
 	timeline->counts.adrift_clocks += clock->is_wrong;

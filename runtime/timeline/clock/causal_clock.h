@@ -24,60 +24,8 @@
 
 #include "epprof/status.h"
 #include "timeline/clock/causal_band.h"
+#include "timeline/clock/run_coverage.h"
 #include "timeline/merging/merge_item.h"
-
-/* Tests whether the clock of a device can be right although no causes of its events are known.
- *
- * Device events belong to model runs, and a device that runs a part of a model runs it each time.  So with a clock
- * within its bound, no event is outside all runs, and no run is without events.  With a clock that drifts, one of the
- * two occurs towards the end; with a clock that jumps, there are runs without events.
- *
- *   host_runs_add(&runs, start_ns, end_ns, name);        in order of start; the outermost events of category session
- *   host_runs_settle(&runs);
- *   run_coverage_init(&coverage, &runs, from_ns, to_ns); for one clock
- *   run_coverage_add(&coverage, from_ns, to_ns);         each start and end of an event, with its bound
- *   run_coverage_contradicts(&coverage, &runs);
- *
- * Memory: at most HOST_RUNS_MOST runs (if there are more, only every second, fourth, ... is kept), and 1 MiB for each
- * clock. */
-
-#define HOST_RUNS_MOST ((size_t)1 << 18)
-
-struct host_run {
-	int64_t start_ns, end_ns;
-	uint32_t name;
-};
-
-struct host_runs {
-	struct host_run *runs;
-	size_t count, room;
-	uint64_t added_count, every; /* one of `every` runs is kept; 0 means 1 */
-};
-
-/* Errors: EPP_OUT_OF_MEMORY. */
-epp_status *host_runs_add(struct host_runs *runs, int64_t start_ns, int64_t end_ns, uint32_t name) EPP_MUST_CHECK;
-/* Keeps only the runs with the name that more than half of them have.  Other session events, such as loading a model,
- * are no runs of the model.  If no name is that frequent, the runs with one of the names are kept. */
-void host_runs_settle(struct host_runs *runs);
-void host_runs_deinit(struct host_runs *runs);
-
-struct run_coverage {
-	int64_t from_ns, to_ns; /* start of the first run, end of the last one */
-	int64_t bin_ns;
-	int32_t *bins;     /* bin i: the number of added times whose earliest possible value is in it, minus those whose
-	                      latest possible value is in bin i - 1; NULL: there are no runs */
-	size_t first, end; /* the range of runs */
-	uint64_t moments_count, outside_count;
-};
-
-/* Selects the runs within [from_ns, to_ns] for the test. */
-epp_status *run_coverage_init(struct run_coverage *coverage, const struct host_runs *runs, int64_t from_ns, int64_t to_ns)
-    EPP_MUST_CHECK;
-/* Adds a start or an end of an event, whose time is in [from_ns, to_ns] by the clock and its error bound. */
-void run_coverage_add(struct run_coverage *coverage, int64_t from_ns, int64_t to_ns);
-/* Call only once, after all events were added. */
-bool run_coverage_contradicts(struct run_coverage *coverage, const struct host_runs *runs);
-void run_coverage_deinit(struct run_coverage *coverage);
 
 struct causal_clock {
 	/* Identity of the clock: source, and the clock number or track. */
