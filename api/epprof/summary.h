@@ -140,7 +140,7 @@ typedef struct epp_summary_totals {
 	uint64_t runs_count;        /* the sum of their weights: an estimate of the number of runs of the program */
 	int64_t runs_ns;            /* the sum of their weighted durations: an estimate of the duration of the program's
 	                               runs */
-	double runs_count_variance; /* the variances of the two estimates; 0: no run was left out */
+	double runs_count_variance; /* the variances of the two estimates (docs/overhead.md); 0: no run was left out */
 	double runs_ns_variance;
 	uint64_t kernels_only_count; /* how often a thread began to leave out the events inside its runs (max_overhead).
 	                                Numbers and times are then without those events, for which no weight makes

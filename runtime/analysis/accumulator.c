@@ -3,6 +3,7 @@
  * from the own time (self_ns) of the line of the event around it. */
 #include "analysis/accumulator.h"
 
+#include <math.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,8 @@ static void divide_idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct spans 
 /* ---- accumulator ---- */
 
 #define DEPTH_MAX 128u
+/* In accumulator->runs, the key of a track's last weight, besides those of the classes 0 to 20. */
+#define RUN_KEY_WEIGHT 31u
 
 struct accumulator_stack {
 	struct accumulator_line *by_name[DEPTH_MAX];
@@ -534,17 +537,50 @@ static bool add_device_event(struct accumulator *accumulator, const epp_timeline
 	       histogram_add_many(&tracked->launches, waited_ns, event->weight);
 }
 
-/* Adds a run: the outermost event of a thread.  Each run was recorded with probability 1 / weight, independently of the
- * others.  So the sum of weight * (weight - 1) * value^2 estimates the variance of a weighted sum of values. */
-static void add_run(epp_summary_totals *totals, const epp_event *event)
+/* Sets the value of `key`, and *value to the value that it had; 0: none.  Returns false if out of memory. */
+static bool exchange(struct hash_map *map, uint64_t key, uint64_t *value)
 {
+	uint64_t *found = hash_map_find(map, key), before = found ? *found : 0;
+
+	if (found)
+		*found = *value;
+	else if (!hash_map_add(map, key, *value))
+		return false;
+	*value = before;
+	return true;
+}
+
+/* Adds a run: the outermost event of a thread.  A run with a weight was drawn from a block of `weight` runs of one thread
+ * with the same name and similar weights (record/budget/budget.h).  The variances have these parts:
+ *   - The last block of each kind may be incomplete.  If it has just begun, the variance of the number of runs is weight *
+ *     (weight - 1).
+ *   - The durations of a block's runs differ; the differences between runs that were recorded one after the other estimate
+ *     by how much.  Runs with different names are compared, too, because many names share blocks.
+ *   - When runs become slower, the weight falls with the next run.  The first slow run was still drawn with the weight
+ *     before. */
+static bool add_run(struct accumulator *accumulator, const epp_event *event, const struct accumulator_line *named)
+{
+	epp_summary_totals *totals = &accumulator->totals;
+	uint64_t track = (uint64_t)event->track->track << 32, class = 31u - (unsigned)__builtin_clz(event->weight | 1);
+	uint64_t last_ns = (uint64_t)event->duration_ns, last_weight = event->weight, is_known = 1;
 	double weight = event->weight, duration_ns = (double)event->duration_ns;
 
 	totals->runs_kept++;
 	totals->runs_count += event->weight;
 	add_weighted(&totals->runs_ns, event->duration_ns, event->weight);
-	totals->runs_count_variance += weight * (weight - 1);
-	totals->runs_ns_variance += weight * (weight - 1) * duration_ns * duration_ns;
+	/* Before the first run with a weight, nothing was left out. */
+	if (event->weight == 1 && !accumulator->runs.count)
+		return true;
+	if (!exchange(&accumulator->runs, track | RUN_KEY_WEIGHT, &last_weight) ||
+	    !exchange(&accumulator->runs, track | class, &last_ns) ||
+	    !exchange(&accumulator->runs, track | (named->index + UINT64_C(1)) << 5 | class, &is_known))
+		return false;
+	double square = is_known ? pow(duration_ns - (double)last_ns, 2) / 2 : duration_ns * duration_ns;
+	totals->runs_count_variance += is_known ? 0 : weight * (weight - 1);
+	totals->runs_ns_variance += weight * (weight - 1) * square;
+	if (last_weight >= 2 * (uint64_t)event->weight)
+		totals->runs_ns_variance += (double)(last_weight - 1) * duration_ns * duration_ns;
+	return true;
 }
 
 static void add_total(epp_summary_totals *totals, const epp_event *event, bool device)
@@ -559,8 +595,6 @@ static void add_total(epp_summary_totals *totals, const epp_event *event, bool d
 		totals->last_ns = end_ns;
 	*(device ? &totals->device_events : &totals->host_events) += 1;
 	totals->weighted += event->weight > 1;
-	if (!event->depth && event->kind == EPP_EVENT_SLICE && event->track->kind == EPP_TRACK_THREAD)
-		add_run(totals, event);
 	totals->unended += (event->flags & (EPP_FLAG_UNENDED | EPP_FLAG_OPEN)) != 0;
 }
 
@@ -577,6 +611,9 @@ static epp_status *add_slice(struct accumulator *accumulator, const epp_timeline
 	struct accumulator_stack *stack = stack_of(accumulator, event);
 
 	if (!named || !tracked || !stack || (!device && !add_type(accumulator, timeline, event, named)))
+		return epp_status_no_memory();
+	if (!event->depth && event->kind == EPP_EVENT_SLICE && event->track->kind == EPP_TRACK_THREAD &&
+	    !add_run(accumulator, event, named))
 		return epp_status_no_memory();
 	if (!device && event->flags & EPP_FLAG_REFERENCED && !add_cause(accumulator, event, named))
 		return epp_status_no_memory();
@@ -671,6 +708,7 @@ void accumulator_deinit(struct accumulator *accumulator)
 	for (size_t i = 0; i < accumulator->stacks.count; i++)
 		free((struct accumulator_stack *)(uintptr_t)accumulator->stacks.entries[i].value);
 	hash_map_deinit(&accumulator->stacks);
+	hash_map_deinit(&accumulator->runs);
 	free(accumulator->causes);
 	free(accumulator->early);
 	memset(accumulator, 0, sizeof *accumulator);

@@ -85,6 +85,9 @@ struct accumulator_early {
 struct accumulator {
 	struct accumulator_table tables[EPP_BY_COUNT];
 	struct hash_map stacks; /* finds struct accumulator_stack by track and lane */
+	/* Of each thread: the duration of the last run, by class of weight; 1 if there was a run, by class and name; and the
+	 * last run's weight.  A class is the logarithm of the weight. */
+	struct hash_map runs;
 	struct accumulator_device *devices;
 	/* cache of ACCUMULATOR_CAUSES host events that caused device events; NULL: no event was added yet */
 	struct accumulator_cause *causes;

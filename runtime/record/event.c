@@ -233,13 +233,13 @@ static void store_throttle_change(struct recorder *recorder, const struct thrott
 	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
-/* Begins a run. Returns false if the run is left out, else true and its weight. The recorder's mark is set. */
-static bool enter_run(struct recorder *recorder, epp_session *session, uint64_t now, uint32_t *weight)
+/* Begins a run with this name. Returns false if the run is left out, else true and its weight. The recorder's mark is set. */
+static bool enter_run(struct recorder *recorder, epp_session *session, epp_name name, uint64_t now, uint32_t *weight)
 {
 	struct throttle *throttle = recorder->hot->filter->throttle;
 	struct throttle_thread *thread = &recorder->throttle;
 	bool is_changed;
-	*weight = throttle_begin_run(throttle, thread, now, &is_changed);
+	*weight = throttle_begin_run(throttle, thread, name, now, &is_changed);
 	if (is_changed)
 		store_throttle_change(recorder, throttle, now);
 	/* A run is recorded only if there is room for its weight, too. Without the weight, readers would count it as
@@ -279,7 +279,7 @@ static void lose_throttled(struct recorder *recorder)
 
 /* The path of begin while events are left out. It does not read the clock. Returns true if the event was left out, with
  * the result of begin in `*id`. Returns false if begin must take the slow path. */
-static bool is_skipped(epp_session *session, uint64_t *id)
+static bool is_skipped(epp_session *session, epp_name name, uint64_t *id)
 {
 	struct recorder *recorder = recorder_cache.resident;
 	if (!recorder || !recorder->throttle.skip || recorder_cache.handle != (uintptr_t)session ||
@@ -287,7 +287,7 @@ static bool is_skipped(epp_session *session, uint64_t *id)
 		return false;
 	*id = 0;
 	bool is_skipped = throttle_skips_inside(&recorder->throttle);
-	if (!is_skipped && throttle_skips_next(&recorder->throttle)) {
+	if (!is_skipped && throttle_skips_next(&recorder->throttle, name)) {
 		is_skipped = true;
 		recorder->throttle.skip = SKIP_RUN;
 		*id = EPP_LEFT_OUT_ID;
@@ -344,7 +344,7 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 		uint64_t skipped;
 		if (!LOAD_RELAXED(&epp_recording_count))
 			return 0;
-		if (is_skipped(session, &skipped))
+		if (is_skipped(session, EPF_TAIL_NAME(tail), &skipped))
 			return skipped;
 		if (!recorder_enter_new(session))
 			return 0;
@@ -365,7 +365,7 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 	}
 	bool is_inner = throttle_of(recorder) && is_in_run(recorder);
 	bool is_run = throttle_of(recorder) && begins_run(recorder, EPF_TAIL_NAME(tail), is_inner);
-	if (is_run && !enter_run(recorder, session, now, &weight)) {
+	if (is_run && !enter_run(recorder, session, EPF_TAIL_NAME(tail), now, &weight)) {
 		recorder_leave_hot(&recorder_hot);
 		return EPP_LEFT_OUT_ID;
 	}

@@ -7,6 +7,7 @@
 #include "tests/support/export_text.h"
 #include "tests/support/recording.h"
 #include "tests/support/sql_text.h"
+#include <math.h>
 
 static uint64_t begin(epp_session *session, const char *name)
 {
@@ -217,7 +218,55 @@ START_TEST(sums_are_weighted)
 	ck_assert_uint_eq(totals->runs_kept, 4);
 	ck_assert_uint_eq(totals->runs_count, 3 + 5);
 	ck_assert_double_eq(totals->runs_count_variance, 5 * 4);
-	ck_assert_double_eq(totals->runs_ns_variance, 5 * 4 * (double)run->max_ns * (double)run->max_ns);
+	double run_ns = (double)run->max_ns, after_ns = (double)line_of(summary, EPP_BY_OP, "1 after")->max_ns;
+	double variance = 5 * 4 * run_ns * run_ns + 4 * after_ns * after_ns;
+	ck_assert_double_eq_tol(totals->runs_ns_variance / variance, 1, 1e-9);
+	epp_summary_destroy(summary);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
+/* The errors of the sums of runs: the first one of a name and weight, differences between runs, and a run after one with a
+ * larger weight. */
+START_TEST(errors_of_sums)
+{
+	static const struct {
+		const char *name;
+		unsigned weight;
+	} runs[] = { { "a", 4 }, { "a", 5 }, { "a", 4 }, { "b", 4 }, { "a", 1 }, { "a", 4 }, { "b", 1 }, { "c", 1 } };
+	enum { RUNS = sizeof(runs) / sizeof(*runs) };
+	epp_session *session = recording_start(NULL);
+	end(session, begin(session, "before"));
+	for (unsigned i = 0; i < RUNS; i++) {
+		uint64_t run = begin(session, runs[i].name);
+		if (runs[i].weight > 1)
+			set_weight(session, run, runs[i].weight);
+		recording_sleep_ms(1 + i % 3);
+		end(session, run);
+	}
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	epp_timeline *timeline;
+	const epp_event *event;
+	double ns[1 + RUNS], sum = 0;
+	unsigned count = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		if (event->kind == EPP_EVENT_SLICE)
+			ns[count++] = (double)event->duration_ns;
+	}
+	epp_timeline_destroy(timeline);
+	ck_assert_uint_eq(count, 1 + RUNS);
+	sum += 4 * 3 * ns[1] * ns[1] + 5 * 4 * pow(ns[2] - ns[1], 2) / 2 + 4 * 3 * pow(ns[3] - ns[2], 2) / 2;
+	sum += 4 * 3 * ns[4] * ns[4] + 3 * ns[5] * ns[5];
+	sum += 4 * 3 * pow(ns[6] - ns[4], 2) / 2 + 3 * ns[7] * ns[7];
+	epp_summary *summary;
+	check_ok(epp_summary_create(trace, NULL, &summary));
+	const epp_summary_totals *totals = epp_summary_get_totals(summary);
+	ck_assert_uint_eq(totals->runs_count, 1 + 4 + 5 + 4 + 4 + 1 + 4 + 1 + 1);
+	ck_assert_double_eq_tol(totals->runs_count_variance, 4 * 3 + 4 * 3, 1e-9);
+	ck_assert_double_eq_tol(totals->runs_ns_variance / sum, 1, 1e-9);
 	epp_summary_destroy(summary);
 	epp_trace_close(trace);
 	epp_session_destroy(session);
@@ -331,6 +380,7 @@ static Suite *weights_suite(void)
 	tcase_add_test(tests, forged_instants_are_ignored);
 	tcase_add_test(tests, many_runs);
 	tcase_add_test(tests, sums_are_weighted);
+	tcase_add_test(tests, errors_of_sums);
 	tcase_add_test(tests, weights_reach_events_of_a_request);
 	tcase_add_test(tests, runs_inside_other_events);
 	tcase_add_test(tests, sql_and_exports_have_weights);

@@ -1,8 +1,6 @@
 /* Implements budget.h. */
 #include "record/budget/budget.h"
 
-#include "base/weight.h"
-
 /* The length of the first period.  Each later period is twice as long, up to BUDGET_PERIOD_NS. */
 #define FIRST_PERIOD_NS UINT64_C(5000000)
 /* At the end of a period, each rate becomes a weighted mean: the rate measured in the period has this weight, and the
@@ -29,10 +27,10 @@ static uint64_t next_random(struct budget_thread *thread)
 	return z ^ z >> 31;
 }
 
-/* Returns true with the probability 1 / one_in. */
-static bool is_drawn(struct budget_thread *thread, uint32_t one_in)
+/* Returns a random number from 1 to `limit`. */
+static uint32_t random_up_to(struct budget_thread *thread, uint32_t limit)
 {
-	return one_in == 1 || (uint64_t)((unsigned __int128)next_random(thread) * one_in >> 64) == 0;
+	return 1 + (uint32_t)((unsigned __int128)next_random(thread) * limit >> 64);
 }
 
 static double min_f64(double a, double b)
@@ -81,7 +79,7 @@ void budget_begin(struct budget_thread *thread, uint64_t now_ns, uint64_t cpu_ns
 		.random = seed, .period_ns = FIRST_PERIOD_NS, .due_every = 1, .until_due = 1, .due_ns = now_ns
 	};
 	thread->step = one_in > 1 ? BUDGET_RUNS : BUDGET_ALL;
-	thread->one_in = one_in > 1 ? one_in : 1;
+	thread->one_in = one_in < 1 ? 1 : one_in > WEIGHT_MAX ? WEIGHT_MAX : one_in;
 	begin_period(thread, now_ns, cpu_ns);
 }
 
@@ -197,19 +195,24 @@ bool budget_next_period(struct budget_thread *thread, double share, const struct
  * of the last period. */
 static uint32_t one_in_at(struct budget_thread *thread, uint64_t now_ns)
 {
-	double interval_ns = (double)(now_ns - thread->due_ns) / thread->due_every;
+	double interval_ns = (double)(now_ns - thread->due_ns) / (double)(thread->runs - thread->due_runs);
+	bool is_slower = thread->one_in > 1 && thread->kept_every_ns > 0 &&
+	                 interval_ns * thread->one_in >= SLOWER * thread->kept_every_ns;
 
 	thread->due_ns = now_ns;
-	thread->until_due = thread->due_every;
-	if (thread->one_in == 1 || !(thread->kept_every_ns > 0) ||
-	    interval_ns * thread->one_in < SLOWER * thread->kept_every_ns)
+	thread->due_runs = thread->runs;
+	thread->until_due = is_slower ? 1 : thread->due_every;
+	if (!is_slower)
 		return thread->one_in;
 	return round_up(thread->kept_every_ns / interval_ns, thread->one_in);
 }
 
-uint32_t budget_draw(struct budget_thread *thread, uint64_t now_ns)
+uint32_t budget_draw(struct budget_thread *thread, uint32_t kind, uint64_t now_ns)
 {
 	uint32_t one_in = now_ns ? one_in_at(thread, now_ns) : thread->one_in;
+	struct budget_block *block = &thread->blocks[kind % BUDGET_KINDS][31 - __builtin_clz(one_in)];
 
-	return is_drawn(thread, one_in) ? one_in : 0;
+	if (!block->left)
+		*block = (struct budget_block){ one_in, one_in, random_up_to(thread, one_in) };
+	return block->left-- == block->kept ? block->one_in : 0;
 }

@@ -11,13 +11,16 @@
  *   BUDGET_KERNELS   of each run the outermost event is recorded, with its args, and not the events inside it.  Device
  *                    events, whose parent is then the outermost event, are recorded.  This step is selected only if
  *                    there are device events
- *   BUDGET_RUNS      one run in N is recorded, with all its events.  Each run is recorded with the probability 1 / N,
- *                    independently of the others, so sums are unbiased if each recorded run has the weight N.  The
- *                    number of runs between two recorded ones has a geometric distribution
+ *   BUDGET_RUNS      one run in N is recorded, with all its events: of each block of N runs one, drawn at random.
+ *                    Sums are unbiased if the recorded run has the weight N, and the number of runs is exact, except
+ *                    for the last block.  A period of the program's runs that divides N does no harm
  *
  * If the load drops within a period, runs begin at longer intervals than in the last period.  They then have a smaller
- * N, so that recorded runs are as frequent in time as before.  N depends on earlier runs only, so that sums stay
- * unbiased.
+ * N, so that recorded runs are as frequent in time as before.  The clock is then read for each run.
+ *
+ * A block has runs of one kind (of one name), and runs whose N is about the same.  If N changes, the block is not cut
+ * off: it is continued when N is about the same again.  So the number of runs is exact for each kind, and a short run
+ * that was recorded never stands for long ones.
  *
  * If more or less than the budget was spent, the difference is carried over, at most the budget of one second.  It is
  * compensated in the next half second of CPU time, if the load is the same.
@@ -28,6 +31,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/weight.h"
 
 #define BUDGET_PERIOD_NS UINT64_C(200000000)
 #define BUDGET_CARRIED_NS UINT64_C(1000000000)
@@ -52,6 +57,17 @@ struct budget_counts {
 	uint64_t left_out, clocks; /* events that were left out; clock readings for runs that may be left out */
 };
 
+/* A block of `one_in` runs.  `left` of them have not begun yet; the run that begins when `left` is `kept` is recorded.
+ * If `left` is 0, the next run begins a new block. */
+struct budget_block {
+	uint32_t one_in, left, kept;
+};
+/* The number of kinds of runs that have their own blocks; more kinds share them. */
+#define BUDGET_KINDS 16
+/* The N of a block's runs are from a power of two to below the next one; the largest is WEIGHT_MAX. */
+#define BUDGET_CLASSES 21
+_Static_assert(WEIGHT_MAX >> (BUDGET_CLASSES - 1) == 1, "WEIGHT_MAX has the last class");
+
 struct budget_thread {
 	struct budget_counts counts;
 	enum budget_step step;
@@ -64,7 +80,7 @@ struct budget_thread {
 	uint64_t runs, begin_runs;
 	uint32_t due_every, until_due; /* the clock is read for one run in `due_every`; if `until_due` is 1, for the
 	                                  next run */
-	uint64_t due_ns;               /* the time of the last such reading */
+	uint64_t due_ns, due_runs;     /* the time of the last such reading, and the value of `runs` then */
 	double kept_every_ns;          /* the mean time between two recorded runs, if runs begin at the rate of the last
 	                                  period */
 	double debt_ps;                /* the cost above the budget that is carried over; negative: unspent budget */
@@ -74,6 +90,7 @@ struct budget_thread {
 	double run_slots_rate; /* the part of slots_rate that belongs to the outermost events of runs */
 	double inner_part;     /* the part of all events that is inside runs */
 	uint64_t random;
+	struct budget_block blocks[BUDGET_KINDS][BUDGET_CLASSES];
 };
 
 /* Begins the first period.  `seed`: any number that differs between threads.  `one_in`: the N with which the thread
@@ -97,8 +114,8 @@ static inline bool budget_is_due(struct budget_thread *thread)
 	return --thread->until_due == 0;
 }
 
-/* Returns the weight of a run that begins, or 0 if the run is left out.  `now_ns` is 0 if budget_is_due returned
- * false. */
-uint32_t budget_draw(struct budget_thread *thread, uint64_t now_ns);
+/* Returns the weight of a run that begins, or 0 if the run is left out.  `kind`: the number of the run's name.  `now_ns`
+ * is 0 if budget_is_due returned false. */
+uint32_t budget_draw(struct budget_thread *thread, uint32_t kind, uint64_t now_ns);
 
 #endif

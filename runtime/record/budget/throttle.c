@@ -78,7 +78,8 @@ static bool end_period(struct throttle *throttle, struct budget_thread *budget, 
 	return is_changed;
 }
 
-uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, uint64_t now_ticks, bool *is_changed)
+uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, epp_name name,
+                            uint64_t now_ticks, bool *is_changed)
 {
 	struct budget_thread *budget = &thread->budget;
 	struct budget_costs costs;
@@ -106,7 +107,7 @@ uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *t
 	}
 	if (budget->one_in > 1)
 		note_time(throttle, now_ticks);
-	return budget_draw(budget, now_ns);
+	return budget_draw(budget, name, now_ns);
 }
 
 bool throttle_was_on(const struct throttle *throttle, uint64_t ticks)

@@ -50,10 +50,10 @@ epp_status *throttle_init(struct throttle *throttle, double share, const char *s
 /* Parses a share such as "1%".  NULL or "" is 0.  Errors: EPP_INVALID_ARGUMENT. */
 epp_status *throttle_parse(const char *text, double *share) EPP_MUST_CHECK;
 
-/* Begins a run at `now_ticks`.  Returns its weight, or 0 if the run is left out.  `*is_changed` is set if the thread's
+/* Begins a run with this name at `now_ticks`.  Returns its weight, or 0 if the run is left out.  `*is_changed` is set if the thread's
  * step or N has changed. */
-uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, uint64_t now_ticks,
-                            bool *is_changed);
+uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, epp_name name,
+                            uint64_t now_ticks, bool *is_changed);
 
 /* Returns true if the thread is inside a run, and the events there are left out. */
 static inline bool throttle_skips_inside(const struct throttle_thread *thread)
@@ -61,14 +61,14 @@ static inline bool throttle_skips_inside(const struct throttle_thread *thread)
 	return thread->skip > SKIP_NEXT;
 }
 
-/* Returns true if the run that begins is left out.  Does not read the clock, and returns false if the clock must be
+/* Returns true if the run with this name that begins is left out.  Does not read the clock, and returns false if the clock must be
  * read. */
-static inline bool throttle_skips_next(struct throttle_thread *thread)
+static inline bool throttle_skips_next(struct throttle_thread *thread, epp_name name)
 {
 	if (thread->budget.until_due == 1)
 		return false;
 	budget_is_due(&thread->budget);
-	thread->drawn = budget_draw(&thread->budget, 0);
+	thread->drawn = budget_draw(&thread->budget, name, 0);
 	return !thread->drawn;
 }
 
