@@ -10,12 +10,14 @@
 #define OF_ORT "a constant in ONNX Runtime's source"
 #define PUBLIC "the name of a public execution provider"
 #define KIND "a kind of work, one of a few"
+#define STEP "a step of a budget for overhead, one of four"
 #define ELEMENT "a type of numbers, one of a few"
 
 const struct allowed allowed_texts[] = {
 	{ ALLOWED_NAME, "epprof.device", OF_EPPROF },
 	{ ALLOWED_NAME, "wait", OF_EPPROF },
 	{ ALLOWED_NAME, WEIGHT_SET, OF_EPPROF },
+	{ ALLOWED_NAME, BUDGET_STEP, OF_EPPROF },
 	{ ALLOWED_NAME, "model_run", OF_ORT },
 	{ ALLOWED_NAME, "model_loading_uri", OF_ORT },
 	{ ALLOWED_NAME, "model_loading_array", OF_ORT },
@@ -31,7 +33,9 @@ const struct allowed allowed_texts[] = {
 	{ ALLOWED_JOIN, "correlation_id", "joins a call to the work that it launched" },
 	{ ALLOWED_JOIN, "Sequence number", "joins a forward to a backward operation" },
 	{ ALLOWED_ID, WEIGHT_KEY_EVENT, "the event that has a weight" },
-	{ ALLOWED_WEIGHT, WEIGHT_KEY_WEIGHT, "how many events an event stands for" },
+	{ ALLOWED_BUDGET, WEIGHT_KEY_WEIGHT, "how many events an event stands for" },
+	{ ALLOWED_BUDGET, BUDGET_KEY_ONE_IN, "how many runs a budget for overhead left out" },
+	{ ALLOWED_STEP, BUDGET_KEY_STEP, "what a budget for overhead left out" },
 	{ ALLOWED_NUMBER, "node_index", "the number of a node in its graph" },
 	{ ALLOWED_NUMBER, "mem_bytes_in_use", "memory in use" },
 	{ ALLOWED_NUMBER, "mem_bytes_requested_in_use", "memory in use" },
@@ -98,6 +102,11 @@ const struct allowed allowed_texts[] = {
 	{ ALLOWED_WORK_NAME, "Node", KIND },
 	{ ALLOWED_WORK_NAME, "Kernel", KIND },
 	{ ALLOWED_WORK_NAME, "Api", KIND },
+
+	{ ALLOWED_STEP_NAME, "all", STEP },
+	{ ALLOWED_STEP_NAME, "args off", STEP },
+	{ ALLOWED_STEP_NAME, BUDGET_STEP_KERNELS, STEP },
+	{ ALLOWED_STEP_NAME, "runs", STEP },
 
 	{ ALLOWED_TYPE, "float", ELEMENT },
 	{ ALLOWED_TYPE, "float16", ELEMENT },

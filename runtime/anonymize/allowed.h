@@ -14,15 +14,18 @@ enum allowed_use {
 	ALLOWED_JOIN,     /* a number that joins events: replaced if it is large */
 	ALLOWED_ID,       /* in the instant that gives the weight of an event: the id of the event, replaced as other
 	                     ids are */
-	ALLOWED_WEIGHT,   /* in the instant that gives the weight of an event: the weight, which is kept */
+	ALLOWED_BUDGET,   /* in the instants that a budget for overhead records: a number, which is kept */
 	ALLOWED_SIZE,     /* a number that depends on shapes; rounded if shapes are rounded */
 	ALLOWED_OPERATOR, /* a text: the name of a standard operator is kept, others become a word */
 	ALLOWED_PROVIDER, /* a text: an ALLOWED_PROVIDER_NAME is kept, others become a word */
 	ALLOWED_WORK,     /* a text: an ALLOWED_WORK_NAME is kept, "*_driver" becomes other_driver, others are left
 	                     out */
-	ALLOWED_SHAPES,   /* a text that consists of numbers, signs and texts with ALLOWED_TYPE */
+	ALLOWED_STEP,   /* in the instants that a budget for overhead records: an ALLOWED_STEP_NAME is kept, others are
+	                     left out */
+	ALLOWED_SHAPES, /* a text that consists of numbers, signs and texts with ALLOWED_TYPE */
 	ALLOWED_PROVIDER_NAME,
 	ALLOWED_WORK_NAME,
+	ALLOWED_STEP_NAME,
 	ALLOWED_TYPE, /* type of a tensor's elements, in shapes */
 	ALLOWED_USE_COUNT
 };

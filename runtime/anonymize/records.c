@@ -215,6 +215,16 @@ static epp_status *replace_work(struct anonymize *a, const char *text, size_t by
 	return anonymize_keep(a, to->text, to->bytes);
 }
 
+static epp_status *keep_step(struct anonymize *a, const char *text, size_t bytes, struct anonymize_value *to)
+{
+	const struct allowed *allowed = allowed_find(ALLOWED_STEP_NAME, text, bytes);
+
+	if (!allowed)
+		return NULL;
+	*to = (struct anonymize_value){ allowed->text, (uint32_t)bytes };
+	return anonymize_keep(a, text, bytes);
+}
+
 static epp_status *replace_operator(struct anonymize *a, const char *text, size_t bytes, struct anonymize_value *to)
 {
 	const char *standard = a->options.keep_ops ? allowed_operator(text, bytes) : NULL;
@@ -255,6 +265,8 @@ static epp_status *make_value(struct anonymize *a, enum allowed_use use, const c
 		return anonymize_provider(a, text, bytes, to);
 	case ALLOWED_WORK:
 		return replace_work(a, text, bytes, to);
+	case ALLOWED_STEP:
+		return keep_step(a, text, bytes, to);
 	case ALLOWED_SHAPES:
 		return replace_shapes(a, text, bytes, to);
 	default:
@@ -359,12 +371,13 @@ static uint64_t number_of(const struct anonymize *a, enum allowed_use use, uint3
 	return use == ALLOWED_SIZE && a->options.round_shapes ? round_value(type, value) : value;
 }
 
-static bool is_weight(const struct anonymize *a, const struct codec_record *record)
+/* Returns true if the record is an instant with this name. */
+static bool is_instant(const struct anonymize *a, const struct codec_record *record, const char *text)
 {
 	const struct reader_name *name = record->name < a->old_names_count ? &a->old_names[record->name] : NULL;
 
-	return EPF_BITS_KIND(record->bits) == EPF_INSTANT && name && name->text &&
-	       name->bytes == sizeof(WEIGHT_SET) - 1 && memcmp(name->text, WEIGHT_SET, name->bytes) == 0;
+	return EPF_BITS_KIND(record->bits) == EPF_INSTANT && name && name->text && name->bytes == strlen(text) &&
+	       memcmp(name->text, text, name->bytes) == 0;
 }
 
 /* Writes an arg whose key is on the allow-list into the slots.  *is_kept is false if its value has a type that the list
@@ -378,9 +391,11 @@ static epp_status *replace_known_arg(struct anonymize *a, const struct codec_rec
 	bool is_text = arg->type == EPP_ARG_TEXT;
 	int64_t number;
 
-	*is_kept = use != ALLOWED_ID || (!is_text && is_weight(a, record));
-	if (use == ALLOWED_WEIGHT) {
-		*is_kept = !is_text && is_weight(a, record);
+	bool is_weight = is_instant(a, record, WEIGHT_SET), is_step = is_instant(a, record, BUDGET_STEP);
+
+	*is_kept = (use != ALLOWED_ID || (!is_text && is_weight)) && (use != ALLOWED_STEP || (is_text && is_step));
+	if (use == ALLOWED_BUDGET) {
+		*is_kept = !is_text && (is_weight || is_step);
 		if (*is_kept)
 			put_number(a, key, arg->type, arg->value, used);
 		return NULL;
@@ -408,7 +423,7 @@ static epp_status *replace_known_arg(struct anonymize *a, const struct codec_rec
 			put_text(a, key, &value, used);
 		return NULL;
 	}
-	if (is_text)
+	if (is_text && *is_kept)
 		EPP_TRY(value_of(a, use, (const char *)arg->text, arg->text_bytes, &value));
 	*is_kept = value.text && (value.bytes + 15) / 16 < SLOTS_MAX - *used;
 	if (*is_kept)

@@ -5,6 +5,7 @@
 #include <bsd/string.h>
 
 #include "anonymize/words.h"
+#include "epprof/summary.h"
 #include "tests/support/export_text.h"
 #include "tests/support/recording.h"
 
@@ -632,6 +633,51 @@ START_TEST(weights_stay)
 }
 END_TEST
 
+/* The steps of a budget stay, so that summary counts them.  The same keys in other instants are anything. */
+START_TEST(steps_of_a_budget_stay)
+{
+	static const char *const names[] = { "epprof.budget", "secret instant", "epprof.budget" };
+	static const char *const steps[] = { "kernels only", "runs", "secret step" };
+	char *path = strdup(check_path("budget.epp")), *out = strdup(check_path("budget.out.epp"));
+	epp_session *session = recording_start(path);
+	for (unsigned i = 0; i < 3; i++) {
+		const epp_arg args[] = {
+			{ .key = epp_name_intern("step"),
+			  .type = EPP_ARG_TEXT,
+			  .value.text = steps[i],
+			  .text_bytes = strlen(steps[i]) },
+			{ .key = epp_name_intern("one_in"), .type = EPP_ARG_U64, .value.u64 = 7 },
+		};
+		epp_instant_record(session, EPP_SESSION, epp_name_intern(names[i]), args, 2);
+	}
+	recording_end(session);
+	epp_session_destroy(session);
+	ANONYMIZE(path, out);
+	const char *const traces[] = { path, out };
+	for (unsigned i = 0; i < 2; i++) {
+		epp_trace *trace;
+		epp_summary *summary;
+		check_ok(epp_trace_open(traces[i], &trace));
+		check_ok(epp_summary_create(trace, NULL, &summary));
+		ck_assert_uint_eq(epp_summary_get_totals(summary)->kernels_only_count, 1);
+		epp_summary_destroy(summary);
+		epp_trace_close(trace);
+	}
+	struct export_text text;
+	epp_trace *trace;
+	check_ok(epp_trace_open(out, &trace));
+	export_text_make(&text, trace, "ndjson", NULL);
+	const char *steps_at = strstr(text.bytes, "\"step\":\"kernels only\",\"one_in\":7");
+	ck_assert_msg(steps_at, "%s", text.bytes);
+	ck_assert_ptr_null(strstr(text.bytes, "secret"));
+	ck_assert_ptr_null(strstr(text.bytes, "runs"));
+	export_text_free(&text);
+	epp_trace_close(trace);
+	free(path);
+	free(out);
+}
+END_TEST
+
 static Suite *anonymize_suite(void)
 {
 	Suite *suite = suite_create("anonymize");
@@ -648,6 +694,7 @@ static Suite *anonymize_suite(void)
 	tcase_add_test(tests, a_million_names);
 	tcase_add_test(tests, the_receipt);
 	tcase_add_test(tests, weights_stay);
+	tcase_add_test(tests, steps_of_a_budget_stay);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
