@@ -4,7 +4,7 @@
  *   jax.profiler.start_trace(logs), stop_trace()
  *
  * JAX loads it as a PJRT plugin that has only the profiler extension; jax_plugins/epprof registers it.  The plugins run
- * from start to stop (xspace_hosted.c).  Collecting returns the events that they recorded, in memory that the profiler
+ * from start to stop (xspace_plugin_run.c).  Collecting returns the events that they recorded, in memory that the profiler
  * owns.  With EPPROF_OUTPUT the events are also in the trace that it names.
  *
  * JAX creates a profiler for each session and each registration, and starts and stops all of them.  If creating one
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridges/shared/xspace_hosted.h"
+#include "bridges/shared/xspace_plugin_run.h"
 #include "epprof/abi/pjrt.h"
 
 #define CODE_RESOURCE_EXHAUSTED 8

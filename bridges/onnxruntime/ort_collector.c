@@ -8,7 +8,7 @@
  * The collector measures the times itself.  ONNX Runtime's own times, in microseconds, are stored in three args, from
  * which its profile can be reproduced exactly (runtime/export/onnxruntime/ort_json.c).  The first event also has the
  * arg ort_started_us, the time of the collector's StartProfiling: a profiler that ONNX Runtime starts later reads its
- * clocks between that time and the event's start (runtime/provider_events/append.c). */
+ * clocks between that time and the event's start (runtime/provider_events/import_profile.c). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,7 +308,8 @@ static void count_event(struct collector *collector, const void *thread)
 		__atomic_fetch_add(&collector->others_count, 1, __ATOMIC_RELAXED);
 }
 
-/* Ends an event if it is a step and the schedule leaves this step out. */
+/* Ends an event that is not recorded.  Its name, which ONNX Runtime gives only now, says whether it was a step that the
+ * schedule counts (record/filter/schedule.h); a run that the budget for overhead left out ends here, too. */
 static OrtStatus *end_left_out(const struct collector *collector, const OrtProfilingEvent *event)
 {
 	const char *name = NULL;

@@ -4,7 +4,7 @@
  *   tf.profiler.experimental.start(logs), stop()
  *
  * TensorFlow loads it as the library of a pluggable device that has only a profiler.  The plugins run from start to
- * stop (xspace_hosted.c); collecting returns the events that they recorded, once.  With EPPROF_OUTPUT the events are
+ * stop (xspace_plugin_run.c); collecting returns the events that they recorded, once.  With EPPROF_OUTPUT the events are
  * also in the trace that it names.
  *
  * If the library is loaded twice, TensorFlow registers it twice.  It ends the process if registering fails, and calls
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridges/shared/xspace_hosted.h"
+#include "bridges/shared/xspace_plugin_run.h"
 #include "epprof/abi/tf.h"
 
 /* TensorFlow defines this function; a host that is not TensorFlow may lack it, and it is then NULL. */

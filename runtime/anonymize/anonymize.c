@@ -262,7 +262,7 @@ static epp_status *replace_header(struct anonymize *a)
 
 static epp_status *replace_producers(struct anonymize *a)
 {
-	/* trace_writer_recover.c writes at least EPF_PRODUCER_COUNT producers, so as many are processed, even if they
+	/* trace_writer_copy.c writes at least EPF_PRODUCER_COUNT producers, so as many are processed, even if they
 	 * have no label. */
 	size_t count = a->reader->producers_count < EPF_PRODUCER_COUNT ? EPF_PRODUCER_COUNT : a->reader->producers_count;
 

@@ -1,21 +1,21 @@
 /* Internals shared by the files that anonymise a trace:
  *
  *   anonymize.c  the steps; everything in a trace except its records
- *   records.c    records: their names, args and times
+ *   anonymize_records.c    records: their names, args and times
  *   check.c      searches the output for texts of the input
  *   allowed.c    the allow-list; onnx_ops.def: the standard operators, made by packaging/onnx_ops.py
- *   words.c      words for secret texts
+ *   keyed_word.c      words for secret texts
  *   shapes.c     shapes of tensors
  *   blake2b.c    the hash
  *
- * The trace is opened a second time, so that its definitions can be changed in memory before trace_writer_recover.c
+ * The trace is opened a second time, so that its definitions can be changed in memory before trace_writer_copy.c
  * writes them.  Blocks of the output are not compressed, so that a search over the bytes of the file finds every
  * text. */
 #ifndef EPPROF_RUNTIME_ANONYMIZE_ANONYMIZE_H
 #define EPPROF_RUNTIME_ANONYMIZE_ANONYMIZE_H
 
 #include "anonymize/allowed.h"
-#include "anonymize/words.h"
+#include "anonymize/keyed_word.h"
 #include "base/status.h"
 #include "codec/codec.h"
 #include "containers/hash_map.h"
@@ -95,7 +95,7 @@ struct anonymize {
 	uint64_t track_base;
 };
 
-/* records.c */
+/* anonymize_records.c */
 epp_status *anonymize_records_init(struct anonymize *anonymize) EPP_MUST_CHECK;
 void anonymize_records_deinit(struct anonymize *anonymize);
 /* Writes a block of the input, which is decoded, to the output.  A callback of trace_rewrite. */

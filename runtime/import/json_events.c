@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "encoding/json.h"
-#include "import/event.h"
+#include "import/json_event.h"
 
 /* ---- memory of the parser ---- */
 

@@ -13,7 +13,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "base/status.h"
-#include "import/event.h"
+#include "import/json_event.h"
 
 /* Memory for yajl.  yajl does not check the result of malloc, so a failed allocation does not return to yajl: it jumps
  * to memory->no_memory with longjmp.

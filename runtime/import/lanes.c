@@ -171,7 +171,7 @@ static epp_status *make_device(struct import *import, struct lane *lane, const s
 		return epp_status_no_memory();
 	snprintf(name, sizeof(name), lane->tid >= 0 ? "stream %" PRId64 : "events", lane->tid);
 	snprintf(group, sizeof(group), "device %" PRId64, device);
-	/* Clock 1 has the single clock pair of ONNX Runtime's formula (providers.h), which all its device tracks
+	/* Clock 1 has the single clock pair of ONNX Runtime's formula (device_events.h), which all its device tracks
 	 * share. */
 	bool formula = import->format == &import_ort;
 	return epp_trace_writer_add_track(

@@ -20,7 +20,7 @@
 #include "control/server.h"
 #include "epprof/epprof.h"
 #include "record/session.h"
-#include "record/share.h"
+#include "record/shared_sessions.h"
 
 /* ---- the description: everything except the pid, which a fork changes, is read once ---- */
 

@@ -15,7 +15,7 @@
 #include "record/filter/name_filter.h"
 #include "record/profilers.h"
 #include "record/session.h"
-#include "record/share.h"
+#include "record/shared_sessions.h"
 #include "record/submit.h"
 #include "storage/drain.h"
 

@@ -5,7 +5,7 @@
  * recognised and never leads to freed memory. A handle is (generation, index) encoded as a pointer.
  *
  * Locks, in the order in which they are taken: shares, table, then those of the storage (storage/storage.h).
- *   shares              of record/share.c: creation and release of shared sessions
+ *   shares              of record/shared_sessions.c: creation and release of shared sessions
  *   table               handles, creation and release
  *   storage.drain_lock  to write blocks
  *   storage.lock        also protects the session's recorders, profilers and state
@@ -76,12 +76,12 @@ struct session {
 	/* Hints that are read without a lock, also through handles of released sessions; storage.slots.free is another
 	 * one. */
 	uint32_t pushes; /* 1: submitted events are accepted */
-	uint32_t shares; /* the number of users that share the session, under the lock of record/share.c; 0: not
+	uint32_t shares; /* the number of users that share the session, under the lock of record/shared_sessions.c; 0: not
 	                    shared */
 
 	/* The members from here on are zeroed when an entry is reused. */
 	bool is_output;       /* the session records into EPPROF_OUTPUT; `is_output` and `waits` are under the lock of
-	                         record/share.c */
+	                         record/shared_sessions.c */
 	bool waits;           /* the session is idle until the time range of EPPROF_FROM_NS begins */
 	bool releasing;       /* a release was requested; under the lock */
 	bool release_wanted;  /* the helper finishes and frees the session when it is idle; under the lock */
@@ -121,12 +121,12 @@ epp_status *session_check_options(const epp_session_options *given, epp_session_
 /* Creates a session. Takes ownership of `path`, which must be expanded; NULL: a session in memory. */
 epp_status *session_make(const epp_session_options *options, char *path, epp_session **handle);
 
-/* Finds a shared session with this path (NULL: any path). Returns NULL if there is none. The lock of record/share.c is
+/* Finds a shared session with this path (NULL: any path). Returns NULL if there is none. The lock of record/shared_sessions.c is
  * held. */
 struct session *session_shared_at(const char *path);
 
 /* Finds a shared session that records into EPPROF_OUTPUT; if `waits` is set, one that waits for its time range. Returns
- * NULL if there is none. The lock of record/share.c is held. */
+ * NULL if there is none. The lock of record/shared_sessions.c is held. */
 struct session *session_of_output(bool waits);
 
 /* As session_lock, for the table's entry with this index, from 0 to SESSION_COUNT_MAX - 1. */

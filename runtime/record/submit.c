@@ -706,7 +706,7 @@ static void push_counter(struct push *push, const EpprofCounter *counter)
 	submission_lose(of, loss, 1);
 }
 
-/* Stores a wait as an event on a track of its thread. A flow from what launched the work marks it as a wait. */
+/* Stores a thread's wait for a device as an event of the thread, with a flow from the launch, by which readers see it. */
 static void push_wait(struct push *push, const EpprofWait *wait)
 {
 	struct session_profiler *of = push->of;

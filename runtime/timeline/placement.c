@@ -14,7 +14,7 @@ static int64_t clip(int64_t ns)
 	return ns > ITEM_NS_MAX ? ITEM_NS_MAX : ns < -ITEM_NS_MAX ? -ITEM_NS_MAX : ns;
 }
 
-/* Stores the first error in timeline->status, which merge.c checks later.  Returns true if there is none. */
+/* Stores the first error in timeline->status, which merge_runs.c checks later.  Returns true if there is none. */
 static bool store_error(struct epp_timeline *timeline, epp_status *status)
 {
 	if (!status)

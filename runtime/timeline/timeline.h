@@ -4,10 +4,10 @@
  *   scan_pass.c            decodes every block that holds more than a thread's own events: collects device clock
  *                          samples, referenced ids, separately recorded ends, and each block's earliest start; then
  *                          fits the clocks
- *   measure.c              only for device clocks with a single comparison with the host clock: merges the host's
+ *   measure_clocks.c              only for device clocks with a single comparison with the host clock: merges the host's
  *                          events, then derives the limits that they set for the clock (causal_clock.h)
- *   resolve.c              finds the referenced events: a pass over all blocks, only if they are needed early
- *   merge.c                computes when each block must be decoded, and which blocks go through a temporary file
+ *   resolve_parents.c              finds the referenced events: a pass over all blocks, only if they are needed early
+ *   merge_runs.c                computes when each block must be decoded, and which blocks go through a temporary file
  *                          because too many would be in memory at once; activates blocks as the merge front reaches
  *                          them, and merges them
  *   build_event.c          turns an item into an event, with its depth and lane
@@ -22,7 +22,7 @@
 #include "epprof/timeline.h"
 #include "timeline/events/time_range.h"
 #include "timeline/late_parents.h"
-#include "timeline/merge.h"
+#include "timeline/merge_runs.h"
 #include "timeline/merging/separate_ends.h"
 #include "timeline/merging/spill.h"
 #include "timeline/requests.h"
@@ -108,7 +108,7 @@ struct epp_timeline {
 	uint8_t *buffer; /* buffer for blocks of which no run is made */
 	size_t buffer_bytes;
 
-	size_t active_bytes_most; /* the limit for the memory of active blocks (merge.c), in bytes */
+	size_t active_bytes_most; /* the limit for the memory of active blocks (merge_runs.c), in bytes */
 	struct merge merge;
 	struct spill spill;
 	uint8_t *ends_buffer; /* the block that fetch_args has read last */
@@ -135,7 +135,7 @@ struct epp_timeline {
 epp_status *timeline_create(struct reader *reader, const epp_timeline_options *options, size_t active_bytes_most,
                             size_t spill_bytes_most, epp_timeline **timeline) EPP_MUST_CHECK;
 
-/* Creates the timeline for the pass of measure.c, with the memory limits of `like`. */
+/* Creates the timeline for the pass of measure_clocks.c, with the memory limits of `like`. */
 epp_status *timeline_create_measuring(const struct epp_timeline *like, const epp_timeline_options *options,
                                       struct epp_timeline **timeline) EPP_MUST_CHECK;
 
@@ -229,7 +229,7 @@ bool place_complete(struct epp_timeline *timeline, struct line *line, const stru
  * before the merge. */
 bool place_depends(const struct epp_timeline *timeline, const struct line *line);
 
-/* ---- scan_pass.c, resolve.c, merge.c ---- */
+/* ---- scan_pass.c, resolve_parents.c, merge_runs.c ---- */
 
 epp_status *scan_pass_blocks(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Finds the line of the records that follow a track switch. */
@@ -243,7 +243,7 @@ epp_status *plan_merge(struct epp_timeline *timeline) EPP_MUST_CHECK;
 /* Returns true if the options leave out all events of a block. */
 bool plan_omits(const struct epp_timeline *timeline, uint32_t index);
 
-/* ---- measure.c ---- */
+/* ---- measure_clocks.c ---- */
 
 /* Measures the clocks by causes.  Must be called after the fit of the clocks and before the first placement.  Does
  * nothing if each clock was compared several times. */

@@ -89,8 +89,10 @@ struct reader_impl {
 	 * was made. */
 	uint64_t *origins;
 	size_t origins_capacity;
-	struct id_set tracks;    /* the tracks that are defined */
-	struct id_set sequences; /* the sequences of regions that are in a block */
+	struct id_set tracks; /* the tracks that are defined */
+	/* The sequence numbers of the window's regions whose block was found in a segment: reader_window.c ignores the
+	 * copy in the window, so that no event is read twice. */
+	struct id_set sequences;
 
 	/* State of the scan of the segments. */
 	uint8_t *segment;

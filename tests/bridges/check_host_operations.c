@@ -1,6 +1,6 @@
 /* The host's operations of a framework's finished profile, given to a bridge as Python gives them: whose threads they
  * are, what was launched in them, and what is left if they cannot be read or do not come.  Covers
- * bridges/shared/xspace_host.c; tests/interop has the frameworks. */
+ * bridges/shared/xspace_host_events.c; tests/interop has the frameworks. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 /* libepprof_tf.so in a host of ours that calls it as TensorFlow does: registration with room and without, two calls for
  * a profile, runs one after the other, plugins that are missing or fail, a second thread.  Covers tf_bridge.c,
- * hosted_plugins.c, xspace_hosted.c and xspace_profile.c; tests/interop has TensorFlow itself. */
+ * hosted_plugins.c, xspace_plugin_run.c and xspace_profile.c; tests/interop has TensorFlow itself. */
 
 #include "epprof/abi/tf.h"
 #include "epprof/plugin.h"

@@ -1,5 +1,5 @@
 /* Importing ONNX Runtime's profiles: a profile that is not valid JSON gives the same events as the valid one; a file
- * that cannot be read is refused with a reason, and no file is left behind.  Covers import_ort.c, providers.c,
+ * that cannot be read is refused with a reason, and no file is left behind.  Covers import_ort.c, device_events.c,
  * input.c. */
 #include <sys/stat.h>
 

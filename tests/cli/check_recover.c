@@ -1,4 +1,4 @@
-/* A finished trace out of what a killed process left: runtime/trace/writer/trace_writer_recover.c and cli/recover.c. */
+/* A finished trace out of what a killed process left: runtime/trace/writer/trace_writer_copy.c and cli/recover.c. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 #include <bsd/string.h>
 #include <string.h>
 
-#include "export/arrows/flows.h"
+#include "export/links/flows.h"
 #include "tests/support/check.h"
 #include "tests/support/export_text.h"
 #include "tests/support/strict_json.h"

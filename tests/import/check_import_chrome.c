@@ -1,6 +1,6 @@
 /* Importing the trace event format: every phase, times to the nanosecond, what never ends, arrows, devices, and files
- * that end in the middle.  Covers import_chrome.c, json_events.c, event.c, open_events.c, lanes.c, record.c,
- * providers.c. */
+ * that end in the middle.  Covers import_chrome.c, json_events.c, json_event.c, open_events.c, lanes.c, make_record.c,
+ * device_events.c. */
 #include "tests/support/import_events.h"
 
 #define EVENTS(text) imported_text("{\"traceEvents\":[" text "]}", sizeof("{\"traceEvents\":[" text "]}") - 1)

@@ -1,5 +1,5 @@
 /* Events of devices: where each kind of clock puts them, what they are joined to, their lanes.  Covers placement.c,
- * find_parent.c, resolve.c, scan_pass.c and track_state.c of timeline/. */
+ * find_parent.c, resolve_parents.c, scan_pass.c and track_state.c of timeline/. */
 #include "tests/support/random_values.h"
 #include "tests/support/timeline_events.h"
 

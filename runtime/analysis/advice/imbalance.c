@@ -1,6 +1,6 @@
 /* The rule imbalance: threads do the same work at the same time, and one takes longer than the others. */
 #include "analysis/advice/advice.h"
-#include "analysis/advice/names.h"
+#include "analysis/advice/name_statistics.h"
 
 #define TRACKS_MOST 32u
 /* A thread needs at least as many events of a name; fewer are not regular work. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analysis/advice/advice.h"
-#include "analysis/advice/names.h"
+#include "analysis/advice/name_statistics.h"
 
 #define RUNS_LEAST 10u
 /* Limits for a thread: names of events that are runs, and nodes that enclose each other.  Further ones are left out. */

@@ -1,6 +1,6 @@
 /* The rule slow-outlier: among many equal kernels, few take much longer than the others. */
 #include "analysis/advice/advice.h"
-#include "analysis/advice/names.h"
+#include "analysis/advice/name_statistics.h"
 
 /* The minimum number of kernels.  The median of fewer is too uncertain. */
 #define KERNELS_LEAST 20u

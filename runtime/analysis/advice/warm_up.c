@@ -1,6 +1,6 @@
 /* The rule warm-up: the first runs of the measurement are slower than the others. */
 #include "analysis/advice/advice.h"
-#include "analysis/advice/names.h"
+#include "analysis/advice/name_statistics.h"
 
 #define RUNS_LEAST 10u
 /* A warm-up run takes more than SLOW_LEAST times the median.  At most a quarter of the runs, and at most FIRST_RUNS,

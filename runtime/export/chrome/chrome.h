@@ -2,9 +2,9 @@
 #ifndef EPPROF_RUNTIME_EXPORT_CHROME_CHROME_H
 #define EPPROF_RUNTIME_EXPORT_CHROME_CHROME_H
 
-#include "export/arrows/flows.h"
-#include "export/arrows/launches.h"
 #include "export/json_object_keys.h"
+#include "export/links/flows.h"
+#include "export/links/launches.h"
 #include "export/rows.h"
 #include "export/writer.h"
 

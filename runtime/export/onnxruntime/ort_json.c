@@ -29,7 +29,7 @@
 /* The values of an event in ONNX Runtime's own profile.  They are the event's first args in the trace: ort_ts_us,
  * ort_dur_us and ort_profile_us.  For a host event, ONNX Runtime's collector records them
  * (bridges/onnxruntime/ort_event_record.c), and adds ort_started_us to the first event of a run.  For a provider's
- * event, the importer adds them (import/record.h), with ort_pid and ort_tid. */
+ * event, the importer adds them (import/make_record.h), with ort_pid and ort_tid. */
 struct ort_original {
 	uint32_t args_count; /* number of these args */
 	bool has_times;

@@ -4,8 +4,8 @@
 #define EPPROF_RUNTIME_EXPORT_PERFETTO_PERFETTO_H
 
 #include "containers/id_set.h"
-#include "export/arrows/flows.h"
-#include "export/arrows/launches.h"
+#include "export/links/flows.h"
+#include "export/links/launches.h"
 #include "export/message.h"
 #include "export/rows.h"
 

@@ -20,8 +20,8 @@
 
 #include "base/status.h"
 #include "containers/array.h"
-#include "export/arrows/launches.h"
 #include "export/ledger.h"
+#include "export/links/launches.h"
 #include "files/temp_file.h"
 #include "timeline/events/work_kind.h"
 

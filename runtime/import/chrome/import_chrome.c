@@ -11,7 +11,7 @@
 #include "format/format.h"
 #include "import/import.h"
 #include "import/json_events.h"
-#include "import/onnxruntime/providers.h"
+#include "import/onnxruntime/device_events.h"
 
 /* Arrows of the trace event format (s, t, f): points on threads at a time, joined by an id.  A point can be matched to
  * its slice only when all slices have been read, so points are kept in a temporary file. */

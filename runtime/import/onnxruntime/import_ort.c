@@ -10,7 +10,7 @@
 
 #include "epprof/ep_push.h"
 #include "import/json_events.h"
-#include "import/onnxruntime/providers.h"
+#include "import/onnxruntime/device_events.h"
 #include "import/onnxruntime/repair.h"
 
 #define RECORD_BEGINS "{\"cat\" : \""

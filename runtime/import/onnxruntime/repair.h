@@ -4,7 +4,7 @@
 #ifndef EPPROF_RUNTIME_IMPORT_ONNXRUNTIME_REPAIR_H
 #define EPPROF_RUNTIME_IMPORT_ONNXRUNTIME_REPAIR_H
 
-#include "import/event.h"
+#include "import/json_event.h"
 
 /* Reads a record that is no valid JSON, without the comma after it.  Returns false if the record does not have the
  * expected shape, or is incomplete. */

@@ -1,7 +1,7 @@
 /* TensorFlow's pluggable profilers in this host: shared by the files tf*.c.
  *
  *   tf.c          the adapter: checked registration; start, stop and collect of the shared run (shared_run.h)
- *   tf_status.c   TF_Status, with the functions that the process has
+ *   tf_call.c   TF_Status, with the functions that the process has
  *   tf_collect.c  the bytes, in two calls
  *   profile_delivery.c  converts bytes to events */
 #ifndef EPPROF_RUNTIME_PLUGINS_TF_TF_PLUGIN_H

@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "control/server.h"
 #include "record/session.h"
-#include "record/share.h"
+#include "record/shared_sessions.h"
 
 /* Writes the value of a field. Control characters are replaced by '?', because a tab or a line end would begin another
  * field. */

@@ -57,7 +57,8 @@ void block_writer_end(struct block_writer *writer)
 
 void block_writer_deinit(struct block_writer *writer)
 {
-	/* In a trace without a ring, the last segment has data only up to the append position. */
+	/* segment_free clears the bytes that were used, because it may keep the segment for reuse.  All segments are used
+	 * as a whole, except the last one of a trace without a ring. */
 	for (size_t i = 0; i < writer->segments_capacity; i++)
 		if (writer->segments[i])
 			segment_free(writer->segments[i], !writer->ring && i == writer->current.at / SEGMENT

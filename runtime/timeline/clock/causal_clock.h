@@ -43,10 +43,10 @@ struct causal_clock {
 	/* Set by causal_clock_build. */
 	struct causal_band bound, place;
 	bool is_built, has_place;
-	bool has_end;   /* an upper limit other than CAUSAL_PARENT exists */
-	bool is_wide;   /* there are no certain limits for ends, so the error bounds must also cover `place` */
-	bool is_moved;  /* the clock's own times contradict some limit */
-	bool is_wrong;  /* set by measure.c: the clock has no causes and is proven wrong, so it is only known in which
+	bool has_end;  /* an upper limit other than CAUSAL_PARENT exists */
+	bool is_wide;  /* there are no certain limits for ends, so the error bounds must also cover `place` */
+	bool is_moved; /* the clock's own times contradict some limit */
+	bool is_wrong; /* set by measure_clocks.c: the clock has no causes and is proven wrong, so it is only known in which
 	                   run its events were */
 	bool by_causes; /* the bands have several pieces, so the offset of an event depends on its cause */
 };

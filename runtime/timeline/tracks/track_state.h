@@ -46,7 +46,7 @@ struct line {
 	int64_t offset_error_ns;
 	int64_t run_start_ns;
 	int64_t run_end_ns;     /* end of the run; INT64_MAX: not known */
-	int64_t session_end_ns; /* only in the timeline of measure.c: the latest end of a session event so far */
+	int64_t session_end_ns; /* only in the timeline of measure_clocks.c: the latest end of a session event so far */
 	struct line *thread; /* only for call tracks in host time: the thread whose row shows the events; NULL: none */
 	/* for a device: the first line of the launching thread; for a thread: the next line with the same thread id;
 	 * LINE_NONE: none */

@@ -3,7 +3,7 @@
  *   trace_writer.c            create, names, sources, tracks, producers, finish
  *   trace_writer_blocks.c     records: collecting, sorting, encoding; the file: blocks into segments, the header,
  *                             the final rename
- *   trace_writer_recover.c    writes an opened trace as a finished one: recovery, snapshot, packing
+ *   trace_writer_copy.c    writes an opened trace as a finished one: recovery, snapshot, packing
  *   trace_writer_pack.c       the records of a packed file
  *   trace_writer_index.c      the index of a packed file */
 #ifndef EPPROF_RUNTIME_TRACE_WRITER_TRACE_WRITER_PRIVATE_H
@@ -73,7 +73,7 @@ struct trace_writer_index {
 	                                                      that it references */
 };
 
-/* Callbacks that change a trace while trace_writer_recover.c writes it as a finished one. */
+/* Callbacks that change a trace while trace_writer_copy.c writes it as a finished one. */
 struct trace_rewrite {
 	void *user;
 	/* Writes the records of a block.  Called instead of writing the block; NULL: it is written. */
@@ -156,7 +156,7 @@ epp_status *trace_writer_commit(struct epp_trace_writer *writer) EPP_MUST_CHECK;
 /* Returns the offset of the end of the file so far. */
 uint64_t trace_writer_end(const struct epp_trace_writer *writer);
 
-/* trace_writer_recover.c */
+/* trace_writer_copy.c */
 /* Encodes decoded records as a block of rows.  Ownership: the caller frees *block. */
 epp_status *trace_writer_rows(const struct reader_decoded *decoded, struct epf_block **block) EPP_MUST_CHECK;
 

@@ -4,7 +4,7 @@
 
 #include <bsd/string.h>
 
-#include "anonymize/words.h"
+#include "anonymize/keyed_word.h"
 #include "epprof/summary.h"
 #include "tests/support/export_text.h"
 #include "tests/support/recording.h"

@@ -1,5 +1,5 @@
 /* Plugins for TensorFlow, one run each: registration, the calls of a run, what they may do wrong at each step, and what
- * becomes of their events.  Covers tf.c, tf_status.c, tf_shim.c, tf_collect.c and profile_delivery.c. */
+ * becomes of their events.  Covers tf.c, tf_call.c, tf_shim_load.c, tf_collect.c and profile_delivery.c. */
 #include "tests/support/lives.h"
 #include "tests/support/tf_plugins.h"
 

@@ -8,7 +8,7 @@
 #include "epprof/timeline.h"
 #include "epprof/track.h"
 #include "record/filter/schedule.h"
-#include "record/share.h"
+#include "record/shared_sessions.h"
 #include "tests/support/profiler_double.h"
 #include "tests/support/valid_trace.h"
 

@@ -1,7 +1,7 @@
 /* Data by name of events, for rules that compare events with the same name: the durations, and further data of the
  * rule. */
-#ifndef EPPROF_RUNTIME_ANALYSIS_ADVICE_NAMES_H
-#define EPPROF_RUNTIME_ANALYSIS_ADVICE_NAMES_H
+#ifndef EPPROF_RUNTIME_ANALYSIS_ADVICE_NAME_STATISTICS_H
+#define EPPROF_RUNTIME_ANALYSIS_ADVICE_NAME_STATISTICS_H
 
 #include "analysis/histogram.h"
 #include "base/status.h"

@@ -1,5 +1,5 @@
-/* Implements names.h. */
-#include "analysis/advice/names.h"
+/* Implements name_statistics.h. */
+#include "analysis/advice/name_statistics.h"
 
 #include <stdlib.h>
 #include <string.h>

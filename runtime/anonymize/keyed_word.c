@@ -1,9 +1,9 @@
-/* Implements words.h. */
-#include "anonymize/words.h"
+/* Implements keyed_word.h. */
+#include "anonymize/keyed_word.h"
 
 #include <string.h>
 
-/* The letters of words.  Without d, e, h, i, o and y, no word and none of the prefixes in records.c followed by a word
+/* The letters of words.  Without d, e, h, i, o and y, no word and none of the prefixes in anonymize_records.c followed by a word
  * can contain "h2d", "memset", "wait", "copy", "alloc" or "sync", by which names are classified
  * (timeline/events/work_kind.c and name_words.h). */
 static const char letters_of_words[] = "0123456789abcfgjklmnpqrstuvwxz";

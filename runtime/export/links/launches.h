@@ -4,8 +4,8 @@
  *
  * The table has room for 262,144 calls, in 14 MiB.  If about as many calls come between a call and its device event,
  * the call may have been replaced, and the two are not joined. */
-#ifndef EPPROF_RUNTIME_EXPORT_ARROWS_LAUNCHES_H
-#define EPPROF_RUNTIME_EXPORT_ARROWS_LAUNCHES_H
+#ifndef EPPROF_RUNTIME_EXPORT_LINKS_LAUNCHES_H
+#define EPPROF_RUNTIME_EXPORT_LINKS_LAUNCHES_H
 
 #include <stdbool.h>
 #include <stdint.h>

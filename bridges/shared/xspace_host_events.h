@@ -1,11 +1,11 @@
-/* Records the framework's operations on the host in the trace of a run (xspace_hosted.h).  They are only in the
+/* Records the framework's operations on the host in the trace of a run (xspace_plugin_run.h).  They are only in the
  * framework's finished profile, an XSpace, which only Python code gets.  A hook in Python (epprof_host.py) passes the
  * XSpace to the bridge with these functions; until then the run waits. */
-#ifndef EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
-#define EPPROF_BRIDGES_SHARED_XSPACE_HOST_H
+#ifndef EPPROF_BRIDGES_SHARED_XSPACE_HOST_EVENTS_H
+#define EPPROF_BRIDGES_SHARED_XSPACE_HOST_EVENTS_H
 
 #include "epprof/session.h"
-#include "xspace_hosted.h"
+#include "xspace_plugin_run.h"
 
 #define HOST_EXPORT __attribute__((visibility("default")))
 

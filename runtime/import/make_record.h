@@ -1,14 +1,14 @@
 /* Converts an event of the input to a record of the trace.  A record that cannot be written yet is packed as bytes, and
  * unpacked before it is written. */
-#ifndef EPPROF_RUNTIME_IMPORT_RECORD_H
-#define EPPROF_RUNTIME_IMPORT_RECORD_H
+#ifndef EPPROF_RUNTIME_IMPORT_MAKE_RECORD_H
+#define EPPROF_RUNTIME_IMPORT_MAKE_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "epprof/trace_writer.h"
-#include "import/event.h"
+#include "import/json_event.h"
 
 /* The event's own args, and the args that the importer adds: the category, a name that was too long, the original
  * values of a provider's event. */
@@ -41,7 +41,7 @@ void record_prepare(struct import *import, const struct event *event, bool keeps
 /* Adds an arg.  If there are too many, the arg is left out, and the writer marks the record. */
 void record_add_arg(struct prepared *prepared, epp_name key, const char *text, size_t bytes);
 
-/* Inserts the original values of a provider's event before its args. providers.c sets CLAIM_PROFILE_US later; it is 0
+/* Inserts the original values of a provider's event before its args. device_events.c sets CLAIM_PROFILE_US later; it is 0
  * until then. */
 void record_claim(struct import *import, const int64_t claim[CLAIM_COUNT]);
 

@@ -1,11 +1,11 @@
 /* Sessions that several users of a process share, what EPPROF_OUTPUT and EPPROF_POLICY ask for, and the numbers that
- * %session% gives: runtime/record/share.c. */
+ * %session% gives: runtime/record/shared_sessions.c. */
 #include <bsd/string.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record/share.h"
+#include "record/shared_sessions.h"
 #include "tests/support/forking.h"
 #include "tests/support/recording.h"
 

@@ -44,7 +44,7 @@
 #define PAIR_WITHIN_US 500000
 #define NOTE_BYTES 80
 #define DEVICE_NAME_BYTES 256
-/* The index of ort_profile_us among the args that the importer puts first (runtime/import/record.h). */
+/* The index of ort_profile_us among the args that the importer puts first (runtime/import/make_record.h). */
 #define PROFILE_ARG 2
 
 struct epp_provider_events {

@@ -1,6 +1,6 @@
 /* Makes records from events.  A packed record consists of the first members of struct prepared, up to the args, the
  * args that are used, and the texts of the args one after the other. */
-#include "import/record.h"
+#include "import/make_record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  * All texts are in one growing buffer and are referred to by their offset, so that nothing is allocated per event; the
  * struct is reused for the next event.  Data beyond the limits of a record is cut here, and the event is marked. */
-#ifndef EPPROF_RUNTIME_IMPORT_EVENT_H
-#define EPPROF_RUNTIME_IMPORT_EVENT_H
+#ifndef EPPROF_RUNTIME_IMPORT_JSON_EVENT_H
+#define EPPROF_RUNTIME_IMPORT_JSON_EVENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

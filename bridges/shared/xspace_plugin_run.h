@@ -1,7 +1,7 @@
 /* Runs of hosted plugins (hosted_plugins.h), one after the other, for bridges into frameworks that take an XSpace
  * (TensorFlow, JAX). */
-#ifndef EPPROF_BRIDGES_SHARED_XSPACE_HOSTED_H
-#define EPPROF_BRIDGES_SHARED_XSPACE_HOSTED_H
+#ifndef EPPROF_BRIDGES_SHARED_XSPACE_PLUGIN_RUN_H
+#define EPPROF_BRIDGES_SHARED_XSPACE_PLUGIN_RUN_H
 
 #include <stdbool.h>
 #include <stddef.h>

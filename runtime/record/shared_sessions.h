@@ -1,7 +1,7 @@
 /* Sessions that several users of a process share, and the session that EPPROF_OUTPUT requests: the internal interface;
  * epp_session_share in epprof/session.h is the public one. */
-#ifndef EPPROF_RUNTIME_RECORD_SHARE_H
-#define EPPROF_RUNTIME_RECORD_SHARE_H
+#ifndef EPPROF_RUNTIME_RECORD_SHARED_SESSIONS_H
+#define EPPROF_RUNTIME_RECORD_SHARED_SESSIONS_H
 
 #include "record/session.h"
 

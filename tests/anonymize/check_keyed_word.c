@@ -1,7 +1,7 @@
 /* The parts of anonymising: the hash, words, the allow-list, shapes. */
 #include "anonymize/allowed.h"
+#include "anonymize/keyed_word.h"
 #include "anonymize/shapes.h"
-#include "anonymize/words.h"
 #include "tests/support/check.h"
 
 /* ---- BLAKE2b ---- */

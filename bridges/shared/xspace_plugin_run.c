@@ -4,12 +4,12 @@
  * session in memory is used in the same way.  These frameworks pass no events to the bridge, so plugins that record
  * only within host events, as those for ONNX Runtime may do, record nothing here.
  *
- * If EPPROF_OUTPUT is set and a hook has announced the host's operations (xspace_host.h), a run that the bridge has
+ * If EPPROF_OUTPUT is set and a hook has announced the host's operations (xspace_host_events.h), a run that the bridge has
  * released waits for these operations.
  *
  * Times of lines are relative to the Unix time of the run's start.  The framework subtracts the start of its own
  * session, which is earlier. */
-#include "xspace_hosted.h"
+#include "xspace_plugin_run.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 #include "epprof/epprof.h"
 #include "hosted_plugins.h"
-#include "xspace_host.h"
+#include "xspace_host_events.h"
 #include "xspace_threads.h"
 
 #define PLUGINS_MAX 32u /* maximum number of profilers in a session */

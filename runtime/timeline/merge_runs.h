@@ -8,8 +8,8 @@
  * block were open long before the block began, the block is divided: those records, 64 at most, become a small run, and
  * the rest, its body, keeps waiting.
  * Called by timeline.c; block_load.c and spill.c make the runs. */
-#ifndef EPPROF_RUNTIME_TIMELINE_MERGE_H
-#define EPPROF_RUNTIME_TIMELINE_MERGE_H
+#ifndef EPPROF_RUNTIME_TIMELINE_MERGE_RUNS_H
+#define EPPROF_RUNTIME_TIMELINE_MERGE_RUNS_H
 
 #include "timeline/merging/sorted_run.h"
 

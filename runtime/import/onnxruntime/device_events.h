@@ -8,8 +8,8 @@
  * the length of the range plus the 2 us of the formula.  A single pair implies an additional error of 500 ppm of the
  * distance from it.  Times are kept as they are in the file.  Device events in Chrome files were placed by the program
  * that wrote the file, which gives no error bound.  Their placement is `formula`, on the host clock. */
-#ifndef EPPROF_RUNTIME_IMPORT_ONNXRUNTIME_PROVIDERS_H
-#define EPPROF_RUNTIME_IMPORT_ONNXRUNTIME_PROVIDERS_H
+#ifndef EPPROF_RUNTIME_IMPORT_ONNXRUNTIME_DEVICE_EVENTS_H
+#define EPPROF_RUNTIME_IMPORT_ONNXRUNTIME_DEVICE_EVENTS_H
 
 #include "import/import.h"
 

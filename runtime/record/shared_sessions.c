@@ -10,7 +10,7 @@
  *
  * With EPPROF_START_PAUSED, sessions that record into EPPROF_OUTPUT are paused from the beginning, until the first
  * `epprof ctl resume`. */
-#include "record/share.h"
+#include "record/shared_sessions.h"
 
 #include <bsd/libutil.h>
 #include <bsd/stdlib.h>

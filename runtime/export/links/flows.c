@@ -1,6 +1,6 @@
 /* Implements flows.h: `ends` has each event at which an arrow begins or ends once, sorted by source and id for binary
  * search. */
-#include "export/arrows/flows.h"
+#include "export/links/flows.h"
 
 #include <stdlib.h>
 #include <string.h>

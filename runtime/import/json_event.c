@@ -1,5 +1,5 @@
 /* Stores the texts and numbers of one event of a JSON file. */
-#include "import/event.h"
+#include "import/json_event.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * With the same key, a text has the same letters in every trace.  Without the key, it cannot be tested whether a
  * guessed text belongs to a word.  Two texts of a trace never have the same letters.  If their first ten letters are
  * equal (about once in 10^6 traces with 30,000 names), the text that was added second gets more letters. */
-#ifndef EPPROF_RUNTIME_ANONYMIZE_WORDS_H
-#define EPPROF_RUNTIME_ANONYMIZE_WORDS_H
+#ifndef EPPROF_RUNTIME_ANONYMIZE_KEYED_WORD_H
+#define EPPROF_RUNTIME_ANONYMIZE_KEYED_WORD_H
 
 #include <stdbool.h>
 

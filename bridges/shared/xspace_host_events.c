@@ -9,7 +9,7 @@
  * The framework uses CLOCK_REALTIME for operations.  This clock is related to the trace's clock by two samples: at the
  * run's start, and when the operations are recorded.  The XSpace also contains the plugins' events, because the
  * framework collected them from the bridge.  These events have a stat that only epprof writes, and are skipped. */
-#include "xspace_host.h"
+#include "xspace_host_events.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Places the events of devices.  The stored records are read twice: first to find the time at which profiling began,
  * then to write them. */
-#include "import/onnxruntime/providers.h"
+#include "import/onnxruntime/device_events.h"
 
 #include <stdlib.h>
 #include <string.h>

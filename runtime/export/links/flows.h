@@ -1,8 +1,8 @@
 /* Arrows that the program drew between its events.  The record of an arrow has only the ids of the events at its ends,
  * and these events may come before or after the record.  A first pass over the timeline therefore collects the arrows,
  * a second pass finds the events. */
-#ifndef EPPROF_RUNTIME_EXPORT_ARROWS_FLOWS_H
-#define EPPROF_RUNTIME_EXPORT_ARROWS_FLOWS_H
+#ifndef EPPROF_RUNTIME_EXPORT_LINKS_FLOWS_H
+#define EPPROF_RUNTIME_EXPORT_LINKS_FLOWS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Implements launches.h: a 4-way set-associative cache of calls by their correlation number.  In a full set, a new call
  * replaces one of the four entries, which a counter selects that all sets share. */
-#include "export/arrows/launches.h"
+#include "export/links/launches.h"
 
 #include <stdlib.h>
 #include <string.h>
