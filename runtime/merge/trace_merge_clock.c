@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "codec/codec.h"
 #include "containers/array.h"
+#include "merge/same_clock.h"
 #include "merge/trace_merge.h"
 
 /* ---- alignment ---- */
@@ -318,14 +319,8 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 
 /* ---- clocks ---- */
 
-/* A smaller number (before 2001) is not taken as a Unix time, because imported traces count from 0. */
-#define UNIX_NS_LEAST 1000000000000000000
 /* Limit for offsets, so that the sum of a few offsets and times does not overflow. */
 #define OFFSET_NS_MAX ((int64_t)1 << 60)
-/* If the differences between CLOCK_REALTIME and CLOCK_MONOTONIC of two traces differ by more than this, their
- * CLOCK_MONOTONIC do not have the same zero, for example because of a container with a time namespace. */
-#define SAME_ZERO_NS 1000000000
-
 void trace_merge_report(const struct trace_merge *merge, const char *format, ...)
 {
 	char text[1024];
@@ -340,20 +335,6 @@ void trace_merge_report(const struct trace_merge *merge, const char *format, ...
 }
 
 /* ---- clock samples ---- */
-
-static int64_t distance(int64_t a, int64_t b)
-{
-	int64_t difference;
-	if (__builtin_sub_overflow(a, b, &difference) || difference == INT64_MIN)
-		return INT64_MAX;
-	return difference < 0 ? -difference : difference;
-}
-
-static int64_t realtime_offset(const struct epf_host_pair *pair)
-{
-	int64_t offset;
-	return __builtin_sub_overflow(pair->realtime_ns, pair->monotonic_ns, &offset) ? INT64_MAX : offset;
-}
 
 /* Returns the clock samples of an input.  If it has none, `zero`, the sample of its time 0, is the only one. */
 static const struct epf_host_pair *pairs_of(const struct reader *reader, const struct epf_host_pair *zero, size_t *count)
@@ -413,13 +394,6 @@ static void find_realtime(struct merge_machine *machine, const struct epf_host_p
 static bool is_counter(const struct reader *reader)
 {
 	return reader->header.source.clock == EPF_CLOCK_TSC || reader->header.source.clock == EPF_CLOCK_CNTVCT;
-}
-
-static bool same_boot(const struct reader *a, const struct reader *b)
-{
-	static const uint8_t unknown[sizeof(a->header.source.boot_id)];
-	return memcmp(a->header.source.boot_id, unknown, sizeof(unknown)) != 0 &&
-	       memcmp(a->header.source.boot_id, b->header.source.boot_id, sizeof(unknown)) == 0;
 }
 
 static epp_status *find_machines(struct trace_merge *merge)

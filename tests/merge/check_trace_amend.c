@@ -334,6 +334,53 @@ START_TEST(wall_clocks_relate_boots)
 }
 END_TEST
 
+#define HOUR 3600000000000ll
+
+/* Of one boot, but the difference between wall clock and monotonic clock has changed: the late trace is of a time
+ * namespace, or the wall clock was set.  A counter that both traces read shows which. */
+START_TEST(clocks_of_a_boot_that_differ)
+{
+	static const struct {
+		int64_t monotonic_ns, realtime_ns; /* by how much the late trace's clocks differ */
+		uint32_t clock;                    /* of the late trace; the other one reads the TSC */
+		const char *receipt;
+		int64_t error_ns; /* at least; at most 10 ms more; -1: the duration only */
+	} cases[] = {
+		{ HOUR, 0, EPF_CLOCK_TSC, "by wall-clock time\n", 0 },
+		{ -HOUR, 0, EPF_CLOCK_TSC, "by wall-clock time\n", 0 },
+		{ HOUR, HOUR / 3600, EPF_CLOCK_TSC, "by wall-clock time\n", HOUR / 3600 },
+		{ 0, HOUR, EPF_CLOCK_TSC, "by the monotonic clock of the same machine\n", 0 },
+		{ 0, HOUR / 360, EPF_CLOCK_MONOTONIC, "by wall-clock time\n", HOUR / 360 },
+		{ HOUR / 360, 0, EPF_CLOCK_MONOTONIC, "by wall-clock time\n", HOUR / 360 },
+		{ HOUR, 0, EPF_CLOCK_MONOTONIC, "no common clock: its events keep their duration only\n", -1 },
+	};
+	struct epp_builder *b = made_run("MyEP");
+	char *run = check_path("run.epp");
+	epp_amend_counts counts;
+
+	builder_header(b)->source.clock = EPF_CLOCK_TSC;
+	builder_run_end(b, BUILDER_START + 10 * MS);
+	builder_write(b, EPF_FINISHED, run);
+	builder_destroy(b);
+	b = made_late("MyEP", EPF_TRACK_CLOCK_HOST);
+	builder_header(b)->source.clock = cases[_i].clock;
+	builder_set_clocks(b, cases[_i].monotonic_ns, cases[_i].realtime_ns);
+	epp_trace *trace = amended(run, write_late(b), NULL, &counts);
+	ck_assert_msg(strstr(merging_receipt, cases[_i].receipt) != NULL, "%s", merging_receipt);
+	struct merged_events events = merged_events(trace);
+	const epp_event *event = &late_event(&events, 0)->event;
+	int64_t off_ns = llabs(event->start_ns - (int64_t)(LATE_AT - BUILDER_START));
+	ck_assert_int_eq(counts.durations > 0, cases[_i].error_ns == -1);
+	if (cases[_i].error_ns >= 0) {
+		ck_assert_int_le(off_ns, event->start_error_ns);
+		ck_assert_int_ge(event->start_error_ns, cases[_i].error_ns);
+		ck_assert_int_lt(event->start_error_ns, cases[_i].error_ns + 10 * (int64_t)MS);
+	}
+	free(events.list);
+	epp_trace_close(trace);
+}
+END_TEST
+
 /* Of calls that enclose each other the innermost has launched the work; two others could both have. */
 START_TEST(equal_numbers_are_joined_if_they_nest)
 {
@@ -669,6 +716,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, durations_stay_marked, 0, 2);
 	tcase_add_test(tc, equal_durations_are_other_events);
 	tcase_add_test(tc, wall_clocks_relate_boots);
+	tcase_add_loop_test(tc, clocks_of_a_boot_that_differ, 0, 7);
 	tcase_add_loop_test(tc, equal_numbers_are_joined_if_they_nest, 0, 2);
 	tcase_add_loop_test(tc, accounts_are_chosen, 0, 6);
 	tcase_add_test(tc, only_events_of_devices_are_added);

@@ -104,6 +104,8 @@ void builder_record(struct epp_builder *builder, uint32_t track, const struct ep
 /* Counts losses; `idless` of them used no id, the others use one each. */
 void builder_lost(struct epp_builder *builder, uint32_t thread, epp_loss reason, uint64_t count, uint64_t idless);
 void builder_host_pair(struct epp_builder *builder, uint64_t ticks, uint64_t half_width_ticks, int64_t realtime_error_ns);
+/* Sets by how much the monotonic clock and the wall clock differ from what their names say, from this run on. */
+void builder_set_clocks(struct epp_builder *builder, int64_t monotonic_off_ns, int64_t realtime_off_ns);
 /* Ends and starts runs.  builder_create starts run 1, and builder_image ends the last one if EPF_FINISHED. */
 void builder_run_end(struct epp_builder *builder, uint64_t ticks);
 void builder_run_start(struct epp_builder *builder, uint64_t ticks);

@@ -52,6 +52,7 @@ struct epp_builder {
 	uint64_t next_sequence;
 	uint64_t next_device_id, next_id_block;
 	uint64_t last_ticks;
+	int64_t monotonic_off_ns, realtime_off_ns;
 };
 
 _Noreturn void builder_must(const char *condition, const char *file, int line);

@@ -329,14 +329,22 @@ void builder_lost(struct epp_builder *b, uint32_t thread, epp_loss reason, uint6
 	track->next_id += count - idless;
 }
 
-static struct epf_host_pair pair_at(uint64_t ticks)
+static struct epf_host_pair pair_at(const struct epp_builder *b, uint64_t ticks)
 {
-	return (struct epf_host_pair){ ticks, 50, (int64_t)ticks, BUILDER_REALTIME_NS + (int64_t)(ticks - BUILDER_START) };
+	return (struct epf_host_pair){ ticks, 50, (int64_t)ticks + b->monotonic_off_ns,
+		                       BUILDER_REALTIME_NS + (int64_t)(ticks - BUILDER_START) + b->realtime_off_ns };
+}
+
+void builder_set_clocks(struct epp_builder *b, int64_t monotonic_off_ns, int64_t realtime_off_ns)
+{
+	b->monotonic_off_ns = monotonic_off_ns;
+	b->realtime_off_ns = realtime_off_ns;
+	b->live.run_start = pair_at(b, b->live.run_start.ticks);
 }
 
 void builder_host_pair(struct epp_builder *b, uint64_t ticks, uint64_t half_width_ticks, int64_t realtime_error_ns)
 {
-	struct epf_host_pair pair = pair_at(ticks);
+	struct epf_host_pair pair = pair_at(b, ticks);
 
 	pair.half_width_ticks = half_width_ticks;
 	pair.realtime_ns += realtime_error_ns;
@@ -348,14 +356,14 @@ void builder_run_start(struct epp_builder *b, uint64_t ticks)
 	b->live.run++;
 	b->live.flags = EPF_LIVE_RECORDING;
 	b->live.run_first_id = b->next_id_block;
-	b->live.run_start = pair_at(ticks);
+	b->live.run_start = pair_at(b, ticks);
 	b->live.run_end_ticks = 0;
 }
 
 void builder_run_end(struct epp_builder *b, uint64_t ticks)
 {
 	struct epf_run run = {
-		.run = b->live.run, .first_id = b->live.run_first_id, .start = b->live.run_start, .end = pair_at(ticks)
+		.run = b->live.run, .first_id = b->live.run_first_id, .start = b->live.run_start, .end = pair_at(b, ticks)
 	};
 	struct bytes ledger = { 0 };
 
