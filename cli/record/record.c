@@ -387,20 +387,20 @@ static int run(int argc, char **argv)
 	watch->every_ns = watch->every_ns ? watch->every_ns : RECORD_EVERY_NS;
 	record_options.program = argv + optind;
 	if (!record_options.output) {
-		const char *slash = strrchr(argv[optind], '/');
-		snprintf(by_default, sizeof by_default, "%s.%%pid%%.epp", slash ? slash + 1 : argv[optind]);
+		snprintf(by_default, sizeof by_default, "%s.%%pid%%.epp", basename(argv[optind]));
 		record_options.output = by_default;
 	}
 	if (!cli_takes_trace(&cli_record, record_options.output))
 		return CLI_USAGE;
 	if (!has_rank_of(record_options.ranks))
 		return record_run_program(record_options.program, false, NULL, NULL);
-	if (record_is_privileged(argv[optind]))
-		return RECORD_NOT_EXECUTABLE;
+	int code = record_check(&record_options);
+	if (code != CLI_OK)
+		return code;
 	epp_status *status = record_expand_name(record_options.output, &output);
 	if (status)
 		return cli_failure(status);
-	int code = record(&record_options, output);
+	code = record(&record_options, output);
 	free(output);
 	return code;
 }

@@ -56,6 +56,11 @@ int64_t record_now_ns(void);
  * this call.  If parts of epprof are not installed, a message names the programs that cannot be recorded. */
 epp_status *record_set_environment(struct record_options *options, const char *folder) EPP_MUST_CHECK;
 
+/* ---- record_hooks.c: hooks in frameworks ---- */
+
+/* Sets the environment variables that load epprof's hooks into the program. */
+epp_status *record_set_hooks(void) EPP_MUST_CHECK;
+
 /* ---- record_program.c: the program's process ---- */
 
 struct record_estimate; /* defined in record_estimate.h */
@@ -64,9 +69,10 @@ struct record_estimate; /* defined in record_estimate.h */
  * by signal n. */
 enum { RECORD_NOT_EXECUTABLE = 126, RECORD_NOT_FOUND = 127, RECORD_SIGNAL = 128 };
 
-/* Returns true if the program would run with more rights than its user (for example setuid); a message was printed.  In
- * such a program, the dynamic linker and libepprof ignore the environment, so it cannot be recorded. */
-bool record_is_privileged(const char *program);
+/* Checks if this system can record the program with these options.  Returns CLI_OK, or an exit status after an error
+ * was reported: RECORD_NOT_EXECUTABLE if the program would run with more rights than its user (for example setuid),
+ * because the dynamic linker and libepprof then ignore the environment. */
+int record_check(const struct record_options *options);
 /* Starts the program and waits for its end.  SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the program, except
  * those from a terminal, which the program gets from the terminal itself.  With `no_follow`, EPPROF_ONLY_PID is set to
  * the program's pid.  While the program runs, `watch` watches its traces, and `estimate` is started; both may be NULL.

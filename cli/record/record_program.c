@@ -47,16 +47,16 @@ static bool find_program(const char *program, char path[PATH_MAX])
 	}
 }
 
-bool record_is_privileged(const char *program)
+int record_check(const struct record_options *options)
 {
 	char path[PATH_MAX];
 
-	if (!find_program(program, path) || !is_setuid(path))
-		return false;
+	if (!find_program(options->program[0], path) || !is_setuid(path))
+		return CLI_OK;
 	fprintf(stderr,
 	        "epprof: %s: a setuid or setgid program cannot be recorded: it ignores the variables that make it record\n",
 	        path);
-	return true;
+	return RECORD_NOT_EXECUTABLE;
 }
 
 /* ---- the process ---- */

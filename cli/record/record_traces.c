@@ -199,8 +199,13 @@ static void remove_folder(const char *folder)
 {
 	DIR *open = opendir(folder);
 
-	for (struct dirent *entry; open && (entry = readdir(open));)
-		unlinkat(dirfd(open), entry->d_name, 0);
+	for (struct dirent *entry; open && (entry = readdir(open));) {
+		char *path;
+		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
+			break;
+		unlink(path);
+		free(path);
+	}
 	if (open)
 		closedir(open);
 	rmdir(folder);

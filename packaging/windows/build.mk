@@ -35,13 +35,14 @@ EPPROF := $(filter-out runtime/base/os/% %/window_shrink.c runtime/record/contro
 	$(filter-out %/ort_loader.c,$(call parts,plugins/ort)) packaging/windows/left_out.c
 TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events))
 ORT_BRIDGE := $(filter-out $(addprefix %/,ort_hosted.c ort_profile.c ort_slots.c hosted_plugins.c),$(ORT_BRIDGE)) packaging/windows/left_out_bridge.c
-CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% record/% run/% view/% bridge.c shared/device.c shared/post.c shared/progress.c),$(CLI)) \
-	packaging/windows/left_out_command.c $(WIN_MAIN)
+CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% run/% view/% bridge.c \
+	shared/device.c shared/post.c shared/progress.c $(addprefix record/record_,estimate.c hooks.c program.c watch.c)),$(CLI)) \
+	packaging/windows/left_out_command.c packaging/windows/record_program.c $(WIN_MAIN)
 WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c export_text.c parquet_text.c sql_text.c sqlite_text.c \
 	strict_json.c thrift_text.c trace_scan.c trace_scan_ask.c xspace_text.c) tests/export/html_text.c tests/export/playback.c \
 	$(TRUTH) tests/windows/check.c
-# Tests of the recorder and the reader that use nothing of Linux.  Others make the system fail, fork, need each test in a process
-# of its own, or read a trace that is being recorded, which is read as one that was killed.
+# Tests of the recorder and the reader that use nothing of Linux.  Others make the system fail, fork, or need each test in a
+# process of its own.
 WIN_TESTS := $(wildcard $(addprefix tests/,analysis/check_histogram.c base/check_growing_structs.c containers/check_*.c codec/check_*.c \
 	export/check_export.c export/check_export_merged.c export/check_html.c export/check_ndjson.c \
 	$(addprefix import/check_,import_chrome.c json_events.c ort_round_trip.c repair.c) cli/check_import.c \
@@ -153,4 +154,4 @@ $(BUILD)/tests/trace_host_dll.exe: $(call objects,tests/windows/trace_host.c) $(
 	$(Q)$(WIN_LD) -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(addsuffix .a,$(filter %.dll,$^)) $(WIN_LIBS)
 
 windows-check: windows $(BUILD)/tests/trace_host.exe $(BUILD)/tests/trace_host_dll.exe $(if $(T),$(filter $(T:%=$(BUILD)/tests/%.exe),$(WIN_PROGRAMS)),$(WIN_PROGRAMS))
-	$(Q)BUILD='$(BUILD)' tests/windows/run $(if $(T),$(T),check_windows_trace check_windows_command $(notdir $(basename $(WIN_TESTS))))
+	$(Q)BUILD='$(BUILD)' tests/windows/run $(if $(T),$(T),check_windows_trace check_windows_command check_windows_record $(notdir $(basename $(WIN_TESTS))))

@@ -22,7 +22,6 @@
 LEFT_OUT(conform)
 LEFT_OUT(ctl)
 LEFT_OUT(probe)
-LEFT_OUT(record)
 LEFT_OUT(run)
 LEFT_OUT(view)
 

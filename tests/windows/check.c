@@ -116,15 +116,3 @@ void srunner_free(SRunner *runner)
 {
 	(void)runner;
 }
-
-/* ---- POSIX ---- */
-
-int setenv(const char *name, const char *value, int overwrite)
-{
-	return getenv(name) && !overwrite ? 0 : _putenv_s(name, value);
-}
-
-int unsetenv(const char *name)
-{
-	return _putenv_s(name, "");
-}

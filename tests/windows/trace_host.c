@@ -3,7 +3,10 @@
  *   trace_host record FILE      four threads with args, nested and open events, an instant
  *   trace_host read FILE        validates it, and prints its ledger
  *   trace_host abandon FILE N   the first with N pairs of events, and the process ends without the session's end
- *   trace_host utf8 FOLDER      both, with a file in this folder whose name is not ASCII */
+ *   trace_host utf8 FOLDER      both, with a file in this folder whose name is not ASCII
+ *   trace_host events N CODE    N events in the session of EPPROF_OUTPUT; exits with this code
+ *   trace_host linger N FILE    the same events, and waits until the file exists
+ *   trace_host arguments ...    prints its arguments */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +97,31 @@ static int read_trace(const char *path)
 	return errors != 0;
 }
 
+/* Records into the session that EPPROF_OUTPUT opens. */
+static void record_events(long wanted)
+{
+	epp_name work_name = epp_name_intern("work");
+	for (long i = 0; i < wanted; i++)
+		epp_event_end(NULL, epp_event_begin(NULL, EPP_NODE, work_name), NULL, 0);
+}
+
 int main(int count, char **arguments)
 {
+	if (count == 4 && !strcmp(arguments[1], "events")) {
+		record_events(strtol(arguments[2], NULL, 10));
+		return (int)strtol(arguments[3], NULL, 10);
+	}
+	if (count == 4 && !strcmp(arguments[1], "linger")) {
+		record_events(strtol(arguments[2], NULL, 10));
+		while ((access)(arguments[3], 0) != 0) /* the C library's, because DLLs do not export epprof's */
+			usleep(10000);
+		return 0;
+	}
+	if (count > 1 && !strcmp(arguments[1], "arguments")) {
+		for (int i = 2; i < count; i++)
+			printf("[%s]\n", arguments[i]);
+		return 0;
+	}
 	if (count == 3 && !strcmp(arguments[1], "record"))
 		return record(arguments[2]);
 	if (count == 3 && !strcmp(arguments[1], "read"))

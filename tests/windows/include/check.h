@@ -77,9 +77,4 @@ __attribute__((noreturn, format(__MINGW_PRINTF_FORMAT, 3, 4))) void check_fail(c
 #define ck_assert_mem_eq(a, b, bytes) ck_assert_msg(memcmp(a, b, bytes) == 0, "%s and %s differ", #a, #b)
 #define ck_assert_mem_ne(a, b, bytes) ck_assert_msg(memcmp(a, b, bytes) != 0, "%s and %s are equal", #a, #b)
 
-/* What tests/support/check.h uses of POSIX. */
-char *mkdtemp(char *path);
-int setenv(const char *name, const char *value, int overwrite);
-int unsetenv(const char *name);
-
 #endif

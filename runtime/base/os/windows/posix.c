@@ -80,6 +80,27 @@ const char *secure_getenv(const char *name)
 	return temporary_folder;
 }
 
+int setenv(const char *name, const char *value, int overwrite)
+{
+	if (!overwrite && os_variable(name))
+		return 0;
+	wchar_t *wide_name = windows_wide(name), *wide = wide_name ? windows_wide(value) : NULL;
+	int code = wide && _wputenv_s(wide_name, wide) == 0 ? 0 : -1;
+	free(wide_name);
+	free(wide);
+	return code;
+}
+
+int unsetenv(const char *name)
+{
+	return setenv(name, "", 1);
+}
+
+int gethostname(char *name, size_t bytes)
+{
+	return os_host_name(name, bytes) ? 0 : -1;
+}
+
 /* ---- signals and the terminal ---- */
 
 int sigaction(int number, const struct sigaction *action, struct sigaction *before)

@@ -187,6 +187,39 @@ ssize_t getline(char **line, size_t *room, FILE *file)
 
 /* ---- names ---- */
 
+char *libc_realpath(const char *path, char *resolved)
+{
+	static const wchar_t local[] = L"\\\\?\\", network[] = L"\\\\?\\UNC\\";
+	wchar_t found[MAX_PATH + 8], *from = found;
+	HANDLE file = open_handle(path, FILE_READ_ATTRIBUTES, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS);
+	if (file == INVALID_HANDLE_VALUE)
+		return NULL;
+	DWORD count = GetFinalPathNameByHandleW(file, found, MAX_PATH + 8, 0);
+	CloseHandle(file);
+	if (!count || count >= MAX_PATH + 8) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	if (!wcsncmp(found, network, wcslen(network)))
+		*(from += wcslen(network) - 2) = L'\\';
+	else if (!wcsncmp(found, local, wcslen(local)))
+		from += wcslen(local);
+	for (wchar_t *at = from; *at; at++)
+		*at = *at == L'\\' ? L'/' : *at;
+	char *text = resolved ? resolved : malloc(PATH_MAX * 3);
+	if (text && windows_narrow(from, text, resolved ? PATH_MAX : PATH_MAX * 3))
+		return text;
+	if (!resolved)
+		free(text);
+	errno = text ? ENAMETOOLONG : ENOMEM;
+	return NULL;
+}
+
+char *libc_basename(const char *path)
+{
+	return (char *)os_path_name(path);
+}
+
 int libc_unlink(const char *path)
 {
 	int error = os_file_remove(path);
@@ -228,8 +261,8 @@ int libc_rename(const char *from, const char *to)
 
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
-	(void)from_folder, (void)to_folder, (void)flags;
-	return move(from, to, 0);
+	(void)from_folder, (void)to_folder;
+	return move(from, to, flags & RENAME_NOREPLACE ? 0 : MOVEFILE_REPLACE_EXISTING);
 }
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)

@@ -7,6 +7,9 @@
 #include "base/os/os.h"
 #include "base/os/windows/win32.h"
 
+#define NS_PER_TICK 100
+#define UNIX_EPOCH_TICKS UINT64_C(116444736000000000) /* 1970 in ticks since 1601, the origin of times in Windows */
+
 bool os_random(uint8_t number[16])
 {
 	unsigned part;
@@ -25,8 +28,7 @@ bool os_host_name(char *name, size_t bytes)
 	return GetComputerNameExW(ComputerNameDnsHostname, wide, &count) && windows_narrow(wide, name, bytes);
 }
 
-/* Leaves `id` unchanged, because Windows has no such number. Processes therefore cannot be identified by boot and start
- * time. */
+/* Leaves `id` unchanged, because Windows has no such number. */
 void os_boot_id(uint8_t id[16])
 {
 	(void)id;
@@ -34,8 +36,17 @@ void os_boot_id(uint8_t id[16])
 
 bool os_process_start(uint32_t pid, uint64_t *unix_ns)
 {
-	(void)pid, (void)unix_ns;
-	return false;
+	FILETIME start, end, kernel, user;
+	HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, FALSE, pid);
+	if (!process)
+		return false;
+	/* A process that has ended keeps its number while a handle of it is open. */
+	bool runs = WaitForSingleObject(process, 0) == WAIT_TIMEOUT &&
+	            GetProcessTimes(process, &start, &end, &kernel, &user);
+	CloseHandle(process);
+	if (runs)
+		*unix_ns = (((uint64_t)start.dwHighDateTime << 32 | start.dwLowDateTime) - UNIX_EPOCH_TICKS) * NS_PER_TICK;
+	return runs;
 }
 
 static char program[256];

@@ -11,6 +11,9 @@
 /* Makes stdlib.h declare rand_s. */
 #define _CRT_RAND_S
 
+/* Without winsock.h, which has a gethostname of its own. */
+#define WIN32_LEAN_AND_MEAN
+
 /* These declare the functions that the macros below replace, so they come first. */
 #include <direct.h>
 #include <fcntl.h>
@@ -37,6 +40,8 @@ void libc_qsort(void *base, size_t count, size_t bytes, int (*compare)(const voi
 
 /* All paths are UTF-8, and no file changes the ends of lines. Files can be renamed and removed while they are open. */
 
+/* Bytes in UTF-8 of the longest name of a file. */
+#define NAME_MAX (255 * 3)
 #define O_CLOEXEC _O_NOINHERIT
 #define O_NOCTTY 0
 #define O_NONBLOCK 0
@@ -75,6 +80,11 @@ int libc_fstat(int fd, struct libc_stat *about);
 #undef access
 int libc_access(const char *path, int what);
 #define access(path, what) libc_access(path, what)
+/* The result has slashes as separators.  `resolved` has room for PATH_MAX bytes, or is NULL. */
+char *libc_realpath(const char *path, char *resolved);
+#define realpath(path, resolved) libc_realpath(path, resolved)
+char *libc_basename(const char *path);
+#define basename(path) libc_basename(path)
 int libc_unlink(const char *path);
 #define unlink(path) libc_unlink(path)
 int libc_rmdir(const char *path);
@@ -95,7 +105,6 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t at);
 #define AT_EMPTY_PATH 0
 #define AT_SYMLINK_FOLLOW 0
 #define RENAME_NOREPLACE 1
-/* Never replaces a file, whatever `flags` is. */
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
 /* Fail with ENOSYS. */
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
@@ -140,7 +149,12 @@ void tdestroy(void *root, void (*destroy)(void *node));
 double lgamma_r(double x, int *sign);
 /* If TMPDIR is not set, its value is the folder that Windows has for temporary files. */
 const char *secure_getenv(const char *name);
+/* A variable whose value is empty is not set. */
+int setenv(const char *name, const char *value, int overwrite);
+int unsetenv(const char *name);
+int gethostname(char *name, size_t bytes);
 
+typedef _sigset_t sigset_t;
 #define SIGHUP SIGBREAK
 #define SA_RESETHAND 1
 #define SA_RESTART 0
