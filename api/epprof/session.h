@@ -206,7 +206,8 @@ typedef enum epp_loss {
 	EPP_LOSS_HUNG = 12,   /* a plugin's call did not return in time: counts the events that the plugin had announced
 	                         and not delivered, or 1 if it had announced none, because their number is then
 	                         unknown */
-	EPP_LOSS_BEFORE_START = 13, /* a plugin's event began, by its times, before the run */
+	EPP_LOSS_BEFORE_START = 13, /* a plugin's event began, by its times, before the run, or arrived before the first
+	                             run */
 	EPP_LOSS_NEGATIVE = 14,     /* a plugin's event ended, by its times, before it began */
 	EPP_LOSS_THROTTLED = 15,    /* left out to stay within options.max_overhead */
 	EPP_LOSS_ENTRY_COUNT = 16   /* the number of counters in the format: more than there are reasons now */

@@ -425,6 +425,12 @@ static bool clock_known(const struct submission *submission, uint32_t clock)
 	return clock < SUBMIT_CLOCKS_MAX && LOAD_ACQUIRE(&submission->clocks[clock].number) != 0;
 }
 
+/* Returns why an event has no recorder: the run has ended since the batch was accepted, or there is no slot or track. */
+static epp_loss unrecorded_loss(const struct session_profiler *of)
+{
+	return LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END;
+}
+
 /* Records an event. Returns its id, or 0 if it was lost; the loss is counted for the profiler. `*known` must be NULL at
  * the first call; the function stores the recorder there, so that the next call need not search it. */
 static inline uint64_t record(struct session_profiler *of, struct recorder **known, const struct submitted *submitted,
@@ -434,7 +440,7 @@ static inline uint64_t record(struct session_profiler *of, struct recorder **kno
 	if (submitted->track && !(recorder && recorder_enter(recorder)))
 		*known = recorder = submission_enter((uintptr_t)session_handle(of->session));
 	if (!recorder) {
-		submission_lose(of, LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END, 1);
+		submission_lose(of, unrecorded_loss(of), 1);
 		return 0;
 	}
 	const struct name_filter *filter = submitted->is_own ? NULL : recorder->hot->filter;
@@ -691,7 +697,7 @@ static void push_counter(struct push *push, const EpprofCounter *counter)
 		                           "properties", NULL);
 		struct recorder *recorder = track ? enter(push) : NULL;
 		if (!recorder)
-			loss = LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END;
+			loss = unrecorded_loss(of);
 		/* Only the name filter applies, because values of counters do not belong to a run or a step. */
 		if (recorder && name_filter_loss(recorder->hot->filter, value.key, 0, at_ticks) == EPP_LOSS_FILTER)
 			loss = EPP_LOSS_FILTER;
@@ -731,7 +737,7 @@ static void push_wait(struct push *push, const EpprofWait *wait)
 	if (recorder)
 		recorder_leave(recorder);
 	if (!stored)
-		submission_lose(of, recorder ? EPP_LOSS_NO_BUFFER : EPP_LOSS_NO_SLOT, 1);
+		submission_lose(of, recorder ? EPP_LOSS_NO_BUFFER : unrecorded_loss(of), 1);
 }
 
 static uint64_t sum_losses(const EpprofLedger *ledger)
@@ -787,6 +793,15 @@ static bool is_closed(const struct session_profiler *of)
 	return !LOAD_RELAXED(&of->session->pushes) || LOAD_RELAXED(&of->is_hung);
 }
 
+/* Counts what arrives while `is_closed` as emitted and lost. It is not in the profiler's own ledger. */
+static void refuse_closed(struct session_profiler *of, uint64_t count)
+{
+	const struct storage *storage = &of->session->storage;
+	bool has_run = LOAD_ACQUIRE(&storage->window.live->run) != 0;
+	ADD_RELAXED(&storage->window.producers[of->producer].emitted, count);
+	submission_lose(of, has_run ? EPP_LOSS_AFTER_END : EPP_LOSS_BEFORE_START, count);
+}
+
 void submission_abandon(struct session_profiler *of, const char *why)
 {
 	struct epf_producer *producer = &of->session->storage.window.producers[of->producer];
@@ -820,11 +835,8 @@ void submission_push(void *session_profiler, const EpprofBatch *batch)
 		memset(batch->ids, 0, events_count * sizeof(*batch->ids));
 	bool has_counters = batch->struct_size >= offsetof(EpprofBatch, unfinished_count);
 	if (is_closed(of)) {
-		/* These events are not in the profiler's own ledger, so they are counted as emitted here. */
-		uint64_t late = events_count + (has_waits ? batch->waits_count : 0) +
-		                (has_counters && batch->counters ? batch->counters_count : 0);
-		ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, late);
-		submission_lose(of, EPP_LOSS_AFTER_END, late);
+		refuse_closed(of, events_count + (has_waits ? batch->waits_count : 0) +
+		                      (has_counters && batch->counters ? batch->counters_count : 0));
 		return;
 	}
 	if (!batch->ledger && events_count)
@@ -893,8 +905,7 @@ static uint64_t correlation(const OrtProfilingEvent *event)
 void submission_add(struct session_profiler *of, const OrtProfilingEvent *event, uint64_t run_us)
 {
 	if (is_closed(of)) {
-		ADD_RELAXED(&of->session->storage.window.producers[of->producer].emitted, 1);
-		submission_lose(of, EPP_LOSS_AFTER_END, 1);
+		refuse_closed(of, 1);
 		return;
 	}
 	count_emitted(of, 1);

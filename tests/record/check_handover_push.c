@@ -261,6 +261,7 @@ START_TEST(a_wait_without_a_track_defines_no_row)
 	wait.thread = silent.thread;
 	for (unsigned i = 0; i < 3; i++)
 		push(&a, &(EpprofBatch){ .waits = &wait, .waits_count = 1 });
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_NO_SLOT), 3);
 	epp_event_end(session, launch, NULL, 0);
 	end_silent(&silent, thread);
 	recording_end(session);
@@ -343,19 +344,58 @@ START_TEST(a_profiler_that_counts_for_itself)
 }
 END_TEST
 
+static const EpprofWait a_wait = { .parent = 4711, .start_host_ticks = 1, .end_host_ticks = 2, .thread = 77 };
+
 START_TEST(pushes_when_no_run_goes_on)
 {
 	struct profiler_double a = double_make('a');
 	epp_session *session = double_attached(&a, NULL, "early");
+	const EpprofBatch waits = { .waits = &a_wait, .waits_count = 1 };
 	push(&a, &(EpprofBatch){ .clocks = &a_clock, .clocks_count = 1 });
 	push_event(&a, (EpprofEvent){ .name = "too early", .clock = 5 });
+	push(&a, &waits);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_BEFORE_START), 2);
 	check_ok(epp_session_start(session));
+	ck_assert(session_pause(session));
+	check_ok(epp_session_wait(session, UINT64_MAX));
+	push(&a, &waits);
+	check_ok(session_resume(session));
 	recording_end(session);
 	push_event(&a, (EpprofEvent){ .name = "too late", .clock = 5 });
-	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 2);
-	ck_assert_uint_eq(account(session)->emitted, 2);
+	push(&a, &waits);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_AFTER_END), 3);
+	ck_assert_uint_eq(epp_session_lost(session, EPP_LOSS_BEFORE_START), 2);
+	ck_assert_uint_eq(account(session)->emitted, 5);
 	epp_session_destroy(session);
 	push_event(&a, (EpprofEvent){ .name = "to nobody", .clock = 5 });
+}
+END_TEST
+
+static void *push_a_wait(void *to)
+{
+	push(to, &(EpprofBatch){ .waits = &a_wait, .waits_count = 1 });
+	return NULL;
+}
+
+/* The wait is accepted, and cannot be stored before the run ends: it is on its way while the session's lock is held. */
+START_TEST(a_run_that_ends_during_a_push_is_the_reason)
+{
+	struct profiler_double a = double_make('a');
+	epp_session *handle = double_attached(&a, NULL, "waits");
+	check_ok(epp_session_start(handle));
+	struct session *session = recording_inside(handle);
+	pthread_mutex_lock(&session->storage.lock);
+	pthread_t thread = recording_thread(push_a_wait, &a);
+	while (!LOAD_RELAXED(&session->storage.window.producers[0].emitted))
+		sched_yield();
+	STORE_RELEASE(&session->pushes, 0);
+	pthread_mutex_unlock(&session->storage.lock);
+	pthread_join(thread, NULL);
+	STORE_RELEASE(&session->pushes, 1);
+	recording_end(handle);
+	ck_assert_uint_eq(epp_session_lost(handle, EPP_LOSS_AFTER_END), 1);
+	ck_assert_uint_eq(epp_session_lost(handle, EPP_LOSS_NO_SLOT), 0);
+	epp_session_destroy(handle);
 }
 END_TEST
 
@@ -499,6 +539,7 @@ static Suite *push_suite(void)
 	tcase_add_test(tcase, a_parent_that_was_inferred_is_marked);
 	tcase_add_test(tcase, a_profiler_that_counts_for_itself);
 	tcase_add_test(tcase, pushes_when_no_run_goes_on);
+	tcase_add_test(tcase, a_run_that_ends_during_a_push_is_the_reason);
 	tcase_add_test(tcase, more_streams_than_a_profiler_may_have);
 	tcase_add_loop_test(tcase, pushes_from_many_threads_while_runs_end, 0, 2);
 	suite_add_tcase(suite, tcase);
