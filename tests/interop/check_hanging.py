@@ -20,6 +20,12 @@ GUILTY = ("plain_ep", "tf_fault", "tf_run_metadata", "pjrt_fault", "scripted_pu1
 NAMES = ("plain_ep", "XPU", "pjrt_fault", "scripted_pu1")  # what they call themselves; two are XPU
 LIMIT_MS = 1000
 LOAD_LIMIT_MS = 300  # where plugins hang in their load: they are loaded one after the other
+TORCH_IMPORTS = f"""
+import torch, torch._dynamo
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+import torch_bridge
+torch_bridge.make()  # once, and not in each host
+"""
 SLACK_S = 3  # for all else that a framework does there, on a busy machine
 
 SETS = {
@@ -68,7 +74,7 @@ class Hanging(unittest.TestCase):
             given["PYTHONPATH"] = str(interop.BUILD / "python")
         program = interop.ROOT / "tests" / "interop" / "hanging_host.py"
         if name == "pytorch":
-            Hanging.torch = Hanging.torch or warm_python.WarmPython(python, "import torch, torch._dynamo")
+            Hanging.torch = Hanging.torch or warm_python.WarmPython(python, TORCH_IMPORTS)
             status = Hanging.torch.run(program, [name], given, out / "stdout", out / "stderr")
         else:
             with open(out / "stdout", "wb") as output, open(out / "stderr", "wb") as errors:

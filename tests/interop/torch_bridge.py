@@ -1,5 +1,6 @@
 """libepprof_kineto.so, made for the torch of this environment, and programs in PyTorch that use it."""
 import fcntl
+import functools
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ PATH = interop.library("libepprof_kineto")
 TORCH = os.path.dirname(torch.__file__)
 
 
+@functools.cache
 def make():
     with open(interop.BUILD / "kineto.lock", "w", encoding="utf-8") as lock:  # another test may make it, too
         fcntl.flock(lock, fcntl.LOCK_EX)
