@@ -53,7 +53,7 @@ static void end(struct worker_call *of)
 	struct profiler_step *step = &call->step;
 	struct session_profiler *known = profiler_registry_enter(step->profiler);
 	if (known) {
-		submission_allow_waiting(known->session);
+		recorder_allow_waiting(known->session);
 		profiler_registry_leave(step->profiler);
 	}
 	step->status = step->profiler->EndProfiling(step->profiler, step->container ? step->container : &call->container);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/os/os.h"
+#include "epprof/track.h"
 #include "format/format_slot.h"
 #include "record/session.h"
 #include "storage/drain.h"
@@ -402,4 +403,20 @@ struct recorder *recorder_enter_new(epp_session *session)
 	if (of && LOAD_RELAXED(&of->state) == SESSION_RECORDING)
 		session_lose(handle, EPP_LOSS_NO_SLOT, 1);
 	return NULL;
+}
+
+/* ---- threads that may wait for room ---- */
+
+void recorder_allow_waiting(struct session *session)
+{
+	struct recorder *recorder = recorder_find((uintptr_t)session_handle(session), RECORDER_SUBMISSIONS);
+	if (recorder)
+		recorder->may_wait = true;
+}
+
+void epp_thread_set_waiting(epp_session *handle)
+{
+	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
+	if (session)
+		recorder_allow_waiting(session);
 }

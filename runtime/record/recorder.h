@@ -96,6 +96,9 @@ extern uintptr_t session_default_handle;
  * record, if this thread is in a callback, or if there is no slot or no memory; the caller counts the loss. */
 struct recorder *recorder_find(uintptr_t handle, enum recorder_use use);
 
+/* Allows the calling thread to wait for chunks instead of losing events. */
+void recorder_allow_waiting(struct session *session);
+
 /* Starts a region with room for `bytes`. Returns false if there is no free region. The recorder's mark is set. */
 bool recorder_next_region(struct recorder *recorder, size_t bytes);
 

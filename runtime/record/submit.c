@@ -248,13 +248,6 @@ void submission_bracket_began(struct session_profiler *of, uint64_t earlier_ns)
 	submission_bracket(of, of->before_ticks - earlier_ticks, of->after_ticks, of->offset_ns);
 }
 
-void submission_allow_waiting(struct session *session)
-{
-	struct recorder *recorder = recorder_find((uintptr_t)session_handle(session), RECORDER_SUBMISSIONS);
-	if (recorder)
-		recorder->may_wait = true;
-}
-
 static uint32_t find_track(const struct submission_tracks *tracks, uint32_t clock, int32_t device, int64_t stream,
                            bool is_calls)
 {
@@ -988,13 +981,6 @@ void epp_event_set_parent(epp_session *handle, uint64_t id, uint64_t parent)
 		return;
 	submission_store_parent(recorder, id, parent);
 	recorder_leave(recorder);
-}
-
-void epp_thread_set_waiting(epp_session *handle)
-{
-	struct session *session = session_of(handle ? (uintptr_t)handle : LOAD_RELAXED(&session_default_handle));
-	if (session)
-		submission_allow_waiting(session);
 }
 
 void epp_clock_pair_add(epp_session *handle, epp_track track, uint64_t device_ticks, uint64_t host_ticks,

@@ -91,7 +91,4 @@ void submission_add_unfinished(struct session_profiler *of, uint64_t count);
  * note in its ledger. */
 void submission_abandon(struct session_profiler *of, const char *why);
 
-/* Allows the calling thread to wait for chunks instead of losing events. */
-void submission_allow_waiting(struct session *session);
-
 #endif
