@@ -33,7 +33,8 @@ EPP_EXPORT epp_status *epp_plugin_offer_device(const epp_plugin_device *device) 
 /* Opens a plugin by the same calls as its framework: an execution provider library by dlopen(RTLD_NOW | RTLD_LOCAL),
  * CreateEpFactories, GetSupportedDevices and CreateEp.  All functions of a plugin except StartEvent and StopEvent are
  * called on the plugin's own thread, and the caller waits at most EPPROF_PLUGIN_TIMEOUT_MS (of the environment, or else
- * 2 s).  There is one exception: if a library's constructor hangs in dlopen, this function does not return.
+ * 2 s).  A constructor of the library that hangs is found by a trial (epp_plugin_trial_await); where there is no trial,
+ * this function does not return from dlopen.
  *
  * `path` contains a '/': a bare name such as "libfoo.so" is refused, because it would depend on the working directory.
  * The file is opened by its real path.
@@ -43,6 +44,23 @@ EPP_EXPORT epp_status *epp_plugin_offer_device(const epp_plugin_device *device) 
  * `*plugin` is NULL on failure.
  * Thread: [any-thread].  Ownership: the caller unloads it. */
 EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EPP_MUST_CHECK;
+
+/* Load a library in another process, to find out whether its load hangs, before this process opens it.  A constructor
+ * that does not return holds the loader's lock: the process could not load or close a library any more, nor could its
+ * threads exit.  _begin starts the trial and returns at once, so that those of several libraries run side by side (16 at
+ * most); _await starts it if it was not started, and waits for its end.  A library that has not been loaded after
+ * EPPROF_PLUGIN_TIMEOUT_MS is ended, or after four times as long if it computes or reads from a disk.  All other
+ * results, such as a crash or a missing symbol, do not count.
+ *
+ * A file has one trial in a process.  There is none if EPPROF_PLUGIN_TRIAL is 0, if the library is loaded already, or if
+ * the name of the file has a blank or a colon.  epp_plugin_load and epp_plugin_probe call _await; who opens a plugin with
+ * dlopen calls it before.
+ * The other process is `true` with LD_PRELOAD, without the variables EPPROF_*, and a child of this process, which may
+ * ignore SIGCHLD or wait for any child.
+ * Errors: EPP_TIMEOUT: the load hangs ("dlopen: it has not returned after 2000 ms").
+ * Thread: [any-thread], while no thread changes the environment; the process ends with the thread that started it. */
+EPP_EXPORT void epp_plugin_trial_begin(const char *path);
+EPP_EXPORT epp_status *epp_plugin_trial_await(const char *path) EPP_MUST_CHECK;
 
 /* Checks that only this user and root can change the file at `path`, or replace it in its folder: file and folder
  * belong to one of them.  Others cannot write to them, except to a folder with the sticky bit.  A group cannot write to
@@ -220,8 +238,9 @@ typedef void (*epp_plugin_fact_fn)(void *user, const epp_plugin_fact *fact);
 /* Reports the kinds of plugin that a library is, with facts about each kind, the preferred kind first.  The library is
  * opened as each kind, as epp_plugin_load would, and closed again; it is not profiled.
  * Errors: as epp_plugin_load; EPP_INCOMPATIBLE if it is of no kind; EPP_TIMEOUT if the load (dlopen) or an entry point,
- * named in the message, does not return within EPPROF_PLUGIN_TIMEOUT_MS.  A load that does not return keeps the
- * loader's lock: the process cannot load libraries any more, and must end with _exit.  If the library cannot be used as
+ * named in the message, does not return within EPPROF_PLUGIN_TIMEOUT_MS.  Without a trial (epp_plugin_trial_await), a
+ * load that does not return keeps the loader's lock: the process cannot load libraries any more, and must end with
+ * _exit.  If the library cannot be used as
  * one kind, the function reports a fact (EPP_FACT_PROBLEM) and does not fail.
  * Thread: [any-thread]; `tell` is called on another thread, before this function returns. */
 EPP_EXPORT epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn tell, void *user) EPP_MUST_CHECK;

@@ -106,6 +106,15 @@ static OrtStatus *name_step(const struct ort_host *host, const struct library *l
 	return ort_status_of(host, named);
 }
 
+/* Stops to use a library in which a call has not returned, and logs this. */
+static void give_up(const struct ort_host *host, const OrtLogger *logger, struct library *library, epp_status *failure)
+{
+	library->is_hung = true;
+	strlcpy(library->hang, epp_status_message(failure), sizeof(library->hang));
+	failure = epp_status_prefix(failure, "epprof: %s: %s", library->place, library->file);
+	ort_log(host, logger, ORT_LOGGING_LEVEL_ERROR, ort_status_of(host, failure));
+}
+
 /* Runs a step on the library's thread and copies its results to `step`.  If the step does not return in time, this is
  * logged. */
 static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger, const char *name,
@@ -124,10 +133,7 @@ static OrtStatus *call_step(const struct ort_host *host, const OrtLogger *logger
 		free(called);
 		return name_step(host, library, name, step->status);
 	}
-	library->is_hung = true;
-	strlcpy(library->hang, epp_status_message(failure), sizeof(library->hang));
-	failure = epp_status_prefix(failure, "epprof: %s: %s", library->place, library->file);
-	ort_log(host, logger, ORT_LOGGING_LEVEL_ERROR, ort_status_of(host, failure));
+	give_up(host, logger, library, failure);
 	return NULL;
 }
 
@@ -223,6 +229,11 @@ static OrtStatus *plugin_open(const struct ort_host *host, const OrtLogger *logg
 
 static OrtStatus *library_open(const struct ort_host *host, const OrtLogger *logger, struct library *library)
 {
+	epp_status *hang = epp_plugin_trial_await(library->path);
+	if (hang) {
+		give_up(host, logger, library, hang);
+		return NULL;
+	}
 	library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
 	if (!library->handle)
 		return fail(host, library, dlerror());
@@ -327,6 +338,7 @@ OrtStatus *ort_libraries_load(const struct ort_host *host, const OrtLogger *logg
 	pthread_mutex_init(&made->lock, NULL);
 	STAILQ_INIT(&made->all);
 	struct loading loading = { made, logger, NULL };
+	epp_plugin_find_hosted(hosted_plugin_begin_trial, NULL);
 	epp_plugin_find_hosted(load, &loading);
 	if (loading.status || !made->count)
 		ort_libraries_unload(made);

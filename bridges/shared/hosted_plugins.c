@@ -55,9 +55,16 @@ static void load_named(void *user, const char *place, const char *path)
 	epp_status_destroy(status);
 }
 
+void hosted_plugin_begin_trial(void *user, const char *place, const char *path)
+{
+	(void)user, (void)place;
+	epp_plugin_trial_begin(path);
+}
+
 void hosted_plugins_load(epp_plugin_found_fn found, void *user)
 {
 	struct loading loading = { found, user };
+	epp_plugin_find_hosted(hosted_plugin_begin_trial, NULL);
 	epp_plugin_find_hosted(load_named, &loading);
 }
 

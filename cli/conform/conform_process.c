@@ -92,8 +92,9 @@ static _Noreturn void run_child(struct conform conform, int result_fd, int outpu
 	 * not return is ended by the latter. */
 	snprintf(timeout_ms, sizeof(timeout_ms), "%llu", (unsigned long long)conform.limit_ns / 1000000 + 60000);
 	conform.result_fd = result_fd;
-	if (setenv("EPPROF_PLUGIN_TIMEOUT_MS", timeout_ms, 1) != 0 || dup2(output_fd, STDOUT_FILENO) < 0 ||
-	    dup2(output_fd, STDERR_FILENO) < 0)
+	/* The case is in a process of its own already. */
+	if (setenv("EPPROF_PLUGIN_TIMEOUT_MS", timeout_ms, 1) != 0 || setenv("EPPROF_PLUGIN_TRIAL", "0", 1) != 0 ||
+	    dup2(output_fd, STDOUT_FILENO) < 0 || dup2(output_fd, STDERR_FILENO) < 0)
 		conform_skip(&conform, "no process for the case: %s", strerror(errno));
 	conform_run_here(&conform);
 }

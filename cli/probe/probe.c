@@ -24,7 +24,8 @@ static const char
 	     "which need not exist, so that a provider that serves only its vendor's devices can be checked too.\n"
 	     "\n"
 	     "A library whose load or whose entry does not return is given up after EPPROF_PLUGIN_TIMEOUT_MS, 2000 if\n"
-	     "it is not set.  After a load that does not return, no other library can be loaded.\n"
+	     "it is not set.  A load is tried in another process first; without this trial (EPPROF_PLUGIN_TRIAL=0, or\n"
+	     "a blank or colon in the file's name), no other library can be loaded after a load that hangs.\n"
 	     "\n"
 	     "Options:\n"
 	     "  --device TYPE[:vendor=0x8086][:id=N]\n"
@@ -166,6 +167,9 @@ static int probe(const char *path, struct printer *printer, bool is_first)
 	}
 	printer->kinds_count = printer->usable_count = 0;
 	cli_warn_of_writers(path);
+	epp_status *trial = epp_plugin_trial_await(path);
+	bool was_opened = !trial;
+	epp_status_destroy(trial);
 	epp_status *status = epp_plugin_probe(path, print_fact, printer);
 	if (printer->json) {
 		fputs(printer->kinds_count ? "\n    ]}\n  ]" : "]", stdout);
@@ -180,7 +184,7 @@ static int probe(const char *path, struct printer *printer, bool is_first)
 	if (!status)
 		return printer->usable_count ? CLI_OK : CLI_FAILURE;
 	/* Facts are only printed after the library was loaded, so if there was none, loading did not return. */
-	printer->load_hangs = epp_status_code(status) == EPP_TIMEOUT && !printer->kinds_count;
+	printer->load_hangs = was_opened && epp_status_code(status) == EPP_TIMEOUT && !printer->kinds_count;
 	fflush(stdout);
 	return cli_failure(status);
 }
@@ -226,6 +230,11 @@ static int run(int argc, char **argv)
 		return cli_misuse(&cli_probe, "--work is for --try");
 	/* An error is ignored.  Loading a plugin that links TensorFlow then fails, and names the missing symbols. */
 	epp_status_destroy(epp_tf_shim_load(NULL));
+	for (int i = optind; i < argc; i++) {
+		char *path = cli_library_path(argv[i]);
+		epp_plugin_trial_begin(path);
+		free(path);
+	}
 	if (printer.json)
 		putchar('[');
 	for (int i = optind; i < argc && !printer.load_hangs; i++) {

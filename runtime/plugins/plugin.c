@@ -1,5 +1,5 @@
-/* Loads plugins: find (the file, then its kind by the symbols that it exports), open (dlopen on the caller's thread,
- * without a time limit, then the adapter's steps on the plugin's worker, with one), admit (check a new profiler before
+/* Loads plugins: find (the file, then its kind by the symbols that it exports), open (a trial in another process, dlopen
+ * on the caller's thread, without a time limit, then the adapter's steps on the plugin's worker, with one), admit (check a new profiler before
  * it is returned), reject (each failure releases what was created so far).  This file has no code for a particular ABI;
  * the ABIs are in the table of plugin_kinds.h. */
 #include "plugins/plugin_kinds.h"
@@ -86,6 +86,12 @@ void plugin_destroy(epp_plugin *plugin)
 	free(plugin->name);
 	free(plugin->path);
 	free(plugin);
+}
+
+epp_status *plugin_library_try(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return epp_status_prefix(epp_plugin_trial_await(path), "%s", slash ? slash + 1 : path);
 }
 
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
@@ -182,6 +188,7 @@ epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
 	*plugin = NULL;
 	if (!path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_load: path is NULL");
+	EPP_TRY(plugin_library_try(path));
 	EPP_TRY(plugin_library_open(path, &loaded));
 	loaded->worker = worker_for(loaded->library);
 	epp_status *status = loaded->worker ? call_step(loaded, open_steps, "opening it", NULL, &hangs)

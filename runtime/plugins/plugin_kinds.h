@@ -55,6 +55,9 @@ struct epp_plugin {
 	atomic_int live;       /* number of profilers that are not released yet */
 };
 
+/* Waits for the library's trial (epp_plugin_trial_await).  Errors: EPP_TIMEOUT; the message begins with the file's
+ * name. */
+epp_status *plugin_library_try(const char *path);
 /* Finds and opens the library.  After a failure, everything is released.  Errors: as epp_plugin_load. */
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin);
 void plugin_destroy(epp_plugin *plugin);

@@ -205,6 +205,7 @@ epp_status *epp_plugin_probe(const char *path, epp_plugin_fact_fn report, void *
 	bool hangs = false;
 	if (!path)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_probe: path is NULL");
+	EPP_TRY(plugin_library_try(path));
 	struct shared *shared = calloc(1, sizeof(*shared));
 	struct worker *worker = shared ? worker_for(NULL) : NULL;
 	if (!worker) {

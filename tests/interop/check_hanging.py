@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -41,7 +42,7 @@ def entries():
     text = (interop.ROOT / "tests" / "support" / "hanging.h").read_text(encoding="utf-8")
     by_abi = collections.defaultdict(list)
     for entry, step, fault in re.findall(r'\{ "\w+", "([\w:]+)", HANGING_(\w+), "([^"]*)" \}', text):
-        if step != "EVENT":
+        if step != "EVENT" and entry != "load:constructor":
             by_abi[entry.partition(":")[0]].append((entry, step, fault))
     for together in itertools.zip_longest(*by_abi.values(), fillvalue=("", "CLOSE", "")):
         yield (",".join(entry for entry, _, _ in together if entry), "".join(fault for _, _, fault in together),
@@ -55,7 +56,7 @@ def limit_ms(which):
 class Hanging(unittest.TestCase):
     torch = None
 
-    def run_host(self, name, which, at, fault="", **more):
+    def run_host(self, name, which, at, fault="", guilty=None, **more):
         framework = FRAMEWORKS[name]
         try:
             python = framework.python_for(framework.versions()[-1])
@@ -63,7 +64,7 @@ class Hanging(unittest.TestCase):
             raise unittest.SkipTest(str(error)) from error
         out = interop.scratch() / f"{name}-{which}"
         out.mkdir()
-        plugins = [interop.library(f"tests/plugins/{plugin}") for plugin in GUILTY]
+        plugins = guilty or [interop.library(f"tests/plugins/{plugin}") for plugin in GUILTY]
         plugins.insert(2, interop.library("libsample_pu1_ep"))
         given = {**os.environ, "HANGING_OUT": str(out), "HANG_AT": at, "PJRT_FAULT": fault,
                  "EPPROF_PLUGIN_TIMEOUT_MS": str(limit_ms(which)),
@@ -125,6 +126,23 @@ class Hanging(unittest.TestCase):
                 reason = f"it has not returned after {LIMIT_MS} ms, with earlier calls"
                 self.assertIn(f"StartProfiling: {reason}", log)
                 self.assertIn(reason, self.finished(name, out) if name != "pytorch" else log)
+
+    def test_constructors(self):
+        """The loads of two libraries do not return: a trial in another process finds this, and both cost the limit once."""
+        for name in FRAMEWORKS:
+            with self.subTest(framework=name):
+                folder = interop.scratch() / f"{name} constructors"
+                folder.mkdir()
+                guilty = [str(shutil.copy(interop.library("tests/plugins/slow_load"), folder / f"{which}.so"))
+                          for which in ("one", "two")]
+                out, runs, log = self.run_host(name, "constructors", "", guilty=guilty[:])
+                self.check_runs(name, "constructors", runs)
+                reason = f"dlopen: it has not returned after {LOAD_LIMIT_MS} ms"
+                for which in ("one", "two"):
+                    self.assertIn(f"{which}.so: {reason}", log)
+                text = self.finished(name, out)
+                self.assertEqual(text.count(reason), 2, text)
+                self.assertIn("plugin hung", text)
 
     def test_every_entry(self):
         """The bridges other than PyTorch's are C: tests/bridges/ has the same for them, so they run only when asked for."""

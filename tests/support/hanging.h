@@ -22,6 +22,7 @@ static const struct hanging_entry {
 	enum hanging_step step; /* the host's step in which the entry is called */
 	const char *fault;      /* the value of PJRT_FAULT with which the host calls the entry */
 } hanging_entries[] = {
+	{ "slow_load", "load:constructor", HANGING_LOAD, "" },
 	{ "plain_ep", "ort:CreateEpFactories", HANGING_LOAD, "" },
 	{ "plain_ep", "ort:GetSupportedDevices", HANGING_LOAD, "" },
 	{ "plain_ep", "ort:GetName", HANGING_LOAD, "" },
