@@ -65,7 +65,8 @@ typedef enum epp_placement {
 	EPP_PLACED_MEASURED = 0,
 	EPP_PLACED_FITTED = 1,
 	EPP_PLACED_FORMULA = 2,
-	EPP_PLACED_INFERRED = 3,  /* the parent was found because its time contains the event's */
+	EPP_PLACED_INFERRED = 3,  /* the parent was found because its time contains the event's; or it ended on another
+	                             thread, and the event may have been launched after that */
 	EPP_PLACED_DURATION = 4,  /* no common clock: moved inside its parent */
 	EPP_PLACED_CLAMPED = 5,   /* moved into its parent, as options.clamp_to_parent requests */
 	EPP_PLACED_AMBIGUOUS = 6, /* several host events could be the parent, so the event has none */

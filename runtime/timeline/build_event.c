@@ -131,6 +131,7 @@ static epp_status *mark_referenced(struct epp_timeline *timeline, struct line *l
 	noted->end_ns = event->start_ns + event->duration_ns;
 	noted->line = line->key;
 	noted->is_call = event->category == EPP_API;
+	noted->ended_elsewhere = event->kind == EPP_EVENT_SLICE && (event->flags & EPP_FLAG_ENDED_ON_OTHER_THREAD);
 	if (event->kind == EPP_EVENT_SLICE)
 		noted->outer_end_ns = nest_outer_end(&line->nest, noted->start_ns, noted->end_ns);
 	return NULL;

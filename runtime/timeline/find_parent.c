@@ -233,6 +233,18 @@ static void check_outside(struct epp_timeline *timeline, epp_event *event, int64
 	timeline->counts.outside_parent++;
 }
 
+/* Marks a parent as inferred if the device event may have been launched after it.  Profilers are not called when an event
+ * ends on another thread, so on its own thread it stays their innermost event, which later work names as its parent. */
+static void mark_uncertain(epp_event *event, const struct referenced_event *parent)
+{
+	int64_t latest_start_ns;
+	if (!parent->ended_elsewhere || event->placement == EPP_PLACED_DURATION)
+		return;
+	if (__builtin_add_overflow(event->start_ns, event->start_error_ns, &latest_start_ns) ||
+	    latest_start_ns > parent->end_ns)
+		event->placement = EPP_PLACED_INFERRED;
+}
+
 static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp_event *event, uint32_t number, bool *joined)
 {
 	struct referenced_event parent;
@@ -245,6 +257,8 @@ static epp_status *join_to(struct epp_timeline *timeline, struct line *line, epp
 	event->parent_start_ns = parent.start_ns;
 	event->parent_end_ns = parent.end_ns;
 	event->launch_ns = parent.start_ns;
+	if (line->is_device)
+		mark_uncertain(event, &parent);
 	EPP_TRY(wait_end(timeline, line, event, &parent, &wait_end_ns));
 	bool waited = wait_end_ns != INT64_MAX;
 	check_outside(timeline, event, waited ? wait_end_ns : outer_end(timeline, &parent), waited);

@@ -19,10 +19,11 @@ static epp_status *entry_of(struct epp_timeline *timeline, struct line *line, ui
 	return number == REFERENCES_NONE ? NULL : references_update(&timeline->references, number, entry);
 }
 
-static void note_event(struct referenced_event *entry, const struct line *line, unsigned category, int64_t start_ns,
-                       int64_t end_ns)
+static void note_event(struct referenced_event *entry, const struct line *line, unsigned category, bool ended_elsewhere,
+                       int64_t start_ns, int64_t end_ns)
 {
 	entry->is_call = category == EPP_API;
+	entry->ended_elsewhere = ended_elsewhere;
 	entry->start_ns = start_ns;
 	entry->end_ns = end_ns;
 	entry->line = line->key;
@@ -39,7 +40,7 @@ static void note_record(struct epp_timeline *timeline, struct line *line, const 
 
 	if (kind == EPF_COMPLETE) {
 		if (place_complete(timeline, line, record, block_parent(decoded, record, &after), false, &placed))
-			note_event(entry, line, EPF_BITS_CATEGORY(record->bits), placed.start_ns, placed.end_ns);
+			note_event(entry, line, EPF_BITS_CATEGORY(record->bits), false, placed.start_ns, placed.end_ns);
 		return;
 	}
 	uint64_t end_ticks = block_event_end(timeline, line->source, record, &end);
@@ -49,7 +50,8 @@ static void note_record(struct epp_timeline *timeline, struct line *line, const 
 	}
 	int64_t start_ns = host_clock_ns(&timeline->host, &hint, record->start_ticks);
 	unsigned category = end && end->name ? end->category : EPF_BITS_CATEGORY(record->bits);
-	note_event(entry, line, category, start_ns, host_clock_ns(&timeline->host, &hint, end_ticks));
+	note_event(entry, line, category, end && kind == EPF_EVENT, start_ns,
+	           host_clock_ns(&timeline->host, &hint, end_ticks));
 }
 
 static epp_status *resolve_block(struct epp_timeline *timeline, uint32_t index)
@@ -93,7 +95,8 @@ static epp_status *resolve_open(struct epp_timeline *timeline)
 		const struct end *end = ends_find(&timeline->ends, line->source, open->id);
 		int64_t start_ns = host_clock_ns(&timeline->host, &hint, open->start_ticks);
 		int64_t end_ns = end ? host_clock_ns(&timeline->host, &hint, end->ticks) : timeline->last_ns;
-		note_event(entry, line, EPF_BITS_CATEGORY(open->bits), start_ns, end_ns > start_ns ? end_ns : start_ns);
+		note_event(entry, line, EPF_BITS_CATEGORY(open->bits), end, start_ns,
+		           end_ns > start_ns ? end_ns : start_ns);
 	}
 	return NULL;
 }
@@ -156,12 +159,13 @@ static epp_status *note_item(struct epp_timeline *timeline, const struct item *i
 {
 	struct line *line = lines_of_key(&timeline->lines, item->line);
 	struct referenced_event *entry;
+	bool ended_elsewhere = item->class.kind == EPP_EVENT_SLICE && (item->class.flags & EPP_FLAG_ENDED_ON_OTHER_THREAD);
 
 	if (item->class.kind != EPP_EVENT_SLICE && item->class.kind != EPP_EVENT_ASYNC)
 		return NULL;
 	EPP_TRY(entry_of(timeline, line, item->id, &entry));
 	if (entry && entry->start_ns == INT64_MIN)
-		note_event(entry, line, item->class.category, item->start_ns, item->end_ns);
+		note_event(entry, line, item->class.category, ended_elsewhere, item->start_ns, item->end_ns);
 	return NULL;
 }
 

@@ -205,6 +205,51 @@ START_TEST(outside_the_parent)
 }
 END_TEST
 
+/* The parent of work that may have been launched after it is inferred if the parent ended on another thread: profilers
+ * are not called there, and take it for the innermost event of its own thread until an outer event ends. */
+START_TEST(a_parent_that_ended_on_another_thread)
+{
+	struct epp_builder *b = builder_create();
+	uint32_t thread = builder_thread(b, "host", 10), other = builder_thread(b, "other", 11);
+	uint32_t stream = builder_device(b, "stream", "gpu", 0, 1, EPF_TRACK_CLOCK_DEVICE);
+	epp_name name = builder_name(b, "n");
+	const struct {
+		bool ended_elsewhere;
+		int64_t start;
+		unsigned placement;
+	} expected[] = { { true, 12 * MS, EPP_PLACED_FITTED },
+		         { true, 20 * MS - 5000, EPP_PLACED_FITTED },
+		         { true, 20 * MS - 20, EPP_PLACED_INFERRED },
+		         { true, 25 * MS, EPP_PLACED_INFERRED },
+		         { false, 25 * MS, EPP_PLACED_FITTED } };
+	uint64_t ids[5];
+
+	builder_device_pair(b, stream, 0, AT(0), 100);
+	builder_device_pair(b, stream, (uint64_t)(100 * MS), AT(100 * MS), 100);
+	builder_host_pair(b, AT(100 * MS), 20, 0);
+	uint64_t ordinary = builder_event(b, thread, AT(5 * MS), 15 * MS, EPP_NODE, name, NULL, 0);
+	uint64_t node = builder_begin(b, thread, AT(10 * MS), EPP_NODE, name);
+	builder_orphan_end(b, other, node, AT(20 * MS), NULL, 0);
+	for (unsigned i = 0; i < 5; i++)
+		ids[i] = builder_complete(b, stream, (uint64_t)expected[i].start, 1000, EPP_KERNEL, name,
+		                          expected[i].ended_elsewhere ? node : ordinary, NULL, 0);
+	/* Also where the parent is outside of the range that is read. */
+	epp_timeline_options options = { .struct_size = sizeof(options), .from_ns = 20500000, .to_ns = 99 * MS };
+	struct seen seen = see(b, EPF_FINISHED, _i ? &options : NULL);
+	builder_destroy(b);
+	check_ok(seen.status);
+	for (unsigned i = _i ? 3 : 0; i < 5; i++) {
+		const epp_event *event = seen_find(&seen, ids[i]);
+		ck_assert_uint_eq(event->parent, expected[i].ended_elsewhere ? node : ordinary);
+		ck_assert_int_eq(event->parent_end_ns, 20 * MS);
+		ck_assert_msg(event->placement == expected[i].placement, "%u: %u", i, event->placement);
+	}
+	ck_assert_uint_eq(seen.counts.inferred, _i ? 1 : 2);
+	ck_assert_uint_eq(seen.counts.correlated, _i ? 1 : 3);
+	seen_release(&seen);
+}
+END_TEST
+
 START_TEST(clamped_on_request)
 {
 	struct epp_builder *b = builder_create();
@@ -434,6 +479,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, durations_only);
 	tcase_add_test(tc, microseconds);
 	tcase_add_test(tc, outside_the_parent);
+	tcase_add_loop_test(tc, a_parent_that_ended_on_another_thread, 0, 2);
 	tcase_add_test(tc, clamped_on_request);
 	tcase_add_test(tc, a_counter_that_wraps);
 	tcase_add_test(tc, impossible_times);

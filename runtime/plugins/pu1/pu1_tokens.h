@@ -8,8 +8,10 @@
  *
  * A token is forgotten when 524,288 younger ones have been pushed.  Events of sessions need not end in order, and
  * threads may have open events when a session ends.  If another token is above the token of an event that ends, the
- * token is popped when its thread next pushes or pops and it is on top.  If the event ends on another thread, the token
- * stays until an event of the same run that is below it ends on its own thread, or until the run ends. */
+ * token is popped when its thread next pushes or pops and it is on top.  If the event ends on another thread, its
+ * profilers are not called, and the token stays until an event of the same run that is below it ends, or until the run
+ * ends.  Readers of the trace mark it as an inferred parent of work that may have begun after its end
+ * (timeline/find_parent.c). */
 #ifndef EPPROF_RUNTIME_PLUGINS_PU1_PU1_TOKENS_H
 #define EPPROF_RUNTIME_PLUGINS_PU1_PU1_TOKENS_H
 

@@ -50,7 +50,8 @@ struct referenced_event {
                                * event yet */
 	uint32_t line;        /* key of its line (tracks/track_state.h) */
 	uint32_t is_call : 1; /* its category is EPP_API */
-	uint32_t wait : 31;   /* index of its first flow in timeline->waits, plus 1; 0: none */
+	uint32_t ended_elsewhere : 1; /* it is an event of a thread, and ended on another one */
+	uint32_t wait : 30;           /* index of its first flow in timeline->waits, plus 1; 0: none */
 };
 
 _Static_assert(sizeof(struct referenced_event) == 32, "referenced_event");

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <sys/wait.h>
 
+#include "epprof/timeline.h"
 #include "epprof/track.h"
 #include "plugins/pu1/pu1_profiler.h"
 
@@ -122,6 +123,60 @@ START_TEST(what_comes_late_is_added_to_its_run)
 	trace_scan_free(outcome.scan);
 	if (other)
 		check_finish(other, "", 1);
+}
+END_TEST
+
+static void emit_for_top(const char *name)
+{
+	pu1ActivityRecord record = pu1_kernel(name);
+	record.flags = PU1_FLAG_EXTERNAL_ID;
+	record.external_id = test.script->top();
+	pu1_emit(test.script, &record);
+}
+
+struct ending {
+	epp_session *session;
+	uint64_t id;
+};
+
+static void *end_event(void *argument)
+{
+	const struct ending *ending = argument;
+	epp_event_end(ending->session, ending->id, NULL, 0);
+	return NULL;
+}
+
+/* Its token stays on top of the first thread's stack, so later work gets a wrong parent, which is marked. */
+START_TEST(an_event_that_ends_on_another_thread)
+{
+	epp_session *session = pu1_start(&test);
+	uint64_t id = epp_event_begin(session, EPP_NODE, epp_name_intern("node"));
+	emit_for_top("during");
+	recording_sleep_ms(50);
+	pthread_join(recording_thread(end_event, &(struct ending){ session, id }), NULL);
+	recording_sleep_ms(50);
+	emit_for_top("after");
+	uint64_t next = epp_event_begin(session, EPP_NODE, epp_name_intern("next"));
+	emit_for_top("during the next");
+	epp_event_end(session, next, NULL, 0);
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned count = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		if (event->track->kind != EPP_TRACK_DEVICE || event->kind != EPP_EVENT_SLICE)
+			continue;
+		bool is_next = strcmp(event->name, "during the next") == 0;
+		ck_assert_uint_eq(event->parent, is_next ? next : id);
+		ck_assert_int_eq(event->placement == EPP_PLACED_INFERRED, strcmp(event->name, "after") == 0);
+		count++;
+	}
+	ck_assert_uint_eq(count, 3);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
 }
 END_TEST
 
@@ -528,6 +583,7 @@ static Suite *pu1_profiler_suite(void)
 	tcase_add_test(tests, the_last_session_stops_what_the_first_began);
 	tcase_add_test(tests, a_flush_brings_what_the_library_holds);
 	tcase_add_loop_test(tests, what_comes_late_is_added_to_its_run, 0, 2);
+	tcase_add_test(tests, an_event_that_ends_on_another_thread);
 	tcase_add_test(tests, what_comes_after_the_next_start_is_not_added);
 	tcase_add_test(tests, a_library_may_refuse_to_start);
 	tcase_add_test(tests, what_fails_is_told_once_a_run);
