@@ -72,6 +72,7 @@ static epp_status *set_options(struct job *job)
 {
 	const struct ort *ort = &job->ort;
 	char prefix[sizeof job->profiles.path + 16];
+	void *path;
 
 	epp_status *status = ort_check(ort, ort->api->CreateSessionOptions(&job->session_options));
 	if (!status)
@@ -79,18 +80,25 @@ static epp_status *set_options(struct job *job)
 		                                                        "session.record_ep_graph_assignment_info", "1"));
 	if (!status && job->options->parallel)
 		status = ort_check(ort, ort->api->SetSessionExecutionMode(job->session_options, ORT_PARALLEL));
+	if (status || job->options->run_level)
+		return status;
 	snprintf(prefix, sizeof prefix, "%s/session", job->profiles.path);
-	if (!status && !job->options->run_level)
-		status = ort_check(ort, ort->api->EnableProfiling(job->session_options, prefix));
+	if (!(path = ort_path(prefix)))
+		return epp_status_no_memory();
+	status = ort_check(ort, ort->api->EnableProfiling(job->session_options, path));
+	free(path);
 	return status;
 }
 
 static epp_status *load_model(struct job *job)
 {
 	const struct ort *ort = &job->ort;
+	void *path = ort_path(job->options->model);
 
-	epp_status *status = ort_check(
-	    ort, ort->api->CreateSession(ort->env, job->options->model, job->session_options, &job->session));
+	if (!path)
+		return epp_status_no_memory();
+	epp_status *status = ort_check(ort, ort->api->CreateSession(ort->env, path, job->session_options, &job->session));
+	free(path);
 	if (!status)
 		status = run_eps_count_nodes(&job->eps, ort, job->session);
 	if (!status)
@@ -267,7 +275,7 @@ static int run_job(const struct run_options *options)
 /* Makes the name of the default output: MODEL.epp in the current directory. */
 static void name_output(const char *model, char *path, size_t bytes)
 {
-	const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
+	const char *name = basename(model);
 	size_t length = strlen(name);
 
 	if (length > 5 && strcmp(name + length - 5, ".onnx") == 0)

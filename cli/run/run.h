@@ -65,8 +65,8 @@ struct ort {
 	size_t failures_count;
 };
 
-/* Opens ONNX Runtime: `library`, or, if it is NULL, the first suitable library that is found by EPPROF_ORT, in the
- * search path of the dynamic linker, in the Python package and in build/deps, in this order.
+/* Opens ONNX Runtime: `library`, or, if it is NULL, the first suitable library that is found by EPPROF_ORT or by
+ * ort_search.
  * Errors: EPP_NOT_FOUND, EPP_INCOMPATIBLE (not ONNX Runtime, or one without profilers). */
 epp_status *ort_open(struct ort *ort, const char *library) EPP_MUST_CHECK;
 /* Prints the messages in `logs` on standard error. */
@@ -77,6 +77,20 @@ void ort_close(struct ort *ort);
 epp_status *ort_check(const struct ort *ort, OrtStatus *status) EPP_MUST_CHECK;
 /* Copies a text that ONNX Runtime's default allocator has allocated, and frees the original.  NULL: no memory. */
 char *ort_text(const struct ort *ort, char *text);
+
+#define ORT_REASONS_BYTES 1024
+
+/* Tries a library that was found by search.  Returns true if it was opened.  Otherwise adds the reason to `reasons`. */
+bool ort_try_library(struct ort *ort, const char *path, char reasons[ORT_REASONS_BYTES]);
+
+/* ---- run_search.c: what differs between systems ---- */
+
+/* Opens the first suitable library in the search path of the dynamic linker, in the Python package and in build/deps, in
+ * this order.  Returns false if there is none; `reasons` lists what was tried. */
+bool ort_search(struct ort *ort, char reasons[ORT_REASONS_BYTES]);
+/* Returns a path in the form that functions of ONNX Runtime take: on Windows in UTF-16, elsewhere unchanged.
+ * Ownership: the caller frees it.  NULL: no memory. */
+void *ort_path(const char *path);
 
 /* ---- run_eps.c: EP libraries ---- */
 

@@ -13,10 +13,10 @@
 
 /* ---- libraries ---- */
 
-/* Parses LIBRARY[:NAME].  Only a ':' after the last '/' separates the two. */
+/* Parses LIBRARY[:NAME].  Only a ':' in the file's name separates the two. */
 static epp_status *parse(struct run_ep *ep, const char *text)
 {
-	const char *slash = strrchr(text, '/'), *colon = strrchr(slash ? slash : text, ':');
+	const char *colon = strrchr(basename(text), ':');
 	char *library = colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 
 	if (!library)
@@ -31,16 +31,18 @@ static epp_status *parse(struct run_ep *ep, const char *text)
 	return status;
 }
 
-/* Makes the name under which a library is registered: the file's name without "lib" and ".so...".  A library may give
+/* Makes the name under which a library is registered: the file's name without "lib" and ".so..." or ".dll".  A library may give
  * this name to its provider, so that users see it.  If two libraries would have the same name, a number is appended to
  * that of the second. */
 static epp_status *name_library(const struct run_eps *eps, struct run_ep *ep)
 {
-	const char *slash = strrchr(ep->library, '/'), *file = slash ? slash + 1 : ep->library;
+	const char *file = basename(ep->library);
 
 	if (strncmp(file, "lib", 3) == 0 && file[3] && file[3] != '.')
 		file += 3;
 	const char *end = strstr(file, ".so");
+	if (!end)
+		end = strstr(file, ".dll");
 	int length = end && end > file ? (int)(end - file) : (int)strlen(file);
 	for (unsigned number = 1; !ep->registered_name; number++) {
 		char *name;
@@ -123,7 +125,11 @@ static epp_status *register_library(struct run_ep *ep, const struct ort *ort, Or
 		return status;
 	before_count = before_count < DEVICES_MAX ? before_count : DEVICES_MAX;
 	memcpy(before, devices, before_count * sizeof *before);
-	status = ort_check(ort, ort->api->RegisterExecutionProviderLibrary(ort->env, ep->registered_name, ep->library));
+	void *path = ort_path(ep->library);
+	if (!path)
+		return epp_status_no_memory();
+	status = ort_check(ort, ort->api->RegisterExecutionProviderLibrary(ort->env, ep->registered_name, path));
+	free(path);
 	if (status)
 		return status;
 	ep->registered = true;

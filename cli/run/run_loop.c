@@ -56,12 +56,17 @@ static epp_status *make_options(const struct loop *loop, const char *name, OrtRu
 {
 	const struct ort *ort = loop->ort;
 	char prefix[4096];
+	void *path;
 
 	epp_status *status = ort_check(ort, ort->api->CreateRunOptions(options));
 	if (status || !loop->profiles)
 		return status;
 	snprintf(prefix, sizeof prefix, "%s/%s", loop->profiles, name);
-	return ort_check(ort, ort->api->RunOptionsEnableProfiling(*options, prefix));
+	if (!(path = ort_path(prefix)))
+		return epp_status_no_memory();
+	status = ort_check(ort, ort->api->RunOptionsEnableProfiling(*options, path));
+	free(path);
+	return status;
 }
 
 /* Stores the options of a run in worker->running, so that the main thread can terminate the run.  Returns false if the

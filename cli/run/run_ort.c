@@ -1,4 +1,4 @@
-/* Finds ONNX Runtime's library and opens it.
+/* Opens ONNX Runtime's library.
  *
  * If the user has named a library and it cannot be used, this is an error.  If a library that was found by search
  * cannot be used, for example because it is too old, the search continues.  If no library can be used, the message
@@ -8,13 +8,10 @@
 #include <bsd/string.h>
 #include <ctype.h>
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "run.h"
-
-#define REASONS_BYTES 1024
 
 /* ---- one library ---- */
 
@@ -78,88 +75,28 @@ static epp_status *open_library(struct ort *ort, const char *path)
 
 /* ---- search ---- */
 
-/* Tries a library that was found by search.  Returns true if it was opened.  Otherwise adds the reason to `reasons`. */
-static bool try_library(struct ort *ort, const char *path, char reasons[REASONS_BYTES])
+bool ort_try_library(struct ort *ort, const char *path, char reasons[ORT_REASONS_BYTES])
 {
 	epp_status *status = open_library(ort, path);
 
 	if (!status)
 		return true;
-	strlcat(reasons, "\n  ", REASONS_BYTES);
-	strlcat(reasons, epp_status_message(status), REASONS_BYTES);
+	strlcat(reasons, "\n  ", ORT_REASONS_BYTES);
+	strlcat(reasons, epp_status_message(status), ORT_REASONS_BYTES);
 	epp_status_destroy(status);
 	return false;
 }
 
-/* Runs Python to find its package onnxruntime, and tries the library in it.  The Python of VIRTUAL_ENV, which need not
- * be in PATH, is tried first.  Python also searches its working directory, so this is set to /: a package that happens
- * to be in the user's working directory must not be loaded. */
-static bool try_python(struct ort *ort, char reasons[REASONS_BYTES])
-{
-	static const char command[] = "cd / && for python in \"${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/}python3\" python3; do"
-				      " \"$python\" -c '\n"
-				      "import glob, importlib.util, os\n"
-				      "package = importlib.util.find_spec(\"onnxruntime\")\n"
-				      "for where in package.submodule_search_locations:\n"
-				      "    for path in sorted(glob.glob(os.path.join(glob.escape(where), \"capi\", \"libonnxruntime.so*\")))[:1]:\n"
-				      "        print(path)' 2>/dev/null; done";
-	FILE *output = popen(command, "re");
-	bool opened = false, any = false;
-	char *line = NULL;
-	size_t room = 0;
-
-	while (output && !opened && getline(&line, &room, output) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		any = true;
-		opened = try_library(ort, line, reasons);
-	}
-	free(line);
-	if (output)
-		pclose(output);
-	if (!opened && !any)
-		strlcat(reasons, "\n  python3: no package 'onnxruntime'", REASONS_BYTES);
-	return opened;
-}
-
-/* Tries the library that `make run HOST=onnxruntime` has downloaded, if the command runs from its build folder. */
-static bool try_deps(struct ort *ort, char reasons[REASONS_BYTES])
-{
-	static const char *const places[] = { "deps", "../build/deps" };
-	char *program = realpath("/proc/self/exe", NULL), *slash = program ? strrchr(program, '/') : NULL;
-	bool opened = false;
-
-	for (size_t i = 0; slash && !opened && i < sizeof places / sizeof *places; i++) {
-		char pattern[4096];
-		glob_t found;
-		snprintf(pattern, sizeof pattern,
-		         "%.*s/%s/*/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so*",
-		         (int)(slash - program), program, places[i]);
-		if (glob(pattern, 0, NULL, &found) == 0) {
-			/* Paths are sorted, so the newest version is last. */
-			for (size_t j = found.gl_pathc; j-- > 0 && !opened;)
-				opened = try_library(ort, found.gl_pathv[j], reasons);
-			globfree(&found);
-		}
-	}
-	free(program);
-	return opened;
-}
-
 static epp_status *find_library(struct ort *ort, const char *asked)
 {
-	static const char *const names[] = { "libonnxruntime.so.1", "libonnxruntime.so" };
 	const char *from_environment = secure_getenv("EPPROF_ORT");
-	char reasons[REASONS_BYTES] = "";
+	char reasons[ORT_REASONS_BYTES] = "";
 
 	if (asked)
 		return open_library(ort, asked);
 	if (from_environment && *from_environment)
 		return epp_status_prefix(open_library(ort, from_environment), "EPPROF_ORT");
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (try_library(ort, names[i], reasons))
-			return NULL;
-	}
-	if (try_python(ort, reasons) || try_deps(ort, reasons))
+	if (ort_search(ort, reasons))
 		return NULL;
 	return epp_status_create(EPP_NOT_FOUND,
 	                         "no ONNX Runtime of version 1.%d or later is found; name one with --ort or EPPROF_ORT, or\n"

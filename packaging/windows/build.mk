@@ -4,7 +4,7 @@
 #   libepprof.dll, libepprof.a               record
 #   libepprof-trace.dll, libepprof-trace.a   read, export, merge, rewrite and import traces
 #   libepprof_ort.dll                        the collector in ONNX Runtime
-#   epprof.exe                               the command
+#   epprof.exe                               the command; it needs libepprof.dll, and for epprof run libepprof_ort.dll
 #
 # Left out: window_shrink.c (a finished trace keeps its window), control (`epprof ctl`), plugins and the other bridges, and the
 # commands that need these, other processes or sockets.  docs/windows.md describes it.
@@ -35,9 +35,9 @@ EPPROF := $(filter-out runtime/base/os/% %/window_shrink.c runtime/record/contro
 	$(filter-out %/ort_loader.c,$(call parts,plugins/ort)) packaging/windows/left_out.c
 TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events))
 ORT_BRIDGE := $(filter-out $(addprefix %/,ort_hosted.c ort_profile.c ort_slots.c hosted_plugins.c),$(ORT_BRIDGE)) packaging/windows/left_out_bridge.c
-CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% run/% view/% bridge.c \
-	shared/device.c shared/post.c shared/progress.c $(addprefix record/record_,estimate.c hooks.c program.c watch.c)),$(CLI)) \
-	packaging/windows/left_out_command.c packaging/windows/record_program.c $(WIN_MAIN)
+CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% view/% bridge.c \
+	shared/device.c shared/post.c shared/progress.c $(addprefix record/record_,estimate.c hooks.c program.c watch.c) run/run_folder.c run/run_search.c),$(CLI)) \
+	packaging/windows/left_out_command.c packaging/windows/record_program.c packaging/windows/run_search.c $(WIN_MAIN)
 WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c export_text.c parquet_text.c sql_text.c sqlite_text.c \
 	strict_json.c thrift_text.c trace_scan.c trace_scan_ask.c xspace_text.c) tests/export/html_text.c tests/export/playback.c \
 	$(TRUTH) tests/windows/check.c
@@ -136,9 +136,10 @@ $(BUILD)/libepprof_ort.dll: $(call objects,$(ORT_BRIDGE) $(STATELESS)) $(BUILD)/
 WIN_LINK = $(WIN_LD) -static $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(WIN_STACK) \
 	-Wl,--gc-sections $(WIN_LIBS)
 
-$(BUILD)/epprof.exe: $(call objects,$(CLI)) $(BUILD)/libepprof-trace.a $(BUILD)/libepprof.a $(WIN_LIBRARIES)
+# It shares libepprof.dll with the collector, which records into the session of epprof run.
+$(BUILD)/epprof.exe: $(call objects,$(CLI) $(STATELESS)) $(BUILD)/libepprof-trace.a $(BUILD)/libepprof.dll $(WIN_LIBRARIES)
 	$(call say,LD)
-	$(Q)$(WIN_LINK) -municode
+	$(Q)$(WIN_LINK) $(BUILD)/libepprof.dll.a -municode
 
 $(WIN_PROGRAMS): $(BUILD)/tests/libsupport.a $(BUILD)/libepprof-trace.a $(BUILD)/libepprof.a $(WIN_LIBRARIES)
 	$(call say,LD)

@@ -22,14 +22,7 @@
 LEFT_OUT(conform)
 LEFT_OUT(ctl)
 LEFT_OUT(probe)
-LEFT_OUT(run)
 LEFT_OUT(view)
-
-int cli_bridge(const char *name)
-{
-	(void)name;
-	return cli_misuse(NULL, "--bridge: not available on Windows");
-}
 
 /* ---- convert --post ---- */
 

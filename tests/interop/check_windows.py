@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 RUNS = 50
 BATCH = 16
 MINGW = "x86_64-w64-mingw32-gcc"
+COMMAND = interop.ROOT / "build-windows" / "epprof.exe"
 COLLECTOR = interop.ROOT / "build-windows" / "libepprof_ort.dll"
 MISSING = [tool for tool in (MINGW, "wine") if not shutil.which(tool)]
 # No windows, no .NET, no entries in the desktop's menus.
@@ -165,6 +166,33 @@ class Windows(unittest.TestCase):
         self.assertEqual((names, lost), recorded_in(here))
         self.assertEqual(lost, 0)
         self.assertEqual(sum(count for (_, _, name, has_parent), count in names.items() if name == "gemm" and has_parent), 2 * RUNS)
+
+    def run_command(self, trace, *options):
+        """`epprof.exe run` of the digits model on the sample EP: what it prints."""
+        if not COMMAND.exists():
+            self.skipTest("no epprof.exe (make WIN=1)")
+        library, sample = self.arguments[:2]
+        command = ["wine", COMMAND, "run", "--force", "--runs", str(RUNS), "--ort", windows_path(library), "--ep",
+                   f"{windows_path(sample)}:SampleEP", *options, "-o", windows_path(trace), windows_path(interop.DATA / "digits.onnx")]
+        done = subprocess.run(command, env={**os.environ, **WINE}, capture_output=True, text=True, errors="replace", check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_epprof_run_records_what_it_records_here(self):
+        library = next((Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so*"))
+        for options in ([], ["--run-level"], ["--threads", "2"]):
+            with self.subTest(options=options):
+                there, here = interop.scratch() / "run_there.epp", interop.scratch() / "run_here.epp"
+                printed = self.run_command(there, *options)
+                command = [interop.BUILD / "epprof", "run", "--force", "--runs", str(RUNS), "--ort", library, "--ep",
+                           interop.BUILD / "libsample_ort_ep.so", *options, "-o", here, interop.DATA / "digits.onnx"]
+                subprocess.run(command, check=True, capture_output=True)
+                names, lost = recorded_in(there)
+                self.assertEqual((names, lost), recorded_in(here))
+                self.assertEqual(lost, 0)
+                self.assertEqual(sum(count for (_, _, name, _), count in names.items() if name == "gemm"), 2 * (RUNS + 1))
+                self.assertIn(f"runs    {RUNS} of {RUNS}", printed)
+                self.assertIn("kernels from the providers", printed)
 
     def test_events_lie_within_their_parents(self):
         self.assertEqual(self.profile.lost, [])

@@ -103,6 +103,11 @@ int gethostname(char *name, size_t bytes)
 
 /* ---- signals and the terminal ---- */
 
+const char *strsignal(int number)
+{
+	return number == SIGINT ? "Interrupt" : number == SIGBREAK ? "Hangup" : "Terminated";
+}
+
 int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
 	void (*replaced)(int) = signal(number, action ? action->sa_handler : SIG_GET);

@@ -1,4 +1,6 @@
 /* The threads of os.h. Windows has neither signals nor a limit of files' sizes. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/os/os.h"
@@ -11,23 +13,28 @@ uint32_t os_thread_id(void)
 	return GetCurrentThreadId();
 }
 
-/* GetThreadDescription. Windows 10 has it from version 1607 on, and not all versions of MinGW's headers declare it. */
+/* GetThreadDescription and SetThreadDescription. Windows 10 has them from version 1607 on, and not all versions of MinGW's
+ * headers declare them. */
 static HRESULT(WINAPI *get_description)(HANDLE thread, wchar_t **name);
+static HRESULT(WINAPI *set_description)(HANDLE thread, const wchar_t *name);
 
-static void find_get_description(void)
+static void find_descriptions(void)
 {
 	HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
-	FARPROC found = kernel ? GetProcAddress(kernel, "GetThreadDescription") : NULL;
-	memcpy(&get_description, &found, sizeof(found));
+	FARPROC get = kernel ? GetProcAddress(kernel, "GetThreadDescription") : NULL;
+	FARPROC set = kernel ? GetProcAddress(kernel, "SetThreadDescription") : NULL;
+	memcpy(&get_description, &get, sizeof(get));
+	memcpy(&set_description, &set, sizeof(set));
 }
+
+static pthread_once_t descriptions = PTHREAD_ONCE_INIT;
 
 /* Gets the name that SetThreadDescription has set, shortened to whole characters. */
 static void name_of(HANDLE thread, char name[OS_THREAD_NAME_BYTES])
 {
 	char full_name[256];
 	wchar_t *wide = NULL;
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, find_get_description);
+	pthread_once(&descriptions, find_descriptions);
 	name[0] = '\0';
 	if (!get_description || FAILED(get_description(thread, &wide)))
 		return;
@@ -39,6 +46,15 @@ static void name_of(HANDLE thread, char name[OS_THREAD_NAME_BYTES])
 		name[bytes] = '\0';
 	}
 	LocalFree(wide);
+}
+
+int libc_setname(pthread_t thread, const char *name)
+{
+	pthread_once(&descriptions, find_descriptions);
+	wchar_t *wide = set_description ? windows_wide(name) : NULL;
+	int error = wide && SUCCEEDED(set_description((HANDLE)pthread_gethandle(thread), wide)) ? 0 : ENOSYS;
+	free(wide);
+	return error;
 }
 
 /* Does not use pthread_getname_np: winpthreads holds a lock of its own while it calls the destructors of a thread's

@@ -18,6 +18,7 @@
 #include <direct.h>
 #include <fcntl.h>
 #include <io.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,10 @@
 #include <uchar.h>
 #include <unistd.h>
 #include <wctype.h>
+
+/* threads.c; the function of winpthreads gives the name to debuggers only. */
+int libc_setname(pthread_t thread, const char *name);
+#define pthread_setname_np(thread, name) libc_setname(thread, name)
 
 void *reallocarray(void *array, size_t count, size_t item_bytes);
 void *mempcpy(void *to, const void *from, size_t bytes);
@@ -154,6 +159,8 @@ int setenv(const char *name, const char *value, int overwrite);
 int unsetenv(const char *name);
 int gethostname(char *name, size_t bytes);
 
+/* The name of a signal that a command catches. */
+const char *strsignal(int number);
 typedef _sigset_t sigset_t;
 #define SIGHUP SIGBREAK
 #define SA_RESETHAND 1
