@@ -114,7 +114,9 @@ static void print_result(const char *output, const epp_amend_counts *counts)
 	        output, cli_counted(counts->added, "event", added), cli_count(counts->joined, joined),
 	        cli_count(counts->recovered, recovered));
 	if (counts->durations)
-		fprintf(stderr, "epprof: %s of them have a duration only\n", cli_count(counts->durations, number));
+		fprintf(stderr,
+		        "epprof: %s of them keep only their duration, because their clock has no relation to the trace\n",
+		        cli_count(counts->durations, number));
 	if (counts->ambiguous)
 		fprintf(stderr, "epprof: %s of them have the number of several host events\n",
 		        cli_count(counts->ambiguous, number));
@@ -201,7 +203,8 @@ static int run(int argc, char **argv)
 	if (argc - optind < 2)
 		return cli_misuse(&cli_amend, argc == optind ? "which trace?" : "which late files?");
 	if (!output == !in_place)
-		return cli_misuse(&cli_amend, "-o FILE.epp or --in-place is missing");
+		return cli_misuse(&cli_amend, output ? "-o and --in-place exclude each other"
+		                                     : "-o FILE.epp or --in-place is missing");
 	if (output && !cli_takes_trace(&cli_amend, output))
 		return CLI_USAGE;
 	for (int i = optind; i < argc && output; i++) {

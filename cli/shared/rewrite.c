@@ -24,7 +24,8 @@ int rewrite_run(const struct cli_command *command, int argc, char **argv, rewrit
 	if (!input)
 		return options.exit;
 	if (!output == !in_place)
-		return cli_misuse(command, "-o FILE.epp or --in-place is missing");
+		return cli_misuse(command, output ? "-o and --in-place exclude each other"
+		                                  : "-o FILE.epp or --in-place is missing");
 	if (output && !cli_takes_trace(command, output))
 		return CLI_USAGE;
 	if (output && cli_is_same_file(input, output))

@@ -387,7 +387,9 @@ START_TEST(the_command)
 	char *path = killed_trace(EPP_POLICY_STREAM, 1000), *out = strdup(check_path("out.epp"));
 
 	expect(2, command_run(NULL, "recover", path, NULL));
-	expect(2, command_run(NULL, "recover", "--in-place", "-o", out, path, NULL));
+	struct command both = command_run(NULL, "recover", "--in-place", "-o", out, path, NULL);
+	ck_assert_msg(strstr(both.err, "-o and --in-place exclude each other"), "%s", both.err);
+	expect(2, both);
 	expect(5, command_run(NULL, "recover", "-o", out, "/nowhere", NULL));
 	expect(1, command_run(NULL, "recover", "-o", "/nowhere/out.epp", path, NULL));
 	expect(0, command_run(NULL, "recover", "-o", out, path, NULL));

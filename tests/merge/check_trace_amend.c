@@ -648,6 +648,10 @@ START_TEST(the_command)
 	done = command_run(NULL, "amend", run, late, NULL);
 	ck_assert_int_eq(done.code, 2);
 	command_free(&done);
+	done = command_run(NULL, "amend", "--in-place", "-o", to, run, late, NULL);
+	ck_assert_int_eq(done.code, 2);
+	ck_assert_msg(strstr(done.err, "-o and --in-place exclude each other"), "%s", done.err);
+	command_free(&done);
 	done = command_run(NULL, "amend", "--in-place", run, NULL);
 	ck_assert_int_eq(done.code, 2);
 	ck_assert_ptr_nonnull(strstr(done.err, "which late files?"));
