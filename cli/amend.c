@@ -114,8 +114,7 @@ static void print_result(const char *output, const epp_amend_counts *counts)
 	        output, cli_counted(counts->added, "event", added), cli_count(counts->joined, joined),
 	        cli_count(counts->recovered, recovered));
 	if (counts->durations)
-		fprintf(stderr,
-		        "epprof: %s of them keep only their duration, because their clock has no relation to the trace\n",
+		fprintf(stderr, "epprof: %s of them keep only their duration: their clock has no relation to the trace\n",
 		        cli_count(counts->durations, number));
 	if (counts->ambiguous)
 		fprintf(stderr, "epprof: %s of them have the number of several host events\n",

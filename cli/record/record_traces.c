@@ -229,7 +229,7 @@ int record_join_traces(const char *folder, const char *output, bool overwrite, s
 	cli_progress_end();
 	close_traces(&traces);
 	if (is_kept)
-		fprintf(stderr, "epprof: traces are left in %s; 'epprof merge' makes one of them\n", folder);
+		fprintf(stderr, "epprof: traces are left in %s; 'epprof merge' joins them into one trace\n", folder);
 	else
 		remove_folder(folder);
 	return code == CLI_OK && traces.unread_count ? CLI_FAILURE : code;

@@ -77,11 +77,12 @@ static epp_status *describe(struct run_input *input, const struct ort *ort, cons
 	if (!status)
 		status = ort_check(ort, ort->api->CastTypeInfoToTensorInfo(type, &info));
 	if (!status && !info)
-		status = epp_status_create(EPP_INCOMPATIBLE, "it is no tensor, and no other value can be made here");
+		status = epp_status_create(EPP_INCOMPATIBLE,
+		                           "it is not a tensor, and values of other kinds are not supported");
 	if (!status)
 		status = describe_shape(input, ort, info);
 	if (!status && !run_type_bytes(input->type))
-		status = epp_status_create(EPP_INCOMPATIBLE, "no values of ONNX's %s can be made here",
+		status = epp_status_create(EPP_INCOMPATIBLE, "values of ONNX's %s are not supported",
 		                           run_type_name(input->type));
 	if (type)
 		ort->api->ReleaseTypeInfo(type);

@@ -297,8 +297,8 @@ epp_status *worker_status(enum worker_result result, const char *step)
 		return epp_status_create(EPP_TIMEOUT, "%s: it has not returned after %llu ms", step,
 		                         (unsigned long long)timeout_ms);
 	if (result == WORKER_SPENT)
-		return epp_status_create(EPP_TIMEOUT, "%s: it has not returned after %llu ms, with earlier calls", step,
-		                         (unsigned long long)timeout_ms);
+		return epp_status_create(EPP_TIMEOUT, "%s: it has not returned after %llu ms, earlier calls included",
+		                         step, (unsigned long long)timeout_ms);
 	if (result == WORKER_BUSY)
 		return epp_status_create(EPP_TIMEOUT, "%s: not called, because an earlier call has not returned", step);
 	if (result == WORKER_DONE)

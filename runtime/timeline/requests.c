@@ -411,7 +411,7 @@ epp_status *requests_select(const struct requests *requests, const char *trace_i
 	*selected = NULL;
 	if (strspn(trace_id, "0123456789abcdefABCDEF") != TRACEPARENT_TRACE_ID_BYTES ||
 	    trace_id[TRACEPARENT_TRACE_ID_BYTES])
-		return epp_status_create(EPP_INVALID_ARGUMENT, "'%.64s' is no trace id: 32 hex digits are", trace_id);
+		return epp_status_create(EPP_INVALID_ARGUMENT, "'%.64s' is no trace id, which is 32 hex digits", trace_id);
 	uint8_t *made = calloc(grants_count + 1, 1);
 	if (!made)
 		return epp_status_no_memory();

@@ -316,7 +316,7 @@ END_TEST
 START_TEST(what_it_is_called)
 {
 	static const char *const texts[] = { NULL, "stop: it has not returned after 2000 ms",
-		                             "stop: it has not returned after 2000 ms, with earlier calls",
+		                             "stop: it has not returned after 2000 ms, earlier calls included",
 		                             "stop: not called, because an earlier call has not returned",
 		                             "stop: cannot start a thread: out of memory, or too many threads" };
 	unsetenv("EPPROF_PLUGIN_TIMEOUT_MS");

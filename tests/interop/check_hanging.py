@@ -123,7 +123,7 @@ class Hanging(unittest.TestCase):
                 at = "ort:CreateEpFactories,ort:StartProfiling" if name == "onnxruntime" else "tf:TF_InitProfiler,tf:start"
                 out, runs, log = self.run_host(name, "slow", at, HANG_MS=str(LIMIT_MS * 7 // 10), EPPROF_PLUGIN_TIMEOUT_MS=str(LIMIT_MS))
                 self.check_runs(name, "slow", runs)
-                reason = f"it has not returned after {LIMIT_MS} ms, with earlier calls"
+                reason = f"it has not returned after {LIMIT_MS} ms, earlier calls included"
                 self.assertIn(f"StartProfiling: {reason}", log)
                 self.assertIn(reason, self.finished(name, out) if name != "pytorch" else log)
 

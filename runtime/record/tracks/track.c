@@ -46,7 +46,8 @@ epp_status *epp_track_create(epp_session *handle, const epp_track_options *given
 		*track = definitions_add_track(&session->storage.definitions, &definition,
 		                               options->name ? options->name : "", options->group ? options->group : "");
 		if (!*track)
-			status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u",
+			status = epp_status_create(EPP_OUT_OF_MEMORY,
+			                           "track: out of memory, or already %u tracks in the session",
 			                           DEFINITIONS_TRACKS_MAX);
 	}
 	pthread_mutex_unlock(&session->storage.lock);
@@ -68,7 +69,8 @@ epp_status *epp_track_create_thread(epp_session *handle, uint32_t thread_id, con
 		return epp_status_create(EPP_INVALID_ARGUMENT, "track: no such session");
 	*track = definitions_add_track(&session->storage.definitions, &definition, name ? name : "", "");
 	if (!*track)
-		status = epp_status_create(EPP_OUT_OF_MEMORY, "track: a session has at most %u", DEFINITIONS_TRACKS_MAX);
+		status = epp_status_create(EPP_OUT_OF_MEMORY, "track: out of memory, or already %u tracks in the session",
+		                           DEFINITIONS_TRACKS_MAX);
 	pthread_mutex_unlock(&session->storage.lock);
 	return status;
 }

@@ -283,9 +283,9 @@ START_TEST(shapes_that_do_not_fit)
 	EXPECT(1, "input 'x': its shape is larger than any memory", MODEL, "--shape", "x=2147483647,2147483647,2147483647");
 	EXPECT(1, "input 'x': no memory for that", MODEL, "--shape", "x=1000,1000,1000");
 	write_model(MODEL, "input sequence 1 -\n");
-	EXPECT(1, "input 'sequence': it is no tensor", MODEL);
+	EXPECT(1, "input 'sequence': it is not a tensor", MODEL);
 	write_model(MODEL, "input x 23 4\n");
-	EXPECT(1, "input 'x': no values of ONNX's type 23 can be made here", MODEL);
+	EXPECT(1, "input 'x': values of ONNX's type 23 are not supported", MODEL);
 }
 END_TEST
 
