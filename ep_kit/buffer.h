@@ -191,7 +191,8 @@ struct kit_string {
 	uint32_t bytes;
 };
 
-/* Measures a string that is likely to be repeated.  Returns the room that it needs in the chunk. */
+/* Prepares a name or a key for kit_string_put.  Returns the number of bytes that the chunk needs for it: 0 if a
+ * copy is stored already (struct kit_copy). */
 static inline size_t kit_string_measure(struct kit_thread *thread, const char *source, struct kit_string *string)
 {
 	string->bytes = 0;

@@ -158,8 +158,9 @@ static inline struct clock_place clock_fit_find(const struct clock_fit *fit, int
 	return clock_place_of(host, segment->bound, (enum clock_fit_kind)segment->kind);
 }
 
-/* Finds the epoch before or after the hint's, if the clock was or may have been at this position in it.  Sets `*other`
- * to a pair of that epoch.  Returns false if there is no such epoch on that side. */
+/* Places a position in the epoch before or after that of the pair `hint`; an epoch ends where the clock went backwards.
+ * Returns false if there is no such epoch, or if its clock cannot have been at this position.  `*other` is the index of
+ * a pair of the other epoch. */
 static inline int clock_fit_find_beside(const struct clock_fit *fit, int64_t position, size_t hint, int to_right,
                                         size_t *other, struct clock_place *place)
 {

@@ -93,7 +93,7 @@ struct kit_thread {
 	/* The members below are used only by the owner. */
 	uint32_t run;                        /* the run to which the stack belongs */
 	KIT_ATOMIC(uint32_t) overflow_count; /* the number of open events for which the stack had no room; relaxed */
-	KIT_ATOMIC(uint32_t) depth;          /* stored last, with release: the next owner loads it first */
+	KIT_ATOMIC(uint32_t) depth;          /* stored last, with release; kit_thread_claim loads it first */
 
 	KIT_ATOMIC(uint32_t) busy;
 	/* The members below are used only with `busy` held. */

@@ -85,8 +85,8 @@ typedef struct epp_ep_options {
 	 * }, as epp_ep_clock_pair takes it.  Any other result means that the clocks cannot be compared now.
 	 * `host_ticks` reads the host's clock. ep_kit/clocks/ has such functions for OpenCL, Vulkan, CUDA, HIP, Level
 	 * Zero, Direct3D 12 and Metal.
-	 * Called in StartProfiling, in EndProfiling, and at most every 100 ms by a thread that emits an event, also a
-	 * late one.  Two calls for one profiler never run at once; profilers that share a clock may call it at once. */
+	 * Called in StartProfiling, in EndProfiling, and at most every 100 ms by a thread that emits an event, even
+	 * after EndProfiling.  Calls for one profiler never overlap; calls for two profilers that share a clock may. */
 	int (*read_clocks)(void *clock, uint64_t (*host_ticks)(void), uint64_t host_ticks_per_second, uint64_t pair[3]);
 	void *clock;
 	uint64_t grace_ns; /* how long EndProfiling waits for pending work (epp_ep_pending_add) in a host that does not

@@ -35,7 +35,7 @@ EPP_EXPORT epp_status *epp_trace_open_session(epp_session *session, epp_trace **
 EPP_EXPORT void epp_trace_close(epp_trace *trace);
 
 typedef enum epp_trace_state {
-	EPP_TRACE_FINISHED = 1,  /* its session was destroyed */
+	EPP_TRACE_FINISHED = 1,  /* the file is complete: its session has finished it, or a command has written it */
 	EPP_TRACE_RECORDING = 2, /* the process that records it is alive */
 	EPP_TRACE_CUT_OFF = 3    /* the process ended without finishing the file (it was killed, or the file was copied
 	                            while it was recorded); or the end of a finished file is missing: is_truncated */

@@ -565,7 +565,7 @@ void ort_eps_release(struct ort_eps *eps)
 	free(eps);
 }
 
-/* ---- their profilers ---- */
+/* ---- the profilers of hosted EPs ---- */
 
 static bool has_required_functions(const OrtEpProfilerImpl *profiler)
 {

@@ -10,7 +10,8 @@
 /* ---- preload_table.c: the tables that a program gets ---- */
 
 /* Returns copies of the tables of `real` that profile each session.  Returns `real` itself if it is the second ONNX
- * Runtime of the process, or too old; its sessions are then not profiled, and a note is added.  Thread: any.
+ * Runtime of the process, or too old; its sessions are then not profiled, and preload_note reports this.
+ * Thread: any.
  * Ownership: static. */
 const OrtApiBase *preload_base(const OrtApiBase *real);
 

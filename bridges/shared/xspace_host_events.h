@@ -11,7 +11,8 @@
 
 enum host_result {
 	HOST_RECORDED = 0,
-	HOST_NOT_WANTED = 1, /* no run is waiting: there are no plugins, or EPPROF_OUTPUT is not set */
+	HOST_NOT_WANTED = 1, /* no run waits for the host's operations: there are no plugins, or EPPROF_OUTPUT is not
+	                        set */
 	HOST_FAILED = 2,
 };
 

@@ -19,7 +19,7 @@ static epp_session *trace;
 /* The profilers whose entries were replaced.  A profiler is added here before another thread can call it. */
 static struct traced {
 	OrtEpProfilerImpl *profiler;
-	OrtEpProfilerImpl own; /* the plugin's entries */
+	OrtEpProfilerImpl own; /* copy of *profiler with the plugin's own function pointers */
 } traced[PROFILERS_MAX];
 static size_t traced_count;
 

@@ -26,7 +26,7 @@
 #define RECORD_BYTES 32
 
 struct record_estimate {
-	char folder[PATH_MAX]; /* absolute path, with a slash at the end */
+	char folder[PATH_MAX]; /* absolute path of the folder of the recording's traces, with a slash at the end */
 	uint64_t ring_bytes;
 	pthread_t thread;
 	bool is_started;

@@ -1,4 +1,4 @@
-/* A small HTTP server for one reader on this machine: it serves a few files to a browser that has the token in their
+/* A small HTTP server for one user of this machine: it serves a few files to a browser that has the token in their
  * URL.
  *
  * It listens on 127.0.0.1 only, at a port that the system chooses.  It answers GET and HEAD, one request a connection;

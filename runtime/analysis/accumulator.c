@@ -19,7 +19,7 @@
 
 /* ---- idle time ---- */
 
-/* Divides the gap [from_ns, event->start_ns) before `event` by reasons. */
+/* Adds the idle gap [from_ns, event->start_ns) of a device before `event` to the reasons for it, in parts. */
 static void divide_idle_gap(int64_t idle_ns[EPP_IDLE_COUNT], const struct spans *copies, int64_t from_ns,
                             const epp_event *event)
 {
@@ -284,8 +284,8 @@ static bool add_early(struct accumulator *accumulator, const struct accumulator_
 	return true;
 }
 
-/* Stores a host event that may cause device events, with its lines, and adds the device events that came before it.
- * Returns false if there is no memory. */
+/* Stores a host event that may cause device events, so that later device events are added to its line and to that of
+ * its operator type.  Adds its device events that came earlier.  Returns false if there is no memory. */
 static bool add_cause(struct accumulator *accumulator, const epp_event *event, struct accumulator_line *named)
 {
 	if (!accumulator->causes)

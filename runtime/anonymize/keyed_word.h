@@ -20,7 +20,8 @@ struct words {
 	struct string_table letters; /* the letters of each text, under the same number */
 };
 
-/* Number of letters.  Tests set a small number, which makes equal letters likely. */
+/* Number of letters of a word; a word that would equal another one gets a multiple of it.  Tests set a small number, so
+ * that equal words are likely. */
 extern unsigned words_letters_count;
 
 /* A key of any length.  It is hashed to 64 bytes. */

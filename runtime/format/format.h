@@ -228,8 +228,9 @@ struct epf_live {
 	uint64_t faults; /* page faults of the run's recording threads, from each thread's first chunk on, including
 	                    those that the program's own code caused */
 	uint64_t run_end_ticks;  /* the end of the current run; 0 while it records */
-	uint64_t dropped_reason; /* while a slot's `dropped` is not 0, dropped_lost[i] replaces lost[dropped_reason] of
-	                            producer i */
+	uint64_t dropped_reason; /* while epf_slot.dropped of a slot is not 0, dropped_lost[i] replaces
+	                            lost[dropped_reason] of producer i, so that a kill in between loses no
+	                            count and counts nothing twice */
 	uint64_t dropped_lost[EPF_PRODUCER_COUNT];
 	uint64_t extents_used[EPF_LOG_EXTENTS]; /* for each further piece of the log, the same as log_used */
 	uint64_t event_cost_ps;                 /* as in struct epf_run */
@@ -425,8 +426,8 @@ struct epf_slot {
 	                          `dropped` is not 0 */
 	uint64_t no_id;        /* always 0: it is read as the id of the element before open[0] */
 	uint64_t dropped_policy;
-	uint64_t dropped; /* not 0: the sequence of a region that is being dropped; with EPF_DROPPED_OPEN the open
-	                     events are dropped, too */
+	uint64_t dropped; /* not 0: the sequence number of a region that is being dropped; with EPF_DROPPED_OPEN the
+	                     open events are dropped, too */
 	struct epf_open open[EPF_OPEN_MAX];
 	uint8_t region[EPF_SLOT_REGION_BYTES]; /* struct epf_region and its contents */
 };

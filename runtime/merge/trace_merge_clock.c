@@ -50,8 +50,8 @@ static bool add(struct occurrences *found, int64_t start_ns, int64_t end_ns, boo
 {
 	if (!array_reserve(&found->list, &found->room, found->count + 1, sizeof(*found->list)))
 		return false;
-	/* The length of the event limits the uncertainty of its end.  The uncertainty of a start is not known from one
-	 * process. */
+	/* A barrier is complete between the start and the end of each process's event, so an end is uncertain by the
+	 * event's length.  For a start, one process gives no such limit; 0 is stored. */
 	found->list[found->count++] = starts ? (struct occurrence){ start_ns, 0 }
 	                                     : (struct occurrence){ end_ns, end_ns - start_ns };
 	return true;
@@ -309,7 +309,7 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 			align_machine(merge, i, &reference, &found);
 		if (!status && (missing || uneven) && merge->options->strict)
 			status = epp_status_create(
-			    EPP_INCOMPATIBLE, "%s: a different number of events %s than in the others",
+			    EPP_INCOMPATIBLE, "%s: the number of events %s differs from that of other traces",
 			    merge->inputs[merge->machines[i].leader].reader->info.path, merge->options->align);
 		free(found.list);
 	}

@@ -318,8 +318,9 @@ static epp_status *lose_unplaced(struct kernels *kernels)
 	                  "refused: events of a profile whose start is unknown");
 }
 
-/* First pass over the events.  It collects the data that is needed before the first event is added: marked events, the
- * start of the profile, the providers of the devices, and the kernels for which there is room. */
+/* First pass over the events.  It collects the data that is needed before the first event is added: the events that
+ * the collector itself has added to the profile (kernels.hosted), the start of the profile, the providers of the
+ * devices, and the kernels for which there is room. */
 static epp_status *collect_event(struct kernels *kernels, const epp_timeline *timeline, const epp_event *event)
 {
 	const struct cause *cause;

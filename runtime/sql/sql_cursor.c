@@ -169,7 +169,7 @@ static void begin_in_memory(struct cursor *cursor)
 		cursor->index = sql_memory_from(memory, cursor->from_ns);
 	find_match_in_memory(cursor);
 	if (cursor->comparisons & SQL_OF_NUMBER)
-		cursor->source = FROM_NOTHING; /* a query of a number has at most one event */
+		cursor->source = FROM_NOTHING; /* the column `number` is unique: no further event matches */
 }
 
 static epp_status *begin_by_number(struct cursor *cursor)

@@ -46,11 +46,11 @@ struct sql_table_view {
 	const char *name;
 	const char *columns; /* NULL: the same columns as in the export */
 	bool flows;          /* the table only has arrows, which have their own numbers */
-	uint8_t fields[28];  /* the field of each column */
+	uint8_t fields[28];  /* enum sql_field of each column */
 };
 
-/* Comparisons that a cursor evaluates, in the order in which their values are passed.  Further flags for the cursor
- * follow. */
+/* Bits for the comparisons in a query's WHERE that a cursor evaluates.  SQLite passes their values in the order of the
+ * bits.  SQL_WITH_NUMBERS is not a comparison: it is another flag for the cursor. */
 enum {
 	SQL_AT_START = 1,
 	SQL_FROM_START = 2,

@@ -30,7 +30,7 @@
 #define BUSY_SLEEP_NS 2000000
 #define IDLE_SLEEP_NS 110000000      /* fewer than 10 visits per second */
 #define QUIET_VISITS_BEFORE_IDLE 50u /* number of visits at intervals of BUSY_SLEEP_NS */
-#define POPULATE_PER_SECOND 1000u    /* parts of the window per second */
+#define POPULATE_PER_SECOND 1000u    /* calls of window_populate per second, at most */
 
 /* Several blocks are written with one call, because the call itself costs as much as writing some 20 KiB. */
 #define BATCH_BYTES ((size_t)256 << 10)

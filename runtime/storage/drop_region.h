@@ -1,4 +1,5 @@
-/* Drops regions that could not be written and are not kept for another visit. The drain lock is held. */
+/* Drops regions whose block could not be written and that do not stay in the window until the helper's next visit. The
+ * drain lock is held. */
 #ifndef EPPROF_RUNTIME_STORAGE_DROP_REGION_H
 #define EPPROF_RUNTIME_STORAGE_DROP_REGION_H
 

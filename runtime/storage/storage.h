@@ -37,8 +37,9 @@ struct drain {
 };
 
 struct storage {
-	/* Held by the thread that writes blocks: the helper, a thread that ends a run and drains itself, or a recording
-	 * thread of a lossless session. The last one only tries to take the lock and never waits for it. */
+	/* Held by a thread that writes blocks: the helper, a thread that starts or ends a run or finishes the file, or
+	 * a recording thread of a lossless session, which only tries to take the lock and never waits for it. Also
+	 * held while a trace in memory is read (storage_read). */
 	pthread_mutex_t drain_lock;
 	pthread_mutex_t lock; /* protects slots, definitions, and the members of the session */
 	struct run_error error;

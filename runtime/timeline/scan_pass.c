@@ -251,7 +251,8 @@ static bool must_be_read(const struct epp_timeline *timeline, uint32_t index)
 	       (reader->summaries[index].flags & EPF_INDEX_WIDE);
 }
 
-/* Takes a block's spans from the index.  If their values are impossible, none is taken and `*fits` is false. */
+/* Adds the time spans of a block (struct scan_pass_span), as the file's index has them.  If the values are impossible,
+ * no span is added and `*fits` is false. */
 static epp_status *take_spans(struct epp_timeline *timeline, struct scan_state *scan_state, uint32_t index, bool *fits)
 {
 	const struct reader_summary *summary = &timeline->reader->summaries[index];

@@ -105,7 +105,7 @@ struct epp_timeline {
 	size_t records_room;
 	struct run unordered; /* the items made from `records`, in the same order */
 	struct start_order order;
-	uint8_t *buffer; /* buffer for blocks of which no run is made */
+	uint8_t *buffer; /* buffer for the block that a pass before the merge decodes */
 	size_t buffer_bytes;
 
 	size_t active_bytes_most; /* the limit for the memory of active blocks (merge_runs.c), in bytes */

@@ -13,7 +13,7 @@
 
 #define COMPLETE (1u << EPF_COMPLETE)
 
-/* ---- the lines ---- */
+/* ---- the lines of the ledger ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -176,7 +176,7 @@ epp_status *reader_account_lines(struct reader_impl *impl)
 	return epp_status_no_memory();
 }
 
-/* Returns the line of a thread's track, or NULL. */
+/* Returns the ledger's line of a thread's track, or NULL. */
 static epp_trace_ledger_entry *line_of(struct reader_impl *impl, uint32_t track)
 {
 	size_t low = impl->accounts_sessions, high = impl->accounts_threads;
@@ -342,8 +342,9 @@ static void settle_thread(epp_trace_ledger_entry *line, uint64_t known)
 		line->emitted = known;
 }
 
-/* Corrects the line of a profiler that submitted events when the process was killed.  Its counters may have been
- * updated before or after the events were stored; the missing events are lost. */
+/* Corrects the ledger's line of a profiler that was submitting events when the process was killed.  `known` is the
+ * number of events that are written, lost or open.  The counter `emitted` may have been updated before the events
+ * were stored (the missing ones are then lost) or after. */
 static void settle_profiler(epp_trace_ledger_entry *line, uint64_t known)
 {
 	if (line->emitted > known) {

@@ -117,7 +117,8 @@ struct reader_impl {
 
 	bool never_started;         /* the file has a run block with number 0 */
 	bool has_external_window;   /* the window is read from header.window_path, which belongs to this trace */
-	size_t blocks_before_slots; /* number of blocks when the slots were copied */
+	size_t blocks_before_slots; /* number of blocks when the slots were copied; a later block may
+	                               have the record of an event that is open in the copy */
 	struct reader_slot *slots;  /* the slots in use */
 	size_t slots_count, slots_capacity;
 

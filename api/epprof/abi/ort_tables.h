@@ -331,8 +331,8 @@ struct OrtApi {
 	const OrtEpApi *(*GetEpApi)(void); /* [served] ownership: static */
 	epp_ort_slot unnamed_318[2];
 
-	/* [served] Further descriptions of memory.  Vendor 0 means no vendor; alignment 0 means the device's own
-	 * alignment. */
+	/* [served] Makes and reads an OrtMemoryInfo with all of its properties.  Vendor 0 means no vendor; alignment 0
+	 * means the device's own alignment. */
 	OrtStatus *(*CreateMemoryInfo_V2)(const char *name, OrtMemoryInfoDeviceType device_type, uint32_t vendor_id,
 	                                  int32_t device_id, OrtDeviceMemoryType mem_type, size_t alignment,
 	                                  OrtAllocatorType allocator_type, OrtMemoryInfo **out) EPP_ORT_CHECK;

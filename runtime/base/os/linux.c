@@ -157,8 +157,8 @@ struct scheduling {
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t slice_ns; /* in the kernel "runtime": the time slice of SCHED_OTHER threads since Linux 6.12; older
-	                      kernels ignore it */
+	uint64_t slice_ns; /* the kernel's sched_runtime. For SCHED_OTHER it is the time slice; before Linux 6.12 it is
+	                      ignored */
 	uint64_t deadline_ns, period_ns;
 };
 #define RESET_ON_FORK 1 /* threads that this thread creates have the default policy */

@@ -115,7 +115,7 @@ static epp_status *xplane_number_of_key(struct xplanes *xplanes, const epp_trace
 
 #define CHUNK_BYTES (64u << 10)
 
-/* Moves a line's bytes to the file. */
+/* Moves a line's bytes to the temporary file. */
 static epp_status *spill_line(struct xplane_lines *lines, struct xplane_line *line)
 {
 	if (!lines->has_file)

@@ -1,5 +1,6 @@
-/* Writes a file: a plane for the host and one for each device.  The length of a message precedes it, so the small parts
- * of a plane are built in memory first.  The size of the events is known, so they are copied from their lines. */
+/* Writes the XSpace file: a plane for the host and one for each device.  In protobuf the length of a message precedes
+ * it, so the small parts of a plane are built in memory first.  The events need no copy in memory: they are already
+ * encoded, their size is known, and their bytes are copied from the lines (struct xplane_line) to the file. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -168,7 +168,8 @@ static epp_status *join(struct chrome_arrows *arrows, struct import *import, str
 	return NULL;
 }
 
-/* Joins the points and writes the arrows; seals import->slices, which is sorted by lane. */
+/* Finds the slice of each arrow_point, joins points with the same id to arrows, and writes these.  Seals import->slices
+ * (sorter_seal), after which no slice can be added; its key is the lane + 1. */
 static epp_status *chrome_arrows_write(struct chrome_arrows *arrows, struct import *import)
 {
 	struct sorter points = { 0 }, ends = { 0 };

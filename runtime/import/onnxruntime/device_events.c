@@ -233,8 +233,8 @@ static epp_status *find_starters(struct import *import, uint64_t start, struct s
 	return NULL;
 }
 
-/* Returns the only host event of `starters` that can enclose the event, or NULL.  The event may be up to `early` ticks
- * too early, and its clock may drift. */
+/* Returns the only host event of `starters` that can enclose the device event `record`; NULL if there is none, or
+ * several.  The device event may be up to `early` ticks too early, and its clock may drift. */
 static const struct sorter_entry *find_only_enclosing(const struct starters *starters, const epp_trace_record *record,
                                                       uint64_t early)
 {

@@ -117,8 +117,9 @@ void causal_points_deinit(struct causal_points *points)
 
 /* ---- band ---- */
 
-/* The common rate is estimated from the strongest limits of 2 to RATE_BLOCKS blocks of points.  A block has at least
- * RATE_POINTS points if there are enough for two such blocks. */
+/* median_slope estimates the common rate (causal_band.rate): it divides the points into 2 to RATE_BLOCKS blocks of
+ * consecutive points, and compares the strongest limits of the blocks.  A block has at least RATE_POINTS points if
+ * there are enough for two such blocks. */
 #define RATE_POINTS 16u
 #define RATE_BLOCKS 64u
 /* All pieces are rejected if there are more than PIECES_MAX of them, or more than PIECES_DOUBTED with fewer than

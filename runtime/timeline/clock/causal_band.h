@@ -68,8 +68,8 @@ struct causal_piece {
 };
 
 struct causal_band {
-	struct causal_point *points; /* once the band is built, low_ns and high_ns are those of the band, minus the
-                                      * common rate */
+	struct causal_point *points; /* once the band is built, low_ns and high_ns are the limits of the band at the
+                                      * point, minus the offset that `rate` explains there */
 	struct causal_piece *pieces;
 	size_t pieces_count;
 	double rate;      /* the common rate: ns of offset per claimed ns */

@@ -229,7 +229,8 @@ static int compare(const void *a, const void *b, void *user)
 	return left < right ? -1 : left > right;
 }
 
-/* Sorts each group of records that have the same track and the same end. */
+/* Sorts each group of records that have the same track and the same end, so that an inner event precedes the outer one
+ * (entry_before). */
 static void sort_equals(struct epp_trace_writer *writer)
 {
 	const struct trace_writer_entry *entries = writer->entries;

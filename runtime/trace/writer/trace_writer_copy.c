@@ -322,7 +322,7 @@ static epp_status *write_lines(struct recovery *recovery, struct epf_producer *p
 			producer->emitted = line->emitted;
 			continue;
 		}
-		/* The session itself takes no ids, so its emitted events are those that it lost. */
+		/* The line of the session (track 0) counts only losses that belong to no thread.  These have no ids. */
 		if (!line->track) {
 			entry.run = run_of_source(reader, line->source);
 			entry.ids_taken = 0;

@@ -2,7 +2,7 @@
  * of the pu1Result that the function returned. */
 #include "pu1_host.h"
 
-static struct pu1_host own; /* the library's functions */
+static struct pu1_host own; /* the library's functions, which the functions below call */
 
 static pu1Result end(struct conform_call call, pu1Result result)
 {

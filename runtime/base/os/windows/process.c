@@ -77,7 +77,7 @@ const char *os_program(void)
 /* A value of a variable in UTF-8. It is never freed, even if the variable changes, because callers may still use it. */
 struct value {
 	struct value *next;
-	const char *name; /* in text */
+	const char *name; /* points into `text`, as `value` does */
 	const char *value;
 	char text[];
 };
