@@ -75,7 +75,8 @@ enum { RECORD_NOT_EXECUTABLE = 126, RECORD_NOT_FOUND = 127, RECORD_SIGNAL = 128 
 int record_check(const struct record_options *options);
 /* Starts the program and waits for its end.  SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the program, except
  * those from a terminal, which the program gets from the terminal itself.  With `no_follow`, EPPROF_ONLY_PID is set to
- * the program's pid.  While the program runs, `watch` watches its traces, and `estimate` is started; both may be NULL.
+ * the program's pid.  While the program runs, `watch` takes snapshots of its traces (record_watch.h), and `estimate`
+ * estimates how much it will write (record_estimate.h); both may be NULL.
  * Returns the program's exit status: 128 + n after signal n; 126 or 127 if it cannot be started, which a message
  * reports. */
 int record_run_program(char **program, bool no_follow, struct record_watch *watch, struct record_estimate *estimate);

@@ -409,7 +409,7 @@ static epp_status *replace_track(struct anonymize *a, size_t index)
 	return NULL;
 }
 
-/* ---- the steps ---- */
+/* ---- the steps of epp_trace_anonymize ---- */
 
 /* Replaces the table of names by the names of the output, which its records use. */
 static epp_status *replace_names(struct anonymize *a)

@@ -35,7 +35,7 @@ struct block_ring {
 	uint64_t dropped;        /* the number of the oldest segment, once an EPF_BLOCK_OVERWRITTEN counts its events as
 	                            overwritten */
 	uint64_t overwritten_at; /* the number of the segment with the latest EPF_BLOCK_OVERWRITTEN */
-	uint64_t clean_at;       /* the append position in the retained segment at which compaction is tried again */
+	uint64_t clean_at;       /* after a compaction failed: the value of retained.at at which it is tried again */
 };
 
 struct block_writer {

@@ -66,8 +66,8 @@ static const uint8_t planes_most[EPF_COLUMN_COUNT] = {
 	[EPF_COLUMN_TAIL] = 8, [EPF_COLUMN_KEY] = 4, [EPF_COLUMN_TYPE] = 1,     [EPF_COLUMN_VALUE] = 8,
 };
 
-/* The planes of a column.  Planes whose bytes are all equal are combined in `constant`, and are not counted in
- * `count`. */
+/* The planes of a column: a plane has the same byte of each number, for example the lowest.  Planes whose bytes are all
+ * equal are combined in `constant`, and are not counted in `count`. */
 struct planes {
 	uint64_t constant;
 	unsigned count;
