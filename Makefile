@@ -107,8 +107,8 @@ LIBRARIES := $(LIBEPPROF) $(BUILD)/libepprof.a $(LIBTRACE) $(BUILD)/libepprof-tr
 SAMPLE_EPS := $(filter-out $(if $(OPENCL),,%_opencl_ep.so) $(if $(VULKAN),,%_vulkan_ep.so),$(patsubst ep_sample/%,$(BUILD)/libsample_%.so,$(basename $(wildcard ep_sample/*_ep.c ep_sample/*_ep.cc))))
 TF_SHIM := $(BUILD)/libepprof_tf_shim.so
 PRELOAD := $(BUILD)/libepprof_preload.so
-# A plugin for NVIDIA's GPUs.
-CUPTI := $(BUILD)/libepprof_cupti.so
+# Plugins for NVIDIA's GPUs: for all hosts of epprof, and for ONNX Runtime alone.
+CUPTI := $(BUILD)/libepprof_cupti.so $(BUILD)/libepprof_cupti_ort.so
 PROGRAMS := $(if $(CLI),$(BUILD)/epprof) $(patsubst ep_sample/%.c,$(BUILD)/%,$(wildcard ep_sample/digits.c))
 # The programs of all test folders are in one folder, so their names differ.
 test_program = $(BUILD)/tests/$(notdir $(basename $(1)))
@@ -279,10 +279,14 @@ $(PRELOAD): $(OBJECTS_PRELOAD)
 	$(call say,LD)
 	$(Q)$(CC) -shared -Wl,-z,defs -Wl,-z,nodelete -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
-# It links libc alone, and finds CUPTI where it runs.
-$(CUPTI): $(call objects,$(call sources,cupti) runtime/containers/hash_index.c)
+# They link libc alone, and find CUPTI where they run.
+OBJECTS_CUPTI := $(call objects,$(filter-out cupti/ort_cupti.c,$(call sources,cupti)) runtime/containers/hash_index.c)
+$(BUILD)/libepprof_cupti.so: $(OBJECTS_CUPTI)
 	$(call say,LD)
 	$(Q)$(CC) $(SHARED) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
+$(BUILD)/libepprof_cupti_ort.so: $(OBJECTS_CUPTI) $(call objects,cupti/ort_cupti.c) $(LIBKIT) cupti/ort_cupti.map
+	$(call say,LD)
+	$(Q)$(CC) $(SHARED) -Wl,--version-script=cupti/ort_cupti.map -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %.map,$^) -ldl -lm
 
 # What the bridges have in Python, for PYTHONPATH; it finds the bridges above itself.
 vpath %.py bridges/jax:bridges/pytorch:bridges/record:bridges/shared:bridges/tensorflow
@@ -656,7 +660,7 @@ wheel-tree: lib $(BRIDGES) $(PRELOAD) $(CUPTI) $(BRIDGE_PYTHON) $(PYTHON_MODULES
 uninstall:
 	rm -f $(DIRS_bash)/epprof $(DIRS_zsh)/_epprof $(DIRS_man)/man1/epprof.1 $(DIRS_man)/man5/epprof.5
 	rm -f $(DIRS_bin)/epprof $(PACKAGES:%=$(DIRS_pc)/%.pc) $(DIRS_lib)/libepprof_ep.a \
-		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(DIRS_lib)/$(notdir $(PRELOAD)) $(DIRS_lib)/$(notdir $(CUPTI)) $(foreach bridge,$(notdir $(BRIDGES) $(KINETO)),$(DIRS_lib)/$(bridge))
+		$(DIRS_lib)/$(notdir $(TF_SHIM)) $(DIRS_lib)/$(notdir $(PRELOAD)) $(addprefix $(DIRS_lib)/,$(notdir $(CUPTI))) $(foreach bridge,$(notdir $(BRIDGES) $(KINETO)),$(DIRS_lib)/$(bridge))
 	rm -f $(foreach lib,libepprof libepprof-trace,$(DIRS_lib)/$(lib).a $(DIRS_lib)/$(lib).so $(DIRS_lib)/$(lib).so.$(SOVERSION) \
 		$(DIRS_lib)/$(lib).so.$(VERSION))
 	rm -rf $(DIRS_api) $(DIRS_kit) $(DIRS_python) $(DIRS_cmake)

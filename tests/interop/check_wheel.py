@@ -16,7 +16,7 @@ viewers.in_environment(*built_wheel.BUILD_PACKAGES)
 
 BYTES_MAX = 4_000_000
 LIBRARIES = ("libepprof.so.0", "libepprof-trace.so.0", "libepprof_ort.so", "libepprof_tf.so", "libepprof_pjrt.so",
-             "libepprof_preload.so", "libepprof_cupti.so", "epprof")
+             "libepprof_preload.so", "libepprof_cupti.so", "libepprof_cupti_ort.so", "epprof")
 PROGRAM = """
 import epprof, jax_plugins.epprof
 with epprof.session("run.epp"), epprof.event("op", rows=1): pass

@@ -1,5 +1,7 @@
 /* A library in the place of libcupti: it makes the records of launches that a test asks for, with records larger than
- * the fields that the plugin uses, as CUPTI's are, and fails where the test wants it. */
+ * the fields that the plugin uses, as CUPTI's are, and fails where the test wants it.
+ *
+ * FAKE_CUPTI_LAUNCHES  set: each event of the host launches a kernel when it begins */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -276,6 +278,8 @@ CALL(ActivityPushExternalCorrelationId, int kind, uint64_t id)
 	if (kind != CUPTI_EXTERNAL_CUSTOM2 || depth == 64)
 		return 1;
 	stack[depth++] = id;
+	if (getenv("FAKE_CUPTI_LAUNCHES"))
+		fake_cupti_launch("launched", 7, 0);
 	return CUPTI_SUCCESS;
 }
 
