@@ -276,7 +276,7 @@ char *cli_library_path(const char *name)
 {
 	char *path;
 
-	if (asprintf(&path, "%s%s", strchr(name, '/') ? "" : "./", name) >= 0)
+	if (asprintf(&path, "%s%s", basename(name) == name ? "./" : "", name) >= 0)
 		return path;
 	cli_no_memory();
 	return NULL;

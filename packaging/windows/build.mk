@@ -6,8 +6,8 @@
 #   libepprof_ort.dll                        the collector in ONNX Runtime
 #   epprof.exe                               the command; it needs libepprof.dll, and for epprof run libepprof_ort.dll
 #
-# Left out: window_shrink.c (a finished trace keeps its window), control (`epprof ctl`), plugins and the other bridges, and the
-# commands that need these, other processes or sockets.  docs/windows.md describes it.
+# Left out: window_shrink.c (a finished trace keeps its window), control (`epprof ctl`), the search for plugins, the other
+# bridges, and the commands that need these, other processes or sockets.  docs/windows.md describes it.
 
 WIN_INCLUDE := runtime/base/os/windows/include
 # Cargo fetches the sources of SQLite, zlib and zstd, which have no packages for MinGW everywhere; apt-get fetches yajl's.
@@ -28,15 +28,15 @@ WIN_LIBS := -lsynchronization -pthread
 # As large as on Linux.
 WIN_STACK := -Wl,--stack,8388608
 
-WIN_POSIX := $(wildcard runtime/base/os/windows/posix*.c)
 WIN_MAIN := runtime/base/os/windows/main.c
-STATELESS := $(filter-out runtime/base/os/linux.c $(WIN_POSIX) $(WIN_MAIN),$(call parts,containers encoding codec base/os))
+STATELESS := $(filter-out runtime/base/os/linux.c $(WIN_MAIN),$(call parts,containers encoding codec base/os))
 EPPROF := $(filter-out runtime/base/os/% %/window_shrink.c runtime/record/control/%,$(call parts,base ort_abi storage record)) \
-	$(filter-out %/ort_loader.c,$(call parts,plugins/ort)) packaging/windows/left_out.c
-TRACE := $(WIN_POSIX) $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events))
+	$(filter-out $(addprefix %/,elf.c file_set.c load_trial.c path_check.c plugin_files.c plugin_path.c tf_shim_load.c),$(call parts,plugins)) \
+	packaging/windows/left_out.c
+TRACE := $(filter-out %/formats_xspace.c,$(call parts,files trace merge anonymize timeline analysis export sql import provider_events))
 ORT_BRIDGE := $(filter-out $(addprefix %/,ort_hosted.c ort_profile.c ort_slots.c hosted_plugins.c),$(ORT_BRIDGE)) packaging/windows/left_out_bridge.c
-CLI := $(filter-out $(addprefix cli/,conform/% ctl/% probe/% view/% bridge.c \
-	shared/device.c shared/post.c shared/progress.c $(addprefix record/record_,estimate.c hooks.c program.c watch.c) run/run_folder.c run/run_search.c),$(CLI)) \
+CLI := $(filter-out $(addprefix cli/,conform/% ctl/% view/% bridge.c \
+	shared/post.c shared/progress.c $(addprefix record/record_,estimate.c hooks.c program.c watch.c) run/run_folder.c run/run_search.c),$(CLI)) \
 	packaging/windows/left_out_command.c packaging/windows/record_program.c packaging/windows/run_search.c $(WIN_MAIN)
 WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c export_text.c parquet_text.c sql_text.c sqlite_text.c \
 	strict_json.c thrift_text.c trace_scan.c trace_scan_ask.c xspace_text.c) tests/export/html_text.c tests/export/playback.c \
@@ -46,6 +46,7 @@ WIN_SUPPORT := $(addprefix tests/support/,epp_builder.c epp_builder_records.c ex
 WIN_TESTS := $(wildcard $(addprefix tests/,analysis/check_histogram.c base/check_growing_structs.c containers/check_*.c codec/check_*.c \
 	export/check_export.c export/check_export_merged.c export/check_html.c export/check_ndjson.c \
 	$(addprefix import/check_,import_chrome.c json_events.c ort_round_trip.c repair.c) cli/check_import.c \
+	$(addprefix plugin_abis/ort/check_ort_,events.c key_values.c memory_info.c tables.c) \
 	record/check_recorder.c record/check_args_interned.c storage/check_kill.c \
 	$(addprefix timeline/check_,device_clock.c host_clock.c late_parents.c nesting.c references.c references_events.c separate_ends.c \
 	spill.c timeline.c timeline_damage.c timeline_devices.c timeline_random.c weights.c) \

@@ -7,7 +7,6 @@
 #include "bridges/onnxruntime/ort_hosted.h"
 #include "bridges/onnxruntime/ort_profile.h"
 #include "bridges/shared/ort_slots.h"
-#include "epprof/plugin.h"
 
 /* ---- hosted plugins: there are none ---- */
 
@@ -82,25 +81,6 @@ uint64_t ort_eps_take_budget(struct ort_eps *eps)
 {
 	(void)eps;
 	return 0;
-}
-
-uint64_t epp_plugin_budget_begin(uint64_t budget)
-{
-	return budget;
-}
-
-void epp_plugin_budget_end(void)
-{
-}
-
-void epp_plugin_profiler_destroy(OrtEpProfilerImpl *profiler)
-{
-	(void)profiler;
-}
-
-uint64_t epp_plugin_timeout_ns(void)
-{
-	return UINT64_MAX;
 }
 
 void ort_slots_copy(epp_ort_slot *copy, const void *table, size_t count)

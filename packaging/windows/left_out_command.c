@@ -3,7 +3,6 @@
 
 #include "cli/cli.h"
 #include "cli/shared/post.h"
-#include "epprof/plugin.h"
 
 #define LEFT_OUT(command) \
 	static int run_##command(int argc, char **argv); \
@@ -21,7 +20,6 @@
 
 LEFT_OUT(conform)
 LEFT_OUT(ctl)
-LEFT_OUT(probe)
 LEFT_OUT(view)
 
 /* ---- convert --post ---- */
@@ -65,11 +63,4 @@ void cli_progress_hide(void)
 
 void cli_progress_end(void)
 {
-}
-
-/* No command without plugins calls it. */
-epp_status *epp_path_check(const char *path)
-{
-	(void)path;
-	return NULL;
 }

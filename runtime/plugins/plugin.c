@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/os/os.h"
 #include "ort_abi/profiler_registry.h"
 #include "plugins/elf.h"
 
@@ -90,14 +91,13 @@ void plugin_destroy(epp_plugin *plugin)
 
 epp_status *plugin_library_try(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	return epp_status_prefix(epp_plugin_trial_await(path), "%s", slash ? slash + 1 : path);
+	return epp_status_prefix(epp_plugin_trial_await(path), "%s", os_path_name(path));
 }
 
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin)
 {
 	/* A name without a slash never means a file of the working directory, as in dlopen. */
-	if (!strchr(path, '/'))
+	if (os_path_name(path) == path)
 		return epp_status_create(EPP_INVALID_ARGUMENT,
 		                         "%s: not a path: './%s' would be the file in the working directory", path, path);
 	EPP_TRY(file_check(path));
@@ -176,7 +176,7 @@ static epp_status *call_step(epp_plugin *plugin, epp_status *(*step)(struct plug
 static epp_status *open_steps(struct plugin_call *call)
 {
 	EPP_TRY(kind_find(call->plugin->library, &call->plugin->kind));
-	return call->plugin->kind->adapter->open(call->plugin);
+	return call->plugin->kind->adapter->open_plugin(call->plugin);
 }
 
 epp_status *epp_plugin_load(const char *path, epp_plugin **plugin)
@@ -208,7 +208,7 @@ static epp_status *close_steps(struct plugin_call *call)
 	int live = atomic_load_explicit(&plugin->live, memory_order_acquire);
 	if (live)
 		return epp_status_create(EPP_BUSY, "%d of its profilers are not released", live);
-	plugin->kind->adapter->close(plugin);
+	plugin->kind->adapter->close_plugin(plugin);
 	return NULL;
 }
 

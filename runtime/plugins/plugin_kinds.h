@@ -22,14 +22,14 @@ struct plugin_probe;
 struct plugin_adapter {
 	/* Opens the library for use and sets `name` and `state`.  After a failure, it has released everything that it
 	 * created. */
-	epp_status *(*open)(epp_plugin *plugin);
+	epp_status *(*open_plugin)(epp_plugin *plugin);
 	/* The name in messages for the step that makes a profiler. */
 	const char *profiler_step;
 	/* Makes a profiler. plugin.c then checks its version and required entries.  The profiler delivers its events
 	 * with EpprofApi_PushEvents_SinceV1, from StartProfiling until EndProfiling returns. */
 	epp_status *(*profiler_create)(epp_plugin *plugin, OrtEpProfilerImpl **profiler);
-	/* Undoes open.  All profilers are released before the call; the library is still loaded. */
-	void (*close)(epp_plugin *plugin);
+	/* Undoes open_plugin.  All profilers are released before the call; the library is still loaded. */
+	void (*close_plugin)(epp_plugin *plugin);
 	/* Returns true if the options select plugins of this kind.  NULL: they are always selected. */
 	bool (*selected)(const epp_profile_options *options);
 	/* Reports the properties of an open plugin to `epprof probe` (plugin_probe.h).  May be NULL. */
@@ -48,7 +48,7 @@ struct epp_plugin {
 	void *library;
 	char *path;            /* absolute */
 	const char *file;      /* the last part of path */
-	char *name;            /* the name that the plugin gives itself; malloc, set by the adapter's open */
+	char *name;            /* the name that the plugin gives itself; malloc, set by the adapter's open_plugin */
 	void *state;           /* owned by the adapter */
 	struct worker *worker; /* runs the calls of the adapter and the profilers; NULL: they run on the caller's
                                 * thread */
@@ -62,7 +62,7 @@ epp_status *plugin_library_try(const char *path);
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin);
 void plugin_destroy(epp_plugin *plugin);
 
-/* Adapters call this in open, describe and close before each call into the plugin, so that a probe can name the call
+/* Adapters call this in open_plugin, describe and close_plugin before each call into the plugin, so that a probe can name the call
  * that hangs. */
 void plugin_entry(const char *entry);
 

@@ -53,7 +53,7 @@ static void probe_as(epp_plugin *plugin, const struct plugin_kind *kind, const s
 	epp_status *status = plugin_kind_check(kind, plugin->library);
 	plugin->kind = kind;
 	if (!status)
-		status = kind->adapter->open(plugin);
+		status = kind->adapter->open_plugin(plugin);
 	if (status) {
 		report_fact(probe, (epp_plugin_fact){ .type = EPP_FACT_PROBLEM, .text = epp_status_message(status) });
 		epp_status_destroy(status);
@@ -62,7 +62,7 @@ static void probe_as(epp_plugin *plugin, const struct plugin_kind *kind, const s
 	report_fact(probe, (epp_plugin_fact){ .type = EPP_FACT_NAME, .text = plugin->name });
 	if (kind->adapter->describe)
 		kind->adapter->describe(plugin, probe);
-	kind->adapter->close(plugin);
+	kind->adapter->close_plugin(plugin);
 	free(plugin->name);
 	plugin->name = NULL;
 }

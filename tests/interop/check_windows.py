@@ -194,6 +194,42 @@ class Windows(unittest.TestCase):
                 self.assertIn(f"runs    {RUNS} of {RUNS}", printed)
                 self.assertIn("kernels from the providers", printed)
 
+    def probe(self, *arguments, folder=None):
+        """The exit status of `epprof.exe probe`, and what it prints."""
+        if not COMMAND.exists():
+            self.skipTest("no epprof.exe (make WIN=1)")
+        done = subprocess.run(["wine", COMMAND, "probe", *arguments], env={**os.environ, **WINE}, capture_output=True, text=True,
+                              errors="replace", check=False, cwd=folder)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_epprof_probe_prints_what_it_prints_here(self):
+        here = subprocess.run([interop.BUILD / "epprof", "probe", interop.BUILD / "libsample_ort_ep.so"], capture_output=True, text=True,
+                              check=True).stdout
+        code, there = self.probe(windows_path(self.arguments[1]))
+        self.assertEqual((code, there.splitlines()[1:]), (0, here.splitlines()[1:]))
+        code, there = self.probe("--try", "--work", "epp_sample_work", windows_path(self.arguments[1]))
+        self.assertEqual(code, 0, there)
+        self.assertRegex(there, r"tried for 1 s as ort: \d+ events, [1-9]\d* kernels")
+        code, there = self.probe("--device", "gpu", self.arguments[1].name, folder=interop.scratch())
+        self.assertEqual(code, 1)
+        self.assertIn("does not support the offered device (GPU)", there)
+
+    def test_epprof_probe_loads_nothing_from_the_working_folder(self):
+        folder = Path(tempfile.mkdtemp(dir=interop.scratch()))
+        (folder / "needed.c").write_text("__declspec(dllexport) int needed(void) { return 1; }\n", encoding="utf-8")
+        (folder / "plugin.c").write_text("int needed(void);\n"
+                                         "__declspec(dllexport) int GetPjrtApi(void) { return needed(); }\n", encoding="utf-8")
+        needed = compiled("needed.dll", "-shared", folder / "needed.c")
+        plugin = compiled("plugin.dll", "-shared", folder / "plugin.c", needed)
+        self.assertIn("exports GetPjrtApi", self.probe(windows_path(plugin))[1])
+        alone = folder / "alone"
+        alone.mkdir()
+        shutil.copy(plugin, alone)
+        code, printed = self.probe("alone\\plugin.dll", folder=folder)
+        shutil.copy(needed, folder)
+        self.assertEqual((code, printed), (1, "alone\\plugin.dll\nepprof: plugin.dll: dlopen: Module not found\n"))
+        self.assertEqual(self.probe("alone\\plugin.dll", folder=folder), (code, printed))
+
     def test_events_lie_within_their_parents(self):
         self.assertEqual(self.profile.lost, [])
         self.assertEqual(self.profile.outside()[:5], [])

@@ -22,10 +22,10 @@ START_TEST(rows_are_whole_and_distinct)
 		ck_assert_ptr_eq(kind_named(kind->name), kind);
 		if (!kind->adapter)
 			continue;
-		ck_assert_ptr_nonnull(kind->adapter->open);
+		ck_assert_ptr_nonnull(kind->adapter->open_plugin);
 		ck_assert_ptr_nonnull(kind->adapter->profiler_create);
 		ck_assert_ptr_nonnull(kind->adapter->profiler_step);
-		ck_assert_ptr_nonnull(kind->adapter->close);
+		ck_assert_ptr_nonnull(kind->adapter->close_plugin);
 	}
 }
 END_TEST

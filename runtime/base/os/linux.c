@@ -504,6 +504,11 @@ bool os_path_is_absolute(const char *path)
 	return path[0] == '/';
 }
 
+void os_path_copy(const void *path, char *text, size_t bytes)
+{
+	snprintf(text, bytes, "%s", (const char *)path);
+}
+
 const char *os_path_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -564,6 +569,16 @@ int os_memory_populate(void *at, size_t bytes)
 	if (madvise((char *)at - before, before + bytes, MADV_POPULATE_WRITE) == 0)
 		return 0;
 	return errno == EINVAL ? 0 : errno; /* an older kernel, in which the first store into a page causes the fault */
+}
+
+size_t os_memory_copy(uintptr_t address, void *copy, size_t bytes)
+{
+	struct iovec to = { copy, bytes };
+	struct iovec from = { (void *)address, bytes };
+	ssize_t done = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	if (done >= 0)
+		return (size_t)done;
+	return errno == EFAULT ? 0 : SIZE_MAX;
 }
 
 void *os_memory_aligned(size_t alignment, size_t bytes)

@@ -149,6 +149,8 @@ bool os_file_is_unsafe_to_map(int fd);
 
 /* Returns true if a path does not depend on the working folder. */
 bool os_path_is_absolute(const char *path);
+/* Copies a path in the form that ONNX Runtime has it (UTF-16 on Windows) to UTF-8, shortened if necessary. */
+void os_path_copy(const void *path, char *text, size_t bytes);
 /* Returns the part of a path behind the folders. */
 const char *os_path_name(const char *path);
 /* Returns a folder in memory whose files survive the process; NULL if the system has none. */
@@ -171,6 +173,9 @@ void os_memory_unmap(void *at, size_t bytes);
 void os_memory_release(void *at, size_t bytes);
 /* Makes pages of memory present and writable, without changing their contents. */
 int os_memory_populate(void *at, size_t bytes);
+/* Copies memory of this process that may not be readable. Returns how many bytes were copied; SIZE_MAX: the system does
+ * not support it. */
+size_t os_memory_copy(uintptr_t address, void *copy, size_t bytes);
 /* Allocates memory at a multiple of `alignment`, of which `bytes` is a multiple too. Returns NULL on failure.
  * Ownership: os_memory_free. */
 void *os_memory_aligned(size_t alignment, size_t bytes);

@@ -174,12 +174,14 @@ static void close_plugin(epp_plugin *plugin)
 	plugin->state = NULL;
 }
 
-/* Makes the registration name of a library: "foo" for "libfoo.so.1". */
+/* Makes the registration name of a library: "foo" for "libfoo.so.1" and "foo.dll". */
 static char *registration_name(const char *file)
 {
 	if (!strncmp(file, "lib", 3) && file[3])
 		file += 3;
 	const char *end = strstr(file, ".so");
+	if (!end)
+		end = strstr(file, ".dll");
 	return end && end > file ? strndup(file, (size_t)(end - file)) : strdup(file);
 }
 
@@ -241,9 +243,9 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 }
 
 const struct plugin_adapter plugin_adapter_ort = {
-	.open = open_plugin,
+	.open_plugin = open_plugin,
 	.profiler_step = "CreateProfiler",
 	.profiler_create = create_profiler,
-	.close = close_plugin,
+	.close_plugin = close_plugin,
 	.describe = describe,
 };

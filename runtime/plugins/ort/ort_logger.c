@@ -69,7 +69,7 @@ void ort_logger_destroy(OrtLogger *logger)
 OrtStatus *ort_api_Logger_LogMessage(const OrtLogger *logger, OrtLoggingLevel log_severity_level, const char *message,
                                      const char *file_path, int line_number, const char *func_name)
 {
-	char text[1024];
+	char text[1024], file[512];
 	(void)func_name;
 	if (!logger || !message)
 		return ort_null_argument("Logger_LogMessage", logger ? "message" : "logger");
@@ -81,12 +81,13 @@ OrtStatus *ort_api_Logger_LogMessage(const OrtLogger *logger, OrtLoggingLevel lo
 	pthread_mutex_unlock(&lock);
 	if (!log)
 		return NULL;
-	const char *file = file_path ? strrchr(file_path, '/') : NULL;
-	file = file ? file + 1 : file_path;
-	if (file)
-		snprintf(text, sizeof(text), "%s: %s (%s:%d)", logger->plugin_name, message, file, line_number);
-	else
+	if (file_path) {
+		os_path_copy(file_path, file, sizeof(file));
+		snprintf(text, sizeof(text), "%s: %s (%s:%d)", logger->plugin_name, message, os_path_name(file),
+		         line_number);
+	} else {
 		snprintf(text, sizeof(text), "%s: %s", logger->plugin_name, message);
+	}
 	log(user, EPP_BLAME_PLUGIN, text);
 	return NULL;
 }

@@ -8,8 +8,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "base/os/os.h"
 #include "epprof/abi/pjrt.h"
 #include "plugins/plugin_kinds.h"
 #include "plugins/plugin_probe.h"
@@ -112,9 +112,8 @@ static epp_status *size_check(const char *step, size_t bytes)
 static epp_status *collect_into(struct pjrt_plugin *pjrt, size_t asked, struct profile_data *data)
 {
 	data->mapped_bytes = asked + SPARE_BYTES;
-	data->bytes = mmap(NULL, data->mapped_bytes, PROT_READ | PROT_WRITE,
-	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (data->bytes == MAP_FAILED) {
+	data->bytes = os_memory_map(data->mapped_bytes);
+	if (!data->bytes) {
 		*data = (struct profile_data){ 0 };
 		return epp_status_no_memory();
 	}
@@ -180,7 +179,7 @@ static epp_status *discard(struct shared_run *run, struct shared_data *data)
 		    .struct_size = sizeof(PLUGIN_Profiler_ConsumeResult_Destroy_Args), .consume_result = pjrt->consumed });
 	pjrt->consumed = NULL;
 	if (data->xspace.mapped_bytes)
-		munmap(data->xspace.bytes, data->xspace.mapped_bytes);
+		os_memory_unmap(data->xspace.bytes, data->xspace.mapped_bytes);
 	return profiler_destroy(pjrt);
 }
 
@@ -314,9 +313,9 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 }
 
 const struct plugin_adapter plugin_adapter_pjrt = {
-	.open = open_plugin,
+	.open_plugin = open_plugin,
 	.profiler_step = "registering a session",
 	.profiler_create = shared_run_profiler_create,
-	.close = shared_run_close,
+	.close_plugin = shared_run_close,
 	.describe = describe,
 };

@@ -37,9 +37,9 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 }
 
 const struct plugin_adapter plugin_adapter_pu1 = {
-	.open = open_plugin,
+	.open_plugin = open_plugin,
 	.profiler_step = "making a profiler",
 	.profiler_create = create_profiler,
-	.close = close_plugin,
+	.close_plugin = close_plugin,
 	.describe = describe,
 };

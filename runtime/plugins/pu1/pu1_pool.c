@@ -3,8 +3,9 @@
 #include "plugins/pu1/pu1_pool.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/queue.h>
+
+#include "base/os/os.h"
 
 enum state { FREE, OUT, FULL, READ };
 
@@ -40,10 +41,8 @@ bool pu1_pool_setup(void)
 {
 	pthread_mutex_lock(&lock);
 	if (!memory) {
-		void *mapped = mmap(NULL, PU1_BUFFERS_COUNT * PU1_BUFFER_BYTES, PROT_READ | PROT_WRITE,
-		                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (mapped != MAP_FAILED) {
-			memory = mapped;
+		memory = os_memory_map(PU1_BUFFERS_COUNT * PU1_BUFFER_BYTES);
+		if (memory) {
 			for (size_t i = PU1_BUFFERS_COUNT; i-- > 0;)
 				SLIST_INSERT_HEAD(&free_buffers, &buffers[i], free_link);
 		}
@@ -154,7 +153,7 @@ void pu1_pool_trim(void)
 	pthread_mutex_lock(&lock);
 	SLIST_FOREACH(buffer, &free_buffers, free_link)
 		if (buffer->touched && buffer != SLIST_FIRST(&free_buffers)) {
-			madvise(memory_of(buffer), PU1_BUFFER_BYTES, MADV_DONTNEED);
+			os_memory_release(memory_of(buffer), PU1_BUFFER_BYTES);
 			buffer->touched = false;
 		}
 	pthread_mutex_unlock(&lock);

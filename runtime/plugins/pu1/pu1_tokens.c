@@ -6,7 +6,8 @@
 #include "plugins/pu1/pu1_tokens.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
+
+#include "base/os/os.h"
 
 /* The upper bits of tokens, which distinguish them from ids that other libraries push. */
 #define TOKEN_BASE UINT64_C(0x5055310000000000)
@@ -89,14 +90,11 @@ struct pu1_tokens *pu1_tokens_create(void)
 	if (!tokens)
 		return NULL;
 	/* The kernel allocates pages when tokens are used, so a short session uses one page. */
-	void *ring = mmap(NULL, PU1_TOKENS_COUNT * sizeof(struct entry), PROT_READ | PROT_WRITE,
-	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (ring == MAP_FAILED) {
-		free(tokens);
-		return NULL;
-	}
-	tokens->ring = ring;
-	return tokens;
+	tokens->ring = os_memory_map(PU1_TOKENS_COUNT * sizeof(struct entry));
+	if (tokens->ring)
+		return tokens;
+	free(tokens);
+	return NULL;
 }
 
 bool pu1_tokens_begin(struct pu1_tokens *tokens, struct pu1_owner *owner)

@@ -234,10 +234,10 @@ static void describe(epp_plugin *plugin, const struct plugin_probe *probe)
 }
 
 const struct plugin_adapter plugin_adapter_tf = {
-	.open = open_plugin,
+	.open_plugin = open_plugin,
 	.profiler_step = "registering a session",
 	.profiler_create = shared_run_profiler_create,
-	.close = shared_run_close,
+	.close_plugin = shared_run_close,
 	.selected = selected,
 	.describe = describe,
 };

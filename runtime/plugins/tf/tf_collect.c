@@ -1,8 +1,8 @@
 /* Collects a plugin's data in two calls: the size, then the bytes.  Each call's status is checked before the next.  The
  * memory is larger than the size given to the plugin, and zeroed, so that an overrun is detected, for example if the
  * data grew between the calls.  Pages that are not touched use no memory. */
-#include <sys/mman.h>
 
+#include "base/os/os.h"
 #include "plugins/tf/tf_plugin.h"
 
 #define SPARE_BYTES 65536
@@ -27,9 +27,8 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 		return epp_status_create(EPP_PLUGIN, "%s: it reported %zu bytes, more than a protobuf message can have",
 		                         step, asked);
 	data->mapped_bytes = asked + SPARE_BYTES;
-	data->bytes = mmap(NULL, data->mapped_bytes, PROT_READ | PROT_WRITE,
-	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (data->bytes == MAP_FAILED) {
+	data->bytes = os_memory_map(data->mapped_bytes);
+	if (!data->bytes) {
 		*data = (struct profile_data){ 0 };
 		return epp_status_no_memory();
 	}
@@ -54,6 +53,6 @@ epp_status *tf_collect(struct tf_plugin *plugin, const char *step, tf_collect_fn
 void tf_data_release(struct profile_data *data)
 {
 	if (data->bytes)
-		munmap(data->bytes, data->mapped_bytes);
+		os_memory_unmap(data->bytes, data->mapped_bytes);
 	*data = (struct profile_data){ 0 };
 }

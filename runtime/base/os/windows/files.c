@@ -325,6 +325,12 @@ bool os_path_is_absolute(const char *path)
 	return has_drive || (path[0] == '\\' && path[1] == '\\');
 }
 
+void os_path_copy(const void *path, char *text, size_t bytes)
+{
+	int count = WideCharToMultiByte(CP_UTF8, 0, path, -1, text, (int)bytes, NULL, NULL);
+	text[count ? bytes - 1 : 0] = '\0';
+}
+
 const char *os_path_name(const char *path)
 {
 	const char *name = path;
@@ -395,6 +401,13 @@ int os_memory_populate(void *at, size_t bytes)
 	for (size_t i = 0; i < bytes; i += page - ((uintptr_t)at + i) % page)
 		__atomic_fetch_or((uint8_t *)at + i, 0, __ATOMIC_RELAXED);
 	return 0;
+}
+
+size_t os_memory_copy(uintptr_t address, void *copy, size_t bytes)
+{
+	SIZE_T done = 0;
+	ReadProcessMemory(GetCurrentProcess(), (const void *)address, copy, bytes, &done);
+	return done;
 }
 
 void *os_memory_aligned(size_t alignment, size_t bytes)

@@ -4,6 +4,7 @@
 
 #define RTLD_NOW 0
 #define RTLD_LOCAL 0
+#define RTLD_DEFAULT NULL /* the program itself, which exports nothing */
 #define RTLD_NOLOAD 1
 #define RTLD_NODELETE 2
 
