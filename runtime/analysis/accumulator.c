@@ -556,8 +556,8 @@ static bool exchange(struct hash_map *map, uint64_t key, uint64_t *value)
  *     (weight - 1).
  *   - The durations of a block's runs differ; the differences between runs that were recorded one after the other estimate
  *     by how much.  Runs with different names are compared, too, because many names share blocks.
- *   - When runs become slower, the weight falls with the next run.  The first slow run was still drawn with the weight
- *     before. */
+ *   - When runs become slower, the weight falls.  How many runs were slow before the weight fell is then known to one
+ *     run. */
 static bool add_run(struct accumulator *accumulator, const epp_event *event, const struct accumulator_line *named)
 {
 	epp_summary_totals *totals = &accumulator->totals;
@@ -579,7 +579,7 @@ static bool add_run(struct accumulator *accumulator, const epp_event *event, con
 	totals->runs_count_variance += is_known ? 0 : weight * (weight - 1);
 	totals->runs_ns_variance += weight * (weight - 1) * square;
 	if (last_weight >= 2 * (uint64_t)event->weight)
-		totals->runs_ns_variance += (double)(last_weight - 1) * duration_ns * duration_ns;
+		totals->runs_ns_variance += duration_ns * duration_ns;
 	return true;
 }
 

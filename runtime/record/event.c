@@ -200,7 +200,7 @@ static bool is_in_run(const struct recorder *recorder)
 	if (!throttle_of(recorder)->step)
 		return recorder_depth(recorder) > 0;
 	for (const struct epf_open *open = recorder->slot->open; open < recorder->hot->top; open++)
-		if (open->id == recorder->throttle.run_id)
+		if (open->id == recorder->throttle.run.id)
 			return true;
 	return false;
 }
@@ -233,20 +233,38 @@ static void store_throttle_change(struct recorder *recorder, const struct thrott
 	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
+/* Stores the weight of a run. The last weight of a run counts. */
+static void store_weight(struct recorder *recorder, const struct throttle_run *run, uint64_t now)
+{
+	const struct throttle *throttle = recorder->hot->filter->throttle;
+	const epp_arg args[] = {
+		{ .key = throttle->event, .type = EPP_ARG_U64, .value.u64 = run->id },
+		{ .key = throttle->weight, .type = EPP_ARG_U64, .value.u64 = run->weight },
+	};
+	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), throttle->set,
+	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
+}
+
 /* Begins a run with this name. Returns false if the run is left out, else true and its weight. The recorder's mark is set. */
 static bool enter_run(struct recorder *recorder, epp_session *session, epp_name name, uint64_t now, uint32_t *weight)
 {
 	struct throttle *throttle = recorder->hot->filter->throttle;
 	struct throttle_thread *thread = &recorder->throttle;
-	bool is_changed;
-	*weight = throttle_begin_run(throttle, thread, name, now, &is_changed);
-	if (is_changed)
+	struct throttle_changes changes;
+	*weight = throttle_begin_run(throttle, thread, name, now, &changes);
+	if (changes.before)
+		store_weight(recorder, &thread->before, now);
+	if (changes.run)
+		store_weight(recorder, &thread->run, now);
+	if (changes.step)
 		store_throttle_change(recorder, throttle, now);
 	/* A run is recorded only if there is room for its weight, too. Without the weight, readers would count it as
 	 * one run, and not as `weight` runs. */
 	size_t bytes = EPF_RECORD_BYTES + 2 * sizeof(struct epf_arg);
 	bool has_room = *weight <= 1 || recorder_room(recorder, bytes);
 	bool is_recorded = *weight && has_room;
+	if (!has_room)
+		budget_lose_run(&thread->budget);
 	thread->skip = !is_recorded ? SKIP_RUN : thread->budget.step == BUDGET_KERNELS ? SKIP_INNER : SKIP_NONE;
 	bool is_fast = thread->skip == SKIP_NONE && clock_is_fast();
 	uintptr_t handle = is_fast ? (uintptr_t)session : RECORDER_CACHE_EMPTY;
@@ -256,18 +274,6 @@ static bool enter_run(struct recorder *recorder, epp_session *session, epp_name 
 	recorder_lose_idless(recorder, has_room ? EPP_LOSS_THROTTLED : EPP_LOSS_NO_BUFFER);
 	thread->budget.counts.left_out++;
 	return false;
-}
-
-/* Stores the weight of a run that has begun. enter_run has checked that there is room. */
-static void store_weight(struct recorder *recorder, uint64_t run, uint32_t weight, uint64_t now)
-{
-	const struct throttle *throttle = recorder->hot->filter->throttle;
-	const epp_arg args[] = {
-		{ .key = throttle->event, .type = EPP_ARG_U64, .value.u64 = run },
-		{ .key = throttle->weight, .type = EPP_ARG_U64, .value.u64 = weight },
-	};
-	store(recorder, now, 0, recorder_take_id(recorder, recorder->hot), throttle->set,
-	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
 /* Counts an event that is left out. The recorder's mark is set. */
@@ -373,6 +379,7 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 	if (recorder_is_full(&recorder_hot) && !remove_ended(recorder)) {
 		recorder_lose(recorder, EPP_LOSS_TOO_DEEP);
 		recorder->throttle.skip = SKIP_NONE;
+		budget_lose_run(&recorder->throttle.budget);
 		recorder_leave_hot(&recorder_hot);
 		return is_step ? EPP_LEFT_OUT_ID : 0;
 	}
@@ -380,10 +387,12 @@ static NOINLINE uint64_t begin_slow(epp_session *session, uint64_t tail, uint64_
 		recorder->step.id = id;
 	push(&recorder_hot, recorder_hot.top, id, tail, now);
 	count_recorded(recorder, is_inner);
-	if (is_run)
-		recorder->throttle.run_id = id;
+	if (is_run) {
+		recorder->throttle.before = recorder->throttle.run;
+		recorder->throttle.run = (struct throttle_run){ id, weight };
+	}
 	if (weight > 1)
-		store_weight(recorder, id, weight, now);
+		store_weight(recorder, &recorder->throttle.run, now);
 	if (recorder_hot.calls)
 		return calls_start_event(recorder, id);
 	recorder_leave_hot(&recorder_hot);
@@ -457,7 +466,7 @@ static void count_slots(struct recorder *recorder, uint64_t id, uint32_t slots)
 {
 	struct budget_counts *counts = &recorder->throttle.budget.counts;
 	counts->slots += slots;
-	counts->run_slots += id == recorder->throttle.run_id ? slots : 0;
+	counts->run_slots += id == recorder->throttle.run.id ? slots : 0;
 }
 
 /* Ends the topmost open event of the resident recorder. Also handles the uncommon conditions that the fast path does

@@ -267,6 +267,7 @@ static uint64_t cost_of_event_ps(const struct session *session, uint32_t state)
 	/* The cost of an event that is left out can be measured only while a session records. */
 	if (state == SESSION_RECORDING)
 		event_costs_measure();
+	STORE_RELAXED(&session->filter->throttle->visits, session->filter->throttle->visits + 1);
 	return event_costs(&costs) ? costs.event_ps : 0;
 }
 

@@ -39,7 +39,9 @@ epp_status *weights_of(const struct weights *weights, struct open_grants *open, 
 
 /* ---- reading the instants ---- */
 
-static epp_status *read_weight(struct weights *weights, const struct epp_timeline *timeline, const epp_event *event)
+/* *is_late is set if events of the run may have been read before its weight. */
+static epp_status *read_weight(struct weights *weights, const struct epp_timeline *timeline, const epp_event *event,
+                               bool *is_late)
 {
 	struct event_grant made = { .source = event->track->source };
 	uint64_t weight = 0;
@@ -55,23 +57,59 @@ static epp_status *read_weight(struct weights *weights, const struct epp_timelin
 			weight = arg.value.u64;
 	}
 	made.grant = (uint32_t)weight;
-	return made.id && weight && weight <= WEIGHT_MAX ? event_grants_add(&weights->persistent, &made) : NULL;
+	if (!made.id || !weight || weight > WEIGHT_MAX)
+		return NULL;
+	*is_late |= event->parent != made.id;
+	return event_grants_add(&weights->persistent, &made);
 }
 
-static epp_status *read_events(struct weights *weights, struct epp_timeline *timeline, struct open_grants *open)
+/* The mark in u.of of grants that are not of runs, but inherited. */
+#define INHERITED 1u
+
+/* Reads all events.  `is_late`: as for read_weight; NULL: the weights of runs have been read before. */
+static epp_status *read_events(struct weights *weights, struct reader *reader, const epp_timeline_options *options,
+                               bool *is_late)
 {
+	struct open_grants open = { 0 };
+	struct epp_timeline *timeline;
+	epp_status *status = NULL;
 	epp_event event;
 
-	while (timeline_next(timeline, &event)) {
-		EPP_TRY(weights_of(weights, open, &event));
-		if (event.kind == EPP_EVENT_INSTANT && is_text(event.name, event.name_bytes, WEIGHT_SET))
-			EPP_TRY(read_weight(weights, timeline, &event));
-		else if (event.weight > 1 && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE)
-			EPP_TRY(event_grants_add(&weights->persistent, &(struct event_grant){ .id = event.id,
-			                                                                      .source = event.track->source,
-			                                                                      .grant = event.weight }));
+	EPP_TRY(timeline_create_with(reader, options, &(struct inherited){ 0 }, &timeline));
+	while (!status && timeline_next(timeline, &event)) {
+		status = weights_of(weights, &open, &event);
+		if (status)
+			break;
+		if (event.kind == EPP_EVENT_INSTANT && is_text(event.name, event.name_bytes, WEIGHT_SET)) {
+			if (is_late)
+				status = read_weight(weights, timeline, &event, is_late);
+		} else if (event.weight > 1 && event.flags & EPP_FLAG_REFERENCED && event.kind == EPP_EVENT_SLICE) {
+			status = event_grants_add(&weights->persistent, &(struct event_grant){ .id = event.id,
+			                                                                       .source = event.track->source,
+			                                                                       .grant = event.weight,
+			                                                                       .u.of = INHERITED });
+		}
 	}
-	return epp_timeline_status(timeline);
+	if (!status)
+		status = epp_timeline_status(timeline);
+	open_grants_deinit(&open);
+	epp_timeline_destroy(timeline);
+	return status;
+}
+
+/* Removes the grants that are inherited. */
+static epp_status *keep_runs(struct event_grants *granted)
+{
+	size_t count = granted->count;
+
+	granted->count = 0;
+	hash_index_clear(&granted->index);
+	for (size_t i = 0; i < count; i++) {
+		const struct event_grant event = granted->events[i];
+		if (event.u.of != INHERITED)
+			EPP_TRY(event_grants_add(granted, &event));
+	}
+	return NULL;
 }
 
 /* ---- create ---- */
@@ -82,17 +120,17 @@ epp_status *weights_create(struct reader *reader, const epp_timeline_options *op
 		                           .sources = options->sources,
 		                           .sources_count = options->sources_count,
 		                           .as_claimed = options->as_claimed };
-	struct open_grants open = { 0 };
-	struct epp_timeline *timeline;
+	bool is_late = false;
 
 	*made = NULL;
 	if (options->unweighted || !reader_has_name(reader, WEIGHT_SET))
 		return NULL;
-	EPP_TRY(timeline_create_with(reader, &all, &(struct inherited){ 0 }, &timeline));
 	struct weights *weights = calloc(1, sizeof(*weights));
-	epp_status *status = weights ? read_events(weights, timeline, &open) : epp_status_no_memory();
-	open_grants_deinit(&open);
-	epp_timeline_destroy(timeline);
+	epp_status *status = weights ? read_events(weights, reader, &all, &is_late) : epp_status_no_memory();
+	if (!status && is_late)
+		status = keep_runs(&weights->persistent);
+	if (!status && is_late)
+		status = read_events(weights, reader, &all, NULL);
 	if (status)
 		weights_destroy(weights);
 	else

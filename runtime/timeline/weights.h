@@ -3,7 +3,8 @@
  *
  * The recorder marks the outermost event of a run with an instant that names it (base/weight.h).  Every other event has
  * the weight of its parent.  As for requests, all events are read once in advance: this collects the weights of such
- * instants, and of each event to which others refer by id. */
+ * instants, and of each event to which others refer by id.  If the weight of a run comes after the run, because it has
+ * changed, they are read once more. */
 #ifndef EPPROF_RUNTIME_TIMELINE_WEIGHTS_H
 #define EPPROF_RUNTIME_TIMELINE_WEIGHTS_H
 

@@ -160,6 +160,44 @@ START_TEST(forged_instants_are_ignored)
 }
 END_TEST
 
+/* Weights that come after the run, or change after it: the last one counts, for all that is in the run. */
+START_TEST(weights_that_change)
+{
+	static const struct {
+		const char *run, *inner, *kernel;
+		unsigned weight, later;
+	} cases[] = { { "3 run", "3 inner", "3 kernel", 5, 3 },
+		      { "1 run", "1 inner", "1 kernel", 8, 1 },
+		      { "2 run", "2 inner", "2 kernel", 1, 2 } };
+	epp_session *session = recording_start(NULL);
+	epp_track_options options;
+	epp_track device;
+	epp_track_options_init(&options);
+	options.device = 0;
+	options.clock_kind = EPP_CLOCK_HOST;
+	check_ok(epp_track_create(session, &options, &device));
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t run = begin(session, cases[i].run);
+		if (cases[i].weight > 1)
+			set_weight(session, run, cases[i].weight);
+		uint64_t inner = begin(session, cases[i].inner);
+		end(session, inner);
+		end(session, run);
+		uint64_t at = epp_host_ticks();
+		uint64_t kernel = epp_event_record(session, device, EPP_KERNEL, epp_name_intern(cases[i].kernel), at,
+		                                   at + 10, inner, NULL, 0);
+		ck_assert_uint_ne(kernel, 0);
+		end(session, begin(session, "1 between"));
+		set_weight(session, run, cases[i].later);
+	}
+	recording_end(session);
+	epp_trace *trace = recording_open(session);
+	expect_weights(trace, NULL, 4 * 3);
+	epp_trace_close(trace);
+	epp_session_destroy(session);
+}
+END_TEST
+
 /* Runs that are open when the trace is read, more than are swept away at once. */
 START_TEST(many_runs)
 {
@@ -219,7 +257,7 @@ START_TEST(sums_are_weighted)
 	ck_assert_uint_eq(totals->runs_count, 3 + 5);
 	ck_assert_double_eq(totals->runs_count_variance, 5 * 4);
 	double run_ns = (double)run->max_ns, after_ns = (double)line_of(summary, EPP_BY_OP, "1 after")->max_ns;
-	double variance = 5 * 4 * run_ns * run_ns + 4 * after_ns * after_ns;
+	double variance = 5 * 4 * run_ns * run_ns + after_ns * after_ns;
 	ck_assert_double_eq_tol(totals->runs_ns_variance / variance, 1, 1e-9);
 	epp_summary_destroy(summary);
 	epp_trace_close(trace);
@@ -259,8 +297,8 @@ START_TEST(errors_of_sums)
 	epp_timeline_destroy(timeline);
 	ck_assert_uint_eq(count, 1 + RUNS);
 	sum += 4 * 3 * ns[1] * ns[1] + 5 * 4 * pow(ns[2] - ns[1], 2) / 2 + 4 * 3 * pow(ns[3] - ns[2], 2) / 2;
-	sum += 4 * 3 * ns[4] * ns[4] + 3 * ns[5] * ns[5];
-	sum += 4 * 3 * pow(ns[6] - ns[4], 2) / 2 + 3 * ns[7] * ns[7];
+	sum += 4 * 3 * ns[4] * ns[4] + ns[5] * ns[5];
+	sum += 4 * 3 * pow(ns[6] - ns[4], 2) / 2 + ns[7] * ns[7];
 	epp_summary *summary;
 	check_ok(epp_summary_create(trace, NULL, &summary));
 	const epp_summary_totals *totals = epp_summary_get_totals(summary);
@@ -381,6 +419,7 @@ static Suite *weights_suite(void)
 	tcase_add_test(tests, many_runs);
 	tcase_add_test(tests, sums_are_weighted);
 	tcase_add_test(tests, errors_of_sums);
+	tcase_add_test(tests, weights_that_change);
 	tcase_add_test(tests, weights_reach_events_of_a_request);
 	tcase_add_test(tests, runs_inside_other_events);
 	tcase_add_test(tests, sql_and_exports_have_weights);

@@ -199,6 +199,9 @@ static uint32_t one_in_at(struct budget_thread *thread, uint64_t now_ns)
 	bool is_slower = thread->one_in > 1 && thread->kept_every_ns > 0 &&
 	                 interval_ns * thread->one_in >= SLOWER * thread->kept_every_ns;
 
+	thread->group_runs = is_slower && !thread->is_slower ? (uint32_t)(thread->runs - thread->due_runs) : 0;
+	thread->group_ns = (double)(now_ns - thread->due_ns) - thread->group_runs * thread->kept_every_ns / thread->one_in;
+	thread->is_slower = is_slower;
 	thread->due_ns = now_ns;
 	thread->due_runs = thread->runs;
 	thread->until_due = is_slower ? 1 : thread->due_every;
@@ -207,12 +210,48 @@ static uint32_t one_in_at(struct budget_thread *thread, uint64_t now_ns)
 	return round_up(thread->kept_every_ns / interval_ns, thread->one_in);
 }
 
+static struct budget_block *block_of(struct budget_thread *thread, uint32_t kind, uint32_t one_in)
+{
+	return &thread->blocks[kind % BUDGET_KINDS][31 - __builtin_clz(one_in)];
+}
+
 uint32_t budget_draw(struct budget_thread *thread, uint32_t kind, uint64_t now_ns)
 {
 	uint32_t one_in = now_ns ? one_in_at(thread, now_ns) : thread->one_in;
-	struct budget_block *block = &thread->blocks[kind % BUDGET_KINDS][31 - __builtin_clz(one_in)];
+	struct budget_block *block = block_of(thread, kind, one_in);
 
 	if (!block->left)
 		*block = (struct budget_block){ one_in, one_in, random_up_to(thread, one_in) };
-	return block->left-- == block->kept ? block->one_in : 0;
+	if (block->left-- != block->kept)
+		return 0;
+	block->kept = 0;
+	thread->before = thread->kept;
+	thread->kept = (struct budget_run){ .number = thread->runs, .weight = block->one_in, .kind = kind };
+	return block->one_in;
+}
+
+uint32_t budget_settle(struct budget_thread *thread, uint64_t now_ns, bool *is_alone)
+{
+	const struct budget_run *run = &thread->kept, *before = &thread->before;
+	double took_ns = (double)(now_ns - thread->due_ns);
+	uint64_t group_runs = thread->group_runs;
+
+	*is_alone = false;
+	thread->group_runs = 0;
+	/* Only the run at which the clock was read last has a known length. If it was not slow, only one run was. */
+	if (!group_runs || !run->weight || run->number != thread->due_runs || run->number + 1 != thread->runs ||
+	    took_ns * thread->one_in < SLOWER * thread->kept_every_ns)
+		return 0;
+	/* The slow runs are the last ones of the group. */
+	uint32_t slow = (uint32_t)min_f64(thread->group_ns / took_ns + 0.5, (double)group_runs);
+	if (before->weight > 1 && before->number + slow >= run->number) {
+		struct budget_block *block = block_of(thread, before->kind, before->weight);
+		*is_alone = true;
+		slow--;
+		block->kept = random_up_to(thread, ++block->left);
+	}
+	struct budget_block *block = block_of(thread, run->kind, thread->one_in);
+	if (block->one_in)
+		block->left += slow;
+	return slow;
 }

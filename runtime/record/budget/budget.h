@@ -22,6 +22,12 @@
  * off: it is continued when N is about the same again.  So the number of runs is exact for each kind, and a short run
  * that was recorded never stands for long ones.
  *
+ * When runs become slower, the runs since the clock was read before were drawn before it was known that they are slow.
+ * Any of them that was recorded would count N slow runs, and the others would be counted as fast ones.  So, as soon as
+ * the next run has shown how long slow runs take, the slow ones among those runs are taken out of the blocks of the fast
+ * ones: the next run stands for them, too, and if the run that was recorded before is one of them, it stands for itself
+ * alone.  The last runs before the reading count as the slow ones.
+ *
  * If more or less than the budget was spent, the difference is carried over, at most the budget of one second.  It is
  * compensated in the next half second of CPU time, if the load is the same.
  *
@@ -58,7 +64,7 @@ struct budget_counts {
 };
 
 /* A block of `one_in` runs.  `left` of them have not begun yet; the run that begins when `left` is `kept` is recorded.
- * If `left` is 0, the next run begins a new block. */
+ * `kept` is then 0.  If `left` is 0, the next run begins a new block. */
 struct budget_block {
 	uint32_t one_in, left, kept;
 };
@@ -67,6 +73,12 @@ struct budget_block {
 /* The N of a block's runs are from a power of two to below the next one; the largest is WEIGHT_MAX. */
 #define BUDGET_CLASSES 21
 _Static_assert(WEIGHT_MAX >> (BUDGET_CLASSES - 1) == 1, "WEIGHT_MAX has the last class");
+
+/* A run that is recorded; its weight is 0 if that was not possible. */
+struct budget_run {
+	uint64_t number; /* the value of `runs` when it began */
+	uint32_t weight, kind;
+};
 
 struct budget_thread {
 	struct budget_counts counts;
@@ -89,6 +101,11 @@ struct budget_thread {
 	double events_rate, slots_rate, left_out_rate;
 	double run_slots_rate; /* the part of slots_rate that belongs to the outermost events of runs */
 	double inner_part;     /* the part of all events that is inside runs */
+	bool is_slower;        /* at the last such reading, N was smaller because runs were slower */
+	uint32_t group_runs;   /* if they have just become slower: the number of runs before that reading, since the
+	                                  one before; else 0 */
+	double group_ns;       /* how much longer these runs took than such runs did in the last period */
+	struct budget_run kept, before; /* the run that was recorded last, and the one before */
 	uint64_t random;
 	struct budget_block blocks[BUDGET_KINDS][BUDGET_CLASSES];
 };
@@ -117,5 +134,16 @@ static inline bool budget_is_due(struct budget_thread *thread)
 /* Returns the weight of a run that begins, or 0 if the run is left out.  `kind`: the number of the run's name.  `now_ns`
  * is 0 if budget_is_due returned false. */
 uint32_t budget_draw(struct budget_thread *thread, uint32_t kind, uint64_t now_ns);
+
+/* Called if the run that was drawn last is not recorded. */
+static inline void budget_lose_run(struct budget_thread *thread)
+{
+	thread->kept.weight = 0;
+}
+
+/* Called for a run at which the clock is read, before budget_is_over.  Returns how much the weight of the run that was
+ * recorded last increases, because it stands for runs before it that were as slow.  If `*is_alone` is true, the weight of
+ * the run that was recorded before it becomes 1. */
+uint32_t budget_settle(struct budget_thread *thread, uint64_t now_ns, bool *is_alone);
 
 #endif

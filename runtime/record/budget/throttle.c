@@ -79,31 +79,41 @@ static bool end_period(struct throttle *throttle, struct budget_thread *budget, 
 }
 
 uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, epp_name name,
-                            uint64_t now_ticks, bool *is_changed)
+                            uint64_t now_ticks, struct throttle_changes *changes)
 {
 	struct budget_thread *budget = &thread->budget;
 	struct budget_costs costs;
 	uint64_t now_ns = 0;
 
-	*is_changed = false;
+	*changes = (struct throttle_changes){ 0 };
 	if (!thread->is_begun) {
 		budget_begin(budget, to_ns(now_ticks), (uint64_t)thread_cpu_ns(),
 		             now_ticks ^ (uint64_t)(uintptr_t)thread, LOAD_RELAXED(&throttle->one_in));
 		thread->is_begun = true;
 		thread->is_alone = throttle->is_alone;
-		*is_changed = budget->one_in > 1;
+		thread->visits = &throttle->visits;
+		changes->step = budget->one_in > 1;
 	}
 	if (thread->drawn) {
 		uint32_t drawn = thread->drawn;
 		thread->drawn = 0;
 		return drawn;
 	}
+	uint32_t visits = LOAD_RELAXED(&throttle->visits);
+	if (visits != thread->visits_then)
+		budget->until_due = 1;
 	if (budget_is_due(budget)) {
+		thread->visits_then = visits;
 		now_ns = to_ns(now_ticks);
 		event_costs(&costs);
 		budget->counts.clocks += budget->one_in > 1;
+		uint32_t more = budget_settle(budget, now_ns, &changes->before);
+		changes->run = more;
+		thread->run.weight += more;
+		if (changes->before)
+			thread->before.weight = 1;
 		if (budget_is_over(budget, throttle->share, &costs, now_ns))
-			*is_changed |= end_period(throttle, budget, &costs, now_ticks);
+			changes->step |= end_period(throttle, budget, &costs, now_ticks);
 	}
 	if (budget->one_in > 1)
 		note_time(throttle, now_ticks);

@@ -7,6 +7,7 @@
 #ifndef EPPROF_RUNTIME_RECORD_BUDGET_THROTTLE_H
 #define EPPROF_RUNTIME_RECORD_BUDGET_THROTTLE_H
 
+#include "base/atomics.h"
 #include "base/status.h"
 #include "epprof/record.h"
 #include "record/budget/budget.h"
@@ -22,6 +23,11 @@ struct throttle {
 	/* The time range in which runs were left out, in ticks: from the first to the last time at which a run began
 	 * for which the clock was read, on a thread whose N was above 1. 0: there was none.  Atomic. */
 	uint64_t from_ticks, until_ticks;
+	/* The number of visits of the helper, which come every 2 ms while events are recorded; atomic.  It is in a cache line
+	 * of its own, because threads read it for each run. */
+	uint8_t unused_before[64];
+	uint32_t visits;
+	uint8_t unused_after[64];
 };
 
 enum throttle_skip {
@@ -31,12 +37,20 @@ enum throttle_skip {
 	SKIP_INNER /* the thread is in a run of which only the outermost event is recorded */
 };
 
+/* A run that was recorded. */
+struct throttle_run {
+	uint64_t id;
+	uint32_t weight;
+};
+
 /* The budget of a thread in a session with a throttle. */
 struct throttle_thread {
 	struct budget_thread budget;
-	uint64_t run_id; /* the id of the run that was recorded last */
-	uint32_t drawn;  /* the weight that throttle_skips_next has drawn for a run that is recorded, until
+	struct throttle_run run, before; /* the run that was recorded last, and the one before */
+	uint32_t drawn;         /* the weight that throttle_skips_next has drawn for a run that is recorded, until
 	                    throttle_begin_run returns it; else 0 */
+	const uint32_t *visits; /* of the throttle */
+	uint32_t visits_then;   /* their number when the clock was read last */
 	bool is_begun;
 	bool is_alone; /* after a run that is left out, `skip` becomes SKIP_NEXT */
 	uint8_t skip;  /* enum throttle_skip */
@@ -50,10 +64,14 @@ epp_status *throttle_init(struct throttle *throttle, double share, const char *s
 /* Parses a share such as "1%".  NULL or "" is 0.  Errors: EPP_INVALID_ARGUMENT. */
 epp_status *throttle_parse(const char *text, double *share) EPP_MUST_CHECK;
 
-/* Begins a run with this name at `now_ticks`.  Returns its weight, or 0 if the run is left out.  `*is_changed` is set if the thread's
- * step or N has changed. */
+/* What has changed when a run begins: the thread's step or N, and weights of runs that were recorded. */
+struct throttle_changes {
+	bool step, run, before;
+};
+
+/* Begins a run with this name at `now_ticks`.  Returns its weight, or 0 if the run is left out. */
 uint32_t throttle_begin_run(struct throttle *throttle, struct throttle_thread *thread, epp_name name,
-                            uint64_t now_ticks, bool *is_changed);
+                            uint64_t now_ticks, struct throttle_changes *changes);
 
 /* Returns true if the thread is inside a run, and the events there are left out. */
 static inline bool throttle_skips_inside(const struct throttle_thread *thread)
@@ -61,11 +79,11 @@ static inline bool throttle_skips_inside(const struct throttle_thread *thread)
 	return thread->skip > SKIP_NEXT;
 }
 
-/* Returns true if the run with this name that begins is left out.  Does not read the clock, and returns false if the clock must be
- * read. */
+/* Returns true if the run with this name that begins is left out.  Does not read the clock, and returns false if the
+ * clock must be read: also if some 2 ms have passed, because runs may have become slower. */
 static inline bool throttle_skips_next(struct throttle_thread *thread, epp_name name)
 {
-	if (thread->budget.until_due == 1)
+	if (thread->budget.until_due == 1 || LOAD_RELAXED(thread->visits) != thread->visits_then)
 		return false;
 	budget_is_due(&thread->budget);
 	thread->drawn = budget_draw(&thread->budget, name, 0);

@@ -117,6 +117,53 @@ START_TEST(runs_are_whole)
 }
 END_TEST
 
+/* The first slow run is drawn as a fast one.  If it was recorded, it stands for itself alone; else the next one stands for
+ * both.  Events inside have the same weight. */
+START_TEST(runs_that_become_slower)
+{
+	enum { ONE_IN = 8, CLASS = 3 };
+	char *path = strdup(check_path("slower.epp"));
+	epp_session *session = start_one_in(path, ONE_IN);
+	struct budget_thread *budget = &recorder_cache.resident->throttle.budget;
+	struct budget_block *block = &budget->blocks[epp_name_intern("slow") % BUDGET_KINDS][CLASS];
+	bool is_recorded = _i;
+	/* Of four runs of 100 us that are left, the first or the last is recorded. */
+	*block = (struct budget_block){ ONE_IN, 4, is_recorded ? 4 : 1 };
+	budget->kept_every_ns = ONE_IN * 100000.0;
+	budget->due_ns = (uint64_t)((double)epp_host_ticks() * (1e9 / (double)clock_ticks_per_second()));
+	budget->due_runs = budget->runs;
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t run = begin(session, "slow");
+		ck_assert_int_eq(run > EPP_LEFT_OUT_ID, i || is_recorded);
+		epp_event_end(session, begin(session, "inside"), NULL, 0);
+		recording_sleep_ms(20);
+		epp_event_end(session, run, NULL, 0);
+	}
+	/* The run is back in the block of fast ones. */
+	ck_assert_uint_eq(block->left, 4);
+	ck_assert(block->kept >= 1 && block->kept <= 4);
+	recording_end(session);
+	epp_session_destroy(session);
+	epp_trace *trace = open_valid(path);
+	epp_timeline *timeline;
+	const epp_event *event;
+	unsigned runs = 0, inside = 0;
+	check_ok(epp_timeline_create(trace, NULL, &timeline));
+	while (epp_timeline_next(timeline, &event)) {
+		bool is_run = strcmp(event->name, "slow") == 0, is_inside = strcmp(event->name, "inside") == 0;
+		runs += is_run;
+		inside += is_inside;
+		if (is_run || is_inside)
+			ck_assert_uint_eq(event->weight, is_recorded || runs > 1 ? 1 : 2);
+	}
+	ck_assert_uint_eq(runs, is_recorded ? 3 : 2);
+	ck_assert_uint_eq(inside, runs);
+	epp_timeline_destroy(timeline);
+	epp_trace_close(trace);
+	free(path);
+}
+END_TEST
+
 static void *runs_of_thread(void *session)
 {
 	unsigned kept = 0;
@@ -764,9 +811,10 @@ START_TEST(a_load_that_swings)
 	epp_summary *summary;
 	check_ok(epp_summary_create(trace, NULL, &summary));
 	const epp_summary_totals *totals = epp_summary_get_totals(summary);
-	double error = (double)totals->runs_count - (double)runs;
-	ck_assert_msg(fabs(error) <= fmin(0.02 * (double)runs, 3 * sqrt(totals->runs_count_variance)),
-	              "%.0f of %llu, error %.0f", error, (unsigned long long)runs, sqrt(totals->runs_count_variance));
+	double error = fabs((double)totals->runs_count - (double)runs), known = sqrt(totals->runs_count_variance);
+	/* On a machine on which recording takes long, N is large for so few runs. */
+	double most = known < 0.01 * (double)runs ? fmin(0.02 * (double)runs, 3 * known) : 3 * known;
+	ck_assert_msg(error <= most, "%.0f of %llu, error %.0f", error, (unsigned long long)runs, known);
 	/* Leaving out alone may take more, on a machine that is slow at it. */
 	double least = (double)left_out * (double)costs.left_out_ps / 1000 / cpu;
 	ck_assert_msg(spent_ns / cpu < fmax(0.0125, 1.5 * least + 0.005), "%.4f of CPU time, leaving out %.4f",
@@ -784,6 +832,7 @@ static Suite *throttle_suite(void)
 	TCase *tests = tcase_create("throttle");
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, runs_are_whole);
+	tcase_add_loop_test(tests, runs_that_become_slower, 0, 2);
 	tcase_add_test(tests, threads_decide_by_themselves);
 	tcase_add_test(tests, two_sessions);
 	tcase_add_test(tests, runs_with_a_name);
