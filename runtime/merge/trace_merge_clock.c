@@ -283,6 +283,12 @@ static void align_machine(struct trace_merge *merge, uint32_t number, const stru
 	                   fit.slope * 1e6);
 }
 
+static epp_status *uneven_status(const struct trace_merge *merge, uint32_t machine)
+{
+	return epp_status_create(EPP_INCOMPATIBLE, "%s: the number of events %s differs from that of other traces",
+	                         merge->inputs[merge->machines[machine].leader].reader->info.path, merge->options->align);
+}
+
 epp_status *trace_merge_align(struct trace_merge *merge)
 {
 	struct occurrences reference = { 0 };
@@ -294,10 +300,12 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 		return NULL;
 	}
 	epp_status *status = find_on_machine(merge, 0, &reference, &uneven);
-
+	if (!status && uneven && merge->options->strict)
+		status = uneven_status(merge, 0);
 	for (uint32_t i = 1; i < merge->machines_count && !status; i++) {
 		struct occurrences found = { 0 };
 		bool missing;
+		uneven = false;
 		status = find_on_machine(merge, i, &found, &uneven);
 		missing = !found.count || !reference.count;
 		uneven = uneven || found.count != reference.count;
@@ -308,9 +316,7 @@ epp_status *trace_merge_align(struct trace_merge *merge)
 		if (!status && !missing)
 			align_machine(merge, i, &reference, &found);
 		if (!status && (missing || uneven) && merge->options->strict)
-			status = epp_status_create(
-			    EPP_INCOMPATIBLE, "%s: the number of events %s differs from that of other traces",
-			    merge->inputs[merge->machines[i].leader].reader->info.path, merge->options->align);
+			status = uneven_status(merge, i);
 		free(found.list);
 	}
 	free(reference.list);

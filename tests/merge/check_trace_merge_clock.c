@@ -412,6 +412,29 @@ START_TEST(events_that_are_missing)
 }
 END_TEST
 
+/* Two processes of the first machine differ, and the second machine is not to blame. */
+START_TEST(the_machine_whose_processes_differ_is_named)
+{
+	const struct machine here = { .boot_ns = 1000 * SECOND }, there = { .boot_ns = 70 * SECOND };
+	const epp_merge_options align = { .struct_size = sizeof align, .align = "barrier", .strict = 1 };
+	char *a = check_path("a.epp"), *b = check_path("b.epp"), *c = check_path("c.epp");
+	struct recorded one = record(&here, a), two = record(&here, b), three = record(&there, c);
+
+	happen(&one, "barrier", SECOND, 100);
+	happen(&one, "barrier", 2 * SECOND, 100);
+	happen(&two, "barrier", SECOND, 100);
+	happen(&three, "barrier", SECOND, 100);
+	finish(&one, SECOND / 2, 3 * SECOND);
+	finish(&two, SECOND / 2, 3 * SECOND);
+	finish(&three, SECOND / 2, 3 * SECOND);
+	epp_status *status = merging_try(check_path("m.epp"), &align, NULL, (const char *const[]){ a, b, c }, 3);
+	ck_assert_msg(status && strstr(epp_status_message(status), "the number of events") &&
+	                  !strstr(epp_status_message(status), "c.epp"),
+	              "%s", status ? epp_status_message(status) : "none");
+	epp_status_destroy(status);
+}
+END_TEST
+
 START_TEST(clocks_that_cannot_be_related)
 {
 	const struct machine here = { .boot_ns = 1000 * SECOND }, nowhere = { .boot_ns = 7, .knows_no_time = true };
@@ -540,6 +563,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, events_of_several_processes_that_are_apart);
 	tcase_add_test(tc, one_event_tells_no_drift);
 	tcase_add_test(tc, events_that_are_missing);
+	tcase_add_test(tc, the_machine_whose_processes_differ_is_named);
 	tcase_add_test(tc, clocks_that_cannot_be_related);
 	tcase_add_test(tc, what_is_merged_twice_is_off_by_both);
 	tcase_add_test(tc, clocks_that_cannot_be);
