@@ -370,6 +370,10 @@ $(BUILD)/tests/plugins/formula_ep.so: $(call objects,$(call sample_ep,ort_ep) $(
 # It writes traces.
 $(BUILD)/tests/plugins/ranks.so: $(LIBTRACE) $(LIBEPPROF)
 
+# Programs without a sanitizer load it, too.
+$(O)/tests/plugins/slow_load.o: COMMON := $(filter-out $(SANITIZE),$(COMMON))
+$(BUILD)/tests/plugins/slow_load.so: SHARED := $(filter-out $(SANITIZE),$(SHARED))
+
 # The bridge into ONNX Runtime with nothing behind it, for the bench.
 NULL_EPS := $(BUILD)/tests/plugins/null_ep.so $(BUILD)/tests/plugins/asking_ep.so
 $(NULL_EPS): $(LIBEPPROF)

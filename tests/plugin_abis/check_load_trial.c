@@ -179,9 +179,11 @@ END_TEST
 
 static void reap(int number)
 {
+	int saved_errno = errno;
 	(void)number;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		continue;
+	errno = saved_errno;
 }
 
 START_TEST(the_host_may_wait_for_any_child)

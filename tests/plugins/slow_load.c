@@ -1,4 +1,5 @@
-/* A library whose constructor does what SLOW_LOAD names: by default it does not return. */
+/* A library whose constructor does what SLOW_LOAD names: by default it does not return.  It is compiled without a
+ * sanitizer, because a program that has none loads it, too. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
