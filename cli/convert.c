@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/shared/conversion.h"
+#include "cli/shared/post.h"
 #include "dataset.h"
 
 #define POST_LIMIT_NS INT64_C(30000000000)
@@ -188,6 +189,8 @@ static int run(int argc, char **argv)
 	conversion.options.world_size = (uint32_t)world_size;
 	if (run && conversion.post)
 		return cli_misuse(&cli_convert, "--run and --post exclude each other");
+	if (conversion.post && post_check(&cli_convert) != CLI_OK)
+		return CLI_USAGE;
 	if (run)
 		return convert_run(&conversion, run, argv + optind, (size_t)(argc - optind));
 	conversion.input = cli_options_trace(&options);

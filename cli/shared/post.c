@@ -26,6 +26,12 @@ struct post {
 	epp_status *status;
 };
 
+int post_check(const struct cli_command *command)
+{
+	(void)command;
+	return CLI_OK;
+}
+
 epp_status *post_create(const char *url, bool is_protobuf, int64_t limit_ns, struct post **post)
 {
 	static const char scheme[] = "http://";

@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "epprof/status.h"
+#include "cli/cli.h"
 
 struct post;
 
+/* Returns CLI_OK, or CLI_USAGE after it has reported that this system cannot send. */
+int post_check(const struct cli_command *command);
 /* Prepares sending; nothing is sent yet.
  * `url` is http://HOST[:PORT][/PATH]; the port is 4318 and the path /v1/traces by default.  `is_protobuf`: a message is
  * a field of protobuf, else a line of JSON.  `limit_ns`: time limit for connecting, sending and the response together,

@@ -24,6 +24,11 @@ LEFT_OUT(view)
 
 /* ---- convert --post ---- */
 
+int post_check(const struct cli_command *command)
+{
+	return cli_misuse(command, "--post: not available on Windows");
+}
+
 epp_status *post_create(const char *url, bool is_protobuf, int64_t limit_ns, struct post **post)
 {
 	(void)url, (void)is_protobuf, (void)limit_ns;

@@ -162,16 +162,18 @@ void process_setup(void)
 	pthread_once(&once, set_up);
 }
 
-__attribute__((constructor)) static void load(void)
-{
-	process_setup();
-	start_default();
-}
-
-/* The helper still runs here, because exit ends threads only after the destructors. */
+/* The helper still runs here, because exit ends threads only after the destructors. Where it ends them before, os_at_exit
+ * calls this function first. */
 __attribute__((destructor)) static void unload(void)
 {
 	control_end();
 	STORE_RELEASE(&session_default_handle, 0);
 	share_end_all();
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	process_setup();
+	os_at_exit(unload);
+	start_default();
 }

@@ -163,6 +163,8 @@ class Windows(unittest.TestCase):
             del session
         del os.environ["EPPROF_OUTPUT"]
         names, lost = recorded_in(there)
+        info = subprocess.run([interop.BUILD / "epprof", "info", there], check=True, capture_output=True, text=True).stdout
+        self.assertIn(f"{there}, finished", info)
         self.assertEqual((names, lost), recorded_in(here))
         self.assertEqual(lost, 0)
         self.assertEqual(sum(count for (_, _, name, has_parent), count in names.items() if name == "gemm" and has_parent), 2 * RUNS)

@@ -701,6 +701,11 @@ bool os_counter_is_sound(void)
 #endif
 }
 
+void os_at_exit(void (*end)(void))
+{
+	(void)end;
+}
+
 void os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {
 	pthread_atfork(prepare, parent, child);

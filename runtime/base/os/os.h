@@ -207,6 +207,9 @@ const char *os_variable(const char *name);
 /* Returns true if the processor's counter (TSC) never stops or changes its rate, and the system uses it as its
  * clock. */
 bool os_counter_is_sound(void);
+/* Calls a function when the program exits, while its other threads still run, if destructors of a library run later. On
+ * Linux it does nothing, because they run at that time. Called once, at load. */
+void os_at_exit(void (*end)(void));
 /* Registers fork handlers, as pthread_atfork does. */
 void os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 

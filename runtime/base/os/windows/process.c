@@ -139,6 +139,33 @@ bool os_counter_is_sound(void)
 	return __get_cpuid(0x80000007u, &a, &b, &c, &d) && d & 1u << 8;
 }
 
+static void (*exit_function)(void);
+
+static int call_exit_function(void)
+{
+	exit_function();
+	return 0;
+}
+
+/* Registers with the C libraries that the program may use: the one whose exit the program calls then calls the function.
+ * atexit would register in this DLL, whose functions Windows calls after it has ended all other threads. */
+void os_at_exit(void (*end)(void))
+{
+	static const struct {
+		const wchar_t *library;
+		const char *name;
+	} functions[] = { { L"ucrtbase.dll", "_crt_atexit" }, { L"msvcrt.dll", "_onexit" } };
+	exit_function = end;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		void *(*add)(int (*function)(void)) = NULL;
+		HMODULE library = GetModuleHandleW(functions[i].library);
+		FARPROC found = library ? GetProcAddress(library, functions[i].name) : NULL;
+		memcpy(&add, &found, sizeof(found));
+		if (add)
+			add(call_exit_function);
+	}
+}
+
 void os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {
 	(void)prepare, (void)parent, (void)child;
