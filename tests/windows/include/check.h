@@ -62,6 +62,11 @@ __attribute__((noreturn, format(__MINGW_PRINTF_FORMAT, 3, 4))) void check_fail(c
 #define ck_assert_uint_gt(a, b) CHECK_COMPARE(uintmax_t, "%ju", a, >, b)
 #define ck_assert_uint_ge(a, b) CHECK_COMPARE(uintmax_t, "%ju", a, >=, b)
 #define ck_assert_double_eq(a, b) CHECK_COMPARE(double, "%g", a, ==, b)
+#define ck_assert_double_eq_tol(a, b, tolerance) \
+	do { \
+		double a_ = (a), b_ = (b); \
+		ck_assert_msg(a_ - b_ < (tolerance) && b_ - a_ < (tolerance), "%s == %s: %g, %g", #a, #b, a_, b_); \
+	} while (0)
 #define ck_assert_double_lt(a, b) CHECK_COMPARE(double, "%g", a, <, b)
 #define ck_assert_double_gt(a, b) CHECK_COMPARE(double, "%g", a, >, b)
 #define ck_assert_ptr_eq(a, b) CHECK_COMPARE(const void *, "%p", a, ==, b)
