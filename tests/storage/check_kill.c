@@ -61,7 +61,8 @@ static void *record(void *argument)
 	STORE_RELAXED(&notes->thread_id, os_thread_id());
 	STORE_RELEASE(&shared->ready, 1);
 	for (;;) {
-		while (LOAD_RELAXED(&resting))
+		/* On a machine that lets it record for very long, it stops when it can note no more. */
+		while (LOAD_RELAXED(&resting) || notes->bases_count + CYCLE > BASES_MAX)
 			recording_sleep_ms(1);
 		for (const char *step = pattern; *step; step++) {
 			if (*step == '(') {
