@@ -18,7 +18,7 @@ epp_status *cli_output_open(struct cli_output *output, const char *path)
 
 	*output = (struct cli_output){ .path = path };
 	if (exists && S_ISLNK(st.st_mode))
-		return epp_status_create(EPP_IO, "%s: a symbolic link, which no output follows", path);
+		return epp_status_create(EPP_IO, "%s: is a symbolic link; output is not written through links", path);
 	if (!exists || S_ISREG(st.st_mode)) {
 		if (asprintf(&output->temporary, "%s.XXXXXX", path) < 0) {
 			output->temporary = NULL;

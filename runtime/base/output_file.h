@@ -35,7 +35,7 @@ static inline epp_status *output_file_mode(mode_t *mode)
 
 static inline epp_status *output_file_is_link(const char *path)
 {
-	return epp_status_create(EPP_IO, "%s: a symbolic link, which no output follows", path);
+	return epp_status_create(EPP_IO, "%s: is a symbolic link; output is not written through links", path);
 }
 
 /* Opens a new file for reading and writing.  If `overwrite` is set, also opens an existing file, which keeps its

@@ -12,7 +12,7 @@
 
 /* Room that one number needs. A function may overwrite all of it, even if the number is shorter. */
 #define JSON_NUMBER_BYTES 32
-/* Maximum size of `bytes` bytes of escaped text. */
+/* Maximum size, after escaping, of a text of `bytes` bytes. */
 #define JSON_ESCAPED_BYTES(bytes) ((bytes)*6)
 /* Larger integers lose digits in readers that use doubles, so they are written as strings. */
 #define JSON_EXACT_MAX (UINT64_C(1) << 53)

@@ -18,8 +18,8 @@
 #include "export/ledger.h"
 #include "timeline/events/work_kind.h"
 
-/* The first ids of a process are Unix times in ns, later ones come from a counter of the process.  It is assumed that
- * no id of a process is smaller than its first id in the trace minus IDS_BEFORE. */
+/* The ids of a process come from one counter, which starts at the Unix time in ns.  The first id in the trace need not
+ * be the smallest one, but it is assumed that none is smaller than it by more than IDS_BEFORE. */
 #define IDS_BEFORE (UINT64_C(1) << 32)
 
 struct kineto {

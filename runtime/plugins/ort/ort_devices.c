@@ -53,7 +53,7 @@ epp_status *epp_plugin_offer_device(const epp_plugin_device *device)
 	epp_plugin_device known;
 
 	if (!device)
-		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: no device");
+		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: device is NULL");
 	EPP_TRY(options_take(&known, sizeof(known), device, "epp_plugin_device"));
 	if (known.type > OrtHardwareDeviceType_NPU)
 		return epp_status_create(EPP_INVALID_ARGUMENT, "epp_plugin_offer_device: type %u is unknown", known.type);

@@ -1,9 +1,10 @@
-/* TensorFlow's pluggable profilers in this host: shared by the files tf*.c.
+/* TensorFlow's pluggable profilers in this host: shared by these files.
  *
  *   tf.c          the adapter: checked registration; start, stop and collect of the shared run (shared_run.h)
- *   tf_call.c   TF_Status, with the functions that the process has
- *   tf_collect.c  the bytes, in two calls
- *   profile_delivery.c  converts bytes to events */
+ *   tf_call.c     calls functions of the plugin, and creates and reads their TF_Status
+ *   tf_collect.c  gets the plugin's serialised data: a first call for its size, a second one for its bytes
+ *
+ * ../profile/profile_delivery.c converts this data to events. */
 #ifndef EPPROF_RUNTIME_PLUGINS_TF_TF_PLUGIN_H
 #define EPPROF_RUNTIME_PLUGINS_TF_TF_PLUGIN_H
 

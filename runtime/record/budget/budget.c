@@ -1,7 +1,7 @@
 /* Implements budget.h. */
 #include "record/budget/budget.h"
 
-/* The length of the first period.  Each later period is twice as long, up to BUDGET_PERIOD_NS. */
+/* The length of the first period.  Each later period is twice as long as the one before, up to BUDGET_PERIOD_NS. */
 #define FIRST_PERIOD_NS UINT64_C(5000000)
 /* At the end of a period, each rate becomes a weighted mean: the rate measured in the period has this weight, and the
  * rate known before has the rest. */

@@ -17,7 +17,8 @@ struct throttle {
 	double share;  /* the share of CPU time that recording may take; above 0 */
 	epp_name step; /* the name of runs; 0: runs are the outermost events */
 	epp_name set, event, weight, change, change_step, change_one_in;
-	bool is_alone;    /* the session has no name filter, and runs are the outermost events */
+	bool is_alone;    /* the session has no name filter, and runs are the outermost events: after a run, the next
+	                     event is a run, which may be skipped without a look at its name */
 	uint32_t one_in;  /* N of the thread whose period ended last; atomic */
 	bool has_devices; /* an event of a device was recorded; atomic */
 	/* The time range in which runs were left out, in ticks: from the first to the last time at which a run began

@@ -109,7 +109,8 @@ static int describe(HANDLE file, struct libc_stat *about)
 	return 0;
 }
 
-/* A file can be executed if it exists: its name decides that on Windows. */
+/* Windows has no permission to execute, because the extension of the name decides.  So X_OK is answered as F_OK: the
+ * file exists. */
 int libc_access(const char *path, int what)
 {
 	HANDLE file = open_handle(path,
