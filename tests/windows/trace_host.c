@@ -5,7 +5,8 @@
  *   trace_host abandon FILE N   the first with N pairs of events, and the process ends without the session's end
  *   trace_host utf8 FOLDER      both, with a file in this folder whose name is not ASCII
  *   trace_host events N CODE    N events in the session of EPPROF_OUTPUT; exits with this code
- *   trace_host linger N FILE    the same events, and waits until the file exists
+ *   trace_host events N CODE FILE  the same, and waits until the file exists
+ *   trace_host linger N FILE    the same events; then creates FILE.began, and waits until FILE exists
  *   trace_host arguments ...    prints its arguments */
 #include <pthread.h>
 #include <stdio.h>
@@ -105,17 +106,36 @@ static void record_events(long wanted)
 		epp_event_end(NULL, epp_event_begin(NULL, EPP_NODE, work_name), NULL, 0);
 }
 
+/* Here and below, a function in brackets is the C library's, because DLLs do not export epprof's. */
+static void await_file(const char *path)
+{
+	while ((access)(path, 0) != 0)
+		usleep(10000);
+}
+
+static int linger(const char *path)
+{
+	char began[1024];
+	snprintf(began, sizeof(began), "%s.began", path);
+	FILE *file = (fopen)(began, "w");
+	if (!file)
+		return 1;
+	(fclose)(file);
+	await_file(path);
+	return 0;
+}
+
 int main(int count, char **arguments)
 {
-	if (count == 4 && !strcmp(arguments[1], "events")) {
+	if ((count == 4 || count == 5) && !strcmp(arguments[1], "events")) {
 		record_events(strtol(arguments[2], NULL, 10));
+		if (count == 5)
+			await_file(arguments[4]);
 		return (int)strtol(arguments[3], NULL, 10);
 	}
 	if (count == 4 && !strcmp(arguments[1], "linger")) {
 		record_events(strtol(arguments[2], NULL, 10));
-		while ((access)(arguments[3], 0) != 0) /* the C library's, because DLLs do not export epprof's */
-			usleep(10000);
-		return 0;
+		return linger(arguments[3]);
 	}
 	if (count > 1 && !strcmp(arguments[1], "arguments")) {
 		for (int i = 2; i < count; i++)
