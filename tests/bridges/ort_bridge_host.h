@@ -59,9 +59,13 @@ static void a_slot_that_is_none(void)
 static OrtStatus *log_message(const OrtLogger *logger, OrtLoggingLevel level, const char *message, const char *file,
                               int line, const char *function)
 {
+	/* Plugins log on their own threads. */
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	(void)logger, (void)level, (void)file, (void)line, (void)function;
+	pthread_mutex_lock(&lock);
 	snprintf(logged_text, sizeof(logged_text), "%s", message);
 	logged_count += strstr(message, "EPPROF_OUTPUT is not set") != NULL;
+	pthread_mutex_unlock(&lock);
 	return NULL;
 }
 

@@ -224,7 +224,6 @@ static OrtStatus *factory_create_ep(OrtEpFactory *this_ptr, const OrtHardwareDev
                                     const OrtKeyValuePairs *const *ep_metadata_pairs, size_t num_devices,
                                     const OrtSessionOptions *session_options, const OrtLogger *logger, OrtEp **ep)
 {
-	hang_at("ort:CreateEp");
 	int has_entry = -1;
 	OrtStatus *status;
 	(void)this_ptr;
@@ -238,6 +237,8 @@ static OrtStatus *factory_create_ep(OrtEpFactory *this_ptr, const OrtHardwareDev
 	    (status = api->Logger_LogMessage(logger, ORT_LOGGING_LEVEL_WARNING, "an EP is made", __FILE__, __LINE__,
 	                                     __func__)))
 		return status;
+	/* Afterwards the host may have released what it passed (docs/onnxruntime.md). */
+	hang_at("ort:CreateEp");
 	struct ep *made = calloc(1, sizeof(*made));
 	if (!made || has_entry) {
 		free(made);
