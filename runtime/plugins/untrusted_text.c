@@ -34,7 +34,7 @@ size_t untrusted_text_copy(const char *text, char *copy, size_t room)
 	}
 	copy[used] = '\0';
 	if (used == 0 && room > 1) {
-		char first;
+		char first = '\0';
 		if (os_memory_copy(address, &first, 1) == 0)
 			return UNTRUSTED_TEXT_UNREADABLE;
 	}
