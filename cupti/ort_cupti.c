@@ -3,8 +3,8 @@
  *
  * The provider takes no node of a model: it is added to a session beside the provider that computes, and ONNX Runtime
  * then reports all events to its profiler.  The functions of pu1_cupti.c, which this library does not export, get the
- * records; the kit (epprof/ep.h) finds the event of each and delivers it.  While an event is open on a thread, its token
- * is the external id of what the thread launches.
+ * records; the kit (epprof/ep.h) finds the event of each and delivers it.  While an event is open on a thread, its
+ * token is the external id of what the thread launches.
  * CUPTI has one receiver in a process, so one session at a time can be profiled. */
 #include <pthread.h>
 #include <stdbool.h>

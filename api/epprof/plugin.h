@@ -47,14 +47,14 @@ EPP_EXPORT epp_status *epp_plugin_load(const char *path, epp_plugin **plugin) EP
 
 /* Load a library in another process, to find out whether its load hangs, before this process opens it.  A constructor
  * that does not return holds the loader's lock: the process could not load or close a library any more, nor could its
- * threads exit.  _begin starts the trial and returns at once, so that those of several libraries run side by side (16 at
- * most); _await starts it if it was not started, and waits for its end.  A library that has not been loaded after
+ * threads exit.  _begin starts the trial and returns at once, so that those of several libraries run side by side (16
+ * at most); _await starts it if it was not started, and waits for its end.  A library that has not been loaded after
  * EPPROF_PLUGIN_TIMEOUT_MS is ended, or after four times as long if it computes or reads from a disk.  All other
  * results, such as a crash or a missing symbol, do not count.
  *
- * A file has one trial in a process.  There is none if EPPROF_PLUGIN_TRIAL is 0, if the library is loaded already, or if
- * the name of the file has a blank or a colon.  epp_plugin_load and epp_plugin_probe call _await; who opens a plugin with
- * dlopen calls it before.
+ * A file has one trial in a process.  There is none if EPPROF_PLUGIN_TRIAL is 0, if the library is loaded already, or
+ * if the name of the file has a blank or a colon.  epp_plugin_load and epp_plugin_probe call _await; who opens a plugin
+ * with dlopen calls it before.
  * The other process is `true` with LD_PRELOAD, without the variables EPPROF_*, and a child of this process, which may
  * ignore SIGCHLD or wait for any child.
  * Errors: EPP_TIMEOUT: the load hangs ("dlopen: it has not returned after 2000 ms").

@@ -38,8 +38,8 @@
  * (at most 64 MiB); and the events that are open at one instant.  Nothing else grows with the trace.  Blocks that
  * overlap too much are sorted through a temporary file.  If a clock has to be measured by cause and effect, the trace
  * is read once more in advance, and each such clock takes at most 8 MiB.  A trace with weights is also read once or
- * twice more in advance; it takes some 40 bytes for each run with a weight, and for each event in such a run that others refer
- * to.
+ * twice more in advance; it takes some 40 bytes for each run with a weight, and for each event in such a run that
+ * others refer to.
  *
  * Thread, unless a function says otherwise: one at a time for one trace and all timelines of it. */
 #ifndef EPPROF_TIMELINE_H

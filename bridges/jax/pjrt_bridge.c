@@ -4,8 +4,8 @@
  *   jax.profiler.start_trace(logs), stop_trace()
  *
  * JAX loads it as a PJRT plugin that has only the profiler extension; jax_plugins/epprof registers it.  The plugins run
- * from start to stop (xspace_plugin_run.c).  Collecting returns the events that they recorded, in memory that the profiler
- * owns.  With EPPROF_OUTPUT the events are also in the trace that it names.
+ * from start to stop (xspace_plugin_run.c).  Collecting returns the events that they recorded, in memory that the
+ * profiler owns.  With EPPROF_OUTPUT the events are also in the trace that it names.
  *
  * JAX creates a profiler for each session and each registration, and starts and stops all of them.  If creating one
  * fails, it continues with uninitialized results.  Creating therefore never fails.  If several profilers are started at

@@ -17,8 +17,8 @@ extern __attribute__((visibility("default"))) const char epprof_bridge_variables
 /* The message if no plugin could be loaded.  It is logged once. */
 #define HOSTED_NOTHING "EPPROF_PROFILERS and KINETO_PLUGIN_PATH name no plugin, nothing is profiled"
 
-/* Begins the trial of a plugin's load (epp_plugin_trial_begin).  It is for epp_plugin_find_hosted, before the plugins are
- * loaded: several that hang then cost the time limit once. */
+/* Begins the trial of a plugin's load (epp_plugin_trial_begin).  It is for epp_plugin_find_hosted, before the plugins
+ * are loaded: several that hang then cost the time limit once. */
 void hosted_plugin_begin_trial(void *user, const char *place, const char *path);
 
 /* Loads all plugins.  If one fails, the message names the place where the library was named, and the reason. */

@@ -4,8 +4,8 @@
  * session in memory is used in the same way.  These frameworks pass no events to the bridge, so plugins that record
  * only within host events, as those for ONNX Runtime may do, record nothing here.
  *
- * If EPPROF_OUTPUT is set and a hook has announced the host's operations (xspace_host_events.h), a run that the bridge has
- * released waits for these operations.
+ * If EPPROF_OUTPUT is set and a hook has announced the host's operations (xspace_host_events.h), a run that the bridge
+ * has released waits for these operations.
  *
  * Times of lines are relative to the Unix time of the run's start.  The framework subtracts the start of its own
  * session, which is earlier. */

@@ -4,8 +4,8 @@
  *   tf.profiler.experimental.start(logs), stop()
  *
  * TensorFlow loads it as the library of a pluggable device that has only a profiler.  The plugins run from start to
- * stop (xspace_plugin_run.c); collecting returns the events that they recorded, once.  With EPPROF_OUTPUT the events are
- * also in the trace that it names.
+ * stop (xspace_plugin_run.c); collecting returns the events that they recorded, once.  With EPPROF_OUTPUT the events
+ * are also in the trace that it names.
  *
  * If the library is loaded twice, TensorFlow registers it twice.  It ends the process if registering fails, and calls
  * destroy_* immediately after registration and never again.  Registering therefore does almost nothing, and destroying

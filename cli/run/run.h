@@ -85,8 +85,8 @@ bool ort_try_library(struct ort *ort, const char *path, char reasons[ORT_REASONS
 
 /* ---- run_search.c: what differs between systems ---- */
 
-/* Opens the first suitable library in the search path of the dynamic linker, in the Python package and in build/deps, in
- * this order.  Returns false if there is none; `reasons` lists what was tried. */
+/* Opens the first suitable library in the search path of the dynamic linker, in the Python package and in build/deps,
+ * in this order.  Returns false if there is none; `reasons` lists what was tried. */
 bool ort_search(struct ort *ort, char reasons[ORT_REASONS_BYTES]);
 /* Returns a path in the form that functions of ONNX Runtime take: on Windows in UTF-16, elsewhere unchanged.
  * Ownership: the caller frees it.  NULL: no memory. */

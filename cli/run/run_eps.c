@@ -31,9 +31,9 @@ static epp_status *parse(struct run_ep *ep, const char *text)
 	return status;
 }
 
-/* Makes the name under which a library is registered: the file's name without "lib" and ".so..." or ".dll".  A library may give
- * this name to its provider, so that users see it.  If two libraries would have the same name, a number is appended to
- * that of the second. */
+/* Makes the name under which a library is registered: the file's name without "lib" and ".so..." or ".dll".  A library
+ * may give this name to its provider, so that users see it.  If two libraries would have the same name, a number is
+ * appended to that of the second. */
 static epp_status *name_library(const struct run_eps *eps, struct run_ep *ep)
 {
 	const char *file = basename(ep->library);

@@ -84,8 +84,8 @@ static int make_command_line(struct command_line *line, char **program)
 
 /* ---- the program ---- */
 
-/* Finds a program by its path or in PATH, with or without the ending .exe. CreateProcessW alone would search the working
- * folder first. */
+/* Finds a program by its path or in PATH, with or without the ending .exe. CreateProcessW alone would search the
+ * working folder first. */
 static bool find_program(const char *program, wchar_t path[MAX_PATH])
 {
 	bool is_path = strpbrk(program, "/\\:");

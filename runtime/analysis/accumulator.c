@@ -550,8 +550,8 @@ static bool exchange(struct hash_map *map, uint64_t key, uint64_t *value)
 	return true;
 }
 
-/* Adds a run: the outermost event of a thread.  A run with a weight was drawn from a block of `weight` runs of one thread
- * with the same name and similar weights (record/budget/budget.h).  The variances have these parts:
+/* Adds a run: the outermost event of a thread.  A run with a weight was drawn from a block of `weight` runs of one
+ * thread with the same name and similar weights (record/budget/budget.h).  The variances have these parts:
  *   - The last block of each kind may be incomplete.  If it has just begun, the variance of the number of runs is weight *
  *     (weight - 1).
  *   - The durations of a block's runs differ; the differences between runs that were recorded one after the other estimate

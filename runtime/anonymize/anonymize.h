@@ -1,12 +1,12 @@
 /* Internals shared by the files that anonymise a trace:
  *
- *   anonymize.c  the steps; everything in a trace except its records
- *   anonymize_records.c    records: their names, args and times
- *   check.c      searches the output for texts of the input
- *   allowed.c    the allow-list; onnx_ops.def: the standard operators, made by packaging/onnx_ops.py
- *   keyed_word.c      words for secret texts
- *   shapes.c     shapes of tensors
- *   blake2b.c    the hash
+ *   anonymize.c          the steps; everything in a trace except its records
+ *   anonymize_records.c  records: their names, args and times
+ *   check.c              searches the output for texts of the input
+ *   allowed.c            the allow-list; onnx_ops.def: the standard operators, made by packaging/onnx_ops.py
+ *   keyed_word.c         words for secret texts
+ *   shapes.c             shapes of tensors
+ *   blake2b.c            the hash
  *
  * The trace is opened a second time, so that its definitions can be changed in memory before trace_writer_copy.c
  * writes them.  Blocks of the output are not compressed, so that a search over the bytes of the file finds every

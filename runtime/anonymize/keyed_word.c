@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The letters of words.  Without d, e, h, i, o and y, no word and none of the prefixes in anonymize_records.c followed by a word
- * can contain "h2d", "memset", "wait", "copy", "alloc" or "sync", by which names are classified
+/* The letters of words.  Without d, e, h, i, o and y, no word and none of the prefixes in anonymize_records.c followed
+ * by a word can contain "h2d", "memset", "wait", "copy", "alloc" or "sync", by which names are classified
  * (timeline/events/work_kind.c and name_words.h). */
 static const char letters_of_words[] = "0123456789abcfgjklmnpqrstuvwxz";
 

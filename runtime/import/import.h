@@ -3,15 +3,15 @@
  *
  *   import.c                the public function: opens, detects the format, finishes
  *   input.c                 the bytes and lines of the input
- *   json_event.c                 one event
+ *   json_event.c            one event
  *   json_events.c           JSON with yajl
  *   import_ort.c, repair.c         ONNX Runtime's profile, record by record; records that are not JSON
  *   import_chrome.c                the trace event format
  *   import_xplane.c, xplane_*.c    XSpace: the profiles of TensorFlow and JAX
  *   lanes.c                 processes and threads of the input: sources and tracks of the trace
- *   make_record.c                converts an event to a record, at once or later
+ *   make_record.c           converts an event to a record, at once or later
  *   open_events.c           events that have begun and not ended
- *   device_events.c             events of devices; their host events are found when all are known
+ *   device_events.c         events of devices; their host events are found when all are known
  *   sorter.c                sorts and searches slices, in temporary files
  *
  * Times.  The host clock of the trace is EPF_CLOCK_MONOTONIC at the input's own resolution: microsecond ticks for ONNX

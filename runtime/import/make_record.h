@@ -41,8 +41,8 @@ void record_prepare(struct import *import, const struct event *event, bool keeps
 /* Adds an arg.  If there are too many, the arg is left out, and the writer marks the record. */
 void record_add_arg(struct prepared *prepared, epp_name key, const char *text, size_t bytes);
 
-/* Inserts the original values of a provider's event before its args. device_events.c sets CLAIM_PROFILE_US later; it is 0
- * until then. */
+/* Inserts the original values of a provider's event before its args. device_events.c sets CLAIM_PROFILE_US later; it is
+ * 0 until then. */
 void record_claim(struct import *import, const int64_t claim[CLAIM_COUNT]);
 
 /* Packs the prepared record into prepared->packed. */

@@ -1,11 +1,11 @@
 /* Loads libraries in another process first, see epp_plugin_trial_begin in epprof/plugin.h: a constructor that does not
  * return would hold the loader's lock of this process for ever, and no thread could load a library or exit.
  *
- * The process runs the program `true` with the library in LD_PRELOAD.  Only one result counts: it did not end.  Whatever
- * else happens there may have a cause that this process lacks, such as a symbol that only this process has.
+ * The process runs the program `true` with the library in LD_PRELOAD.  Only one result counts: it did not end.
+ * Whatever else happens there may have a cause that this process lacks, such as a symbol that only this process has.
  *
- * The process is a child of the host's, which may ignore or handle the end of its children, and may wait for any of them:
- * if it cannot be waited for here, it has ended. */
+ * The process is a child of the host's, which may ignore or handle the end of its children, and may wait for any of
+ * them: if it cannot be waited for here, it has ended. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -83,8 +83,8 @@ struct spawn {
 	char **environment;
 };
 
-/* Runs in memory that it shares with the thread that waits in clone, on a stack of its own, until execve.  The system is
- * called without functions that a sanitizer wraps, because these keep their notes in that memory. */
+/* Runs in memory that it shares with the thread that waits in clone, on a stack of its own, until execve.  The system
+ * is called without functions that a sanitizer wraps, because these keep their notes in that memory. */
 static __attribute__((no_sanitize("address", "thread"))) int run_child(void *argument)
 {
 	const struct spawn *spawn = argument;

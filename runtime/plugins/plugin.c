@@ -1,7 +1,7 @@
-/* Loads plugins: find (the file, then its kind by the symbols that it exports), open (a trial in another process, dlopen
- * on the caller's thread, without a time limit, then the adapter's steps on the plugin's worker, with one), admit (check a new profiler before
- * it is returned), reject (each failure releases what was created so far).  This file has no code for a particular ABI;
- * the ABIs are in the table of plugin_kinds.h. */
+/* Loads plugins: find (the file, then its kind by the symbols that it exports), open (a trial in another process,
+ * dlopen on the caller's thread, without a time limit, then the adapter's steps on the plugin's worker, with one),
+ * admit (check a new profiler before it is returned), reject (each failure releases what was created so far).  This
+ * file has no code for a particular ABI; the ABIs are in the table of plugin_kinds.h. */
 #include "plugins/plugin_kinds.h"
 
 #include <dlfcn.h>

@@ -62,8 +62,8 @@ epp_status *plugin_library_try(const char *path);
 epp_status *plugin_library_open(const char *path, epp_plugin **plugin);
 void plugin_destroy(epp_plugin *plugin);
 
-/* Adapters call this in open_plugin, describe and close_plugin before each call into the plugin, so that a probe can name the call
- * that hangs. */
+/* Adapters call this in open_plugin, describe and close_plugin before each call into the plugin, so that a probe can
+ * name the call that hangs. */
 void plugin_entry(const char *entry);
 
 /* In the order of preference for a library of several kinds.  The last row has no name. */

@@ -1,6 +1,6 @@
-/* Copies text by the system, which returns an error for memory that cannot be read, instead of a signal.  Reads a page at a
- * time, because a read that extends into an unmapped page may fail as a whole.  If the system refuses the call, the text is
- * read directly. */
+/* Copies text by the system, which returns an error for memory that cannot be read, instead of a signal.  Reads a page
+ * at a time, because a read that extends into an unmapped page may fail as a whole.  If the system refuses the call,
+ * the text is read directly. */
 #include "plugins/untrusted_text.h"
 
 #include <string.h>

@@ -77,8 +77,8 @@ struct kernels {
 
 /* ---- the clock ---- */
 
-/* Returns how much later than ONNX Runtime the collector recorded the start of a host event, plus the difference between
- * the zeros of their clocks.  That difference is the same for all events, so results can be compared. */
+/* Returns how much later than ONNX Runtime the collector recorded the start of a host event, plus the difference
+ * between the zeros of their clocks.  That difference is the same for all events, so results can be compared. */
 static double delay_us(const struct cause *cause)
 {
 	return (double)cause->start_ticks / ((double)epp_host_ticks_per_second() / 1e6) - (double)cause->start_us;

@@ -1,6 +1,6 @@
 /* Adds the events of execution providers (EPs) to a recording, from the profiles that ONNX Runtime wrote.
  *
- *   import_profile.c           the public function: imports a profile, adds the EPs' events in it to the recording
+ *   import_profile.c   the public function: imports a profile, adds the EPs' events in it to the recording
  *   causes.c           the recording's host events, and which of them caused an event
  *   device_names.c     names devices after the EPs whose nodes caused their events
  *   provider_clocks.c  assigns events to the clocks of EPs

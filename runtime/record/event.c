@@ -245,7 +245,8 @@ static void store_weight(struct recorder *recorder, const struct throttle_run *r
 	      EPF_BITS(EPP_SESSION, EPF_INSTANT, 0, 0), 0, args, 2);
 }
 
-/* Begins a run with this name. Returns false if the run is left out, else true and its weight. The recorder's mark is set. */
+/* Begins a run with this name. Returns false if the run is left out, else true and its weight. The recorder's mark is
+ * set. */
 static bool enter_run(struct recorder *recorder, epp_session *session, epp_name name, uint64_t now, uint32_t *weight)
 {
 	struct throttle *throttle = recorder->hot->filter->throttle;

@@ -162,8 +162,8 @@ void process_setup(void)
 	pthread_once(&once, set_up);
 }
 
-/* The helper still runs here, because exit ends threads only after the destructors. Where it ends them before, os_at_exit
- * calls this function first. */
+/* The helper still runs here, because exit ends threads only after the destructors. Where it ends them before,
+ * os_at_exit calls this function first. */
 __attribute__((destructor)) static void unload(void)
 {
 	control_end();

@@ -1,5 +1,5 @@
-/* Recorders. A recorder is created at a thread's first event in a session, takes a slot of the window (slot_open), and is
- * found through a cache of one entry. It gets blocks of ids, and regions: a new chunk when the last one is full
+/* Recorders. A recorder is created at a thread's first event in a session, takes a slot of the window (slot_open), and
+ * is found through a cache of one entry. It gets blocks of ids, and regions: a new chunk when the last one is full
  * (recorder_next_region). When the thread exits, it is retired. */
 #include "record/recorder.h"
 

@@ -121,8 +121,8 @@ epp_status *session_check_options(const epp_session_options *given, epp_session_
 /* Creates a session. Takes ownership of `path`, which must be expanded; NULL: a session in memory. */
 epp_status *session_make(const epp_session_options *options, char *path, epp_session **handle);
 
-/* Finds a shared session with this path (NULL: any path). Returns NULL if there is none. The lock of record/shared_sessions.c is
- * held. */
+/* Finds a shared session with this path (NULL: any path). Returns NULL if there is none. The lock of
+ * record/shared_sessions.c is held. */
 struct session *session_shared_at(const char *path);
 
 /* Finds a shared session that records into EPPROF_OUTPUT; if `waits` is set, one that waits for its time range. Returns

@@ -418,7 +418,8 @@ static bool clock_known(const struct submission *submission, uint32_t clock)
 	return clock < SUBMIT_CLOCKS_MAX && LOAD_ACQUIRE(&submission->clocks[clock].number) != 0;
 }
 
-/* Returns why an event has no recorder: the run has ended since the batch was accepted, or there is no slot or track. */
+/* Returns why an event has no recorder: the run has ended since the batch was accepted, or there is no slot or track.
+ * */
 static epp_loss unrecorded_loss(const struct session_profiler *of)
 {
 	return LOAD_RELAXED(&of->session->pushes) ? EPP_LOSS_NO_SLOT : EPP_LOSS_AFTER_END;
@@ -705,7 +706,8 @@ static void push_counter(struct push *push, const EpprofCounter *counter)
 	submission_lose(of, loss, 1);
 }
 
-/* Stores a thread's wait for a device as an event of the thread, with a flow from the launch, by which readers see it. */
+/* Stores a thread's wait for a device as an event of the thread, with a flow from the launch, by which readers see it.
+ * */
 static void push_wait(struct push *push, const EpprofWait *wait)
 {
 	struct session_profiler *of = push->of;

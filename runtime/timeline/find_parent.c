@@ -233,8 +233,9 @@ static void check_outside(struct epp_timeline *timeline, epp_event *event, int64
 	timeline->counts.outside_parent++;
 }
 
-/* Marks a parent as inferred if the device event may have been launched after it.  Profilers are not called when an event
- * ends on another thread, so on its own thread it stays their innermost event, which later work names as its parent. */
+/* Marks a parent as inferred if the device event may have been launched after it.  Profilers are not called when an
+ * event ends on another thread, so on its own thread it stays their innermost event, which later work names as its
+ * parent. */
 static void mark_uncertain(epp_event *event, const struct referenced_event *parent)
 {
 	int64_t latest_start_ns;

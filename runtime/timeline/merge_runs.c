@@ -1,6 +1,6 @@
-/* Implements merge_runs.h.  An exhausted run keeps its memory until its last batch has been consumed, because merge_next
- * returns pointers into the run.  Spilled runs (merging/spill.h) are read in chunks.  A time range never extends past
- * the end of a chunk, unless the chunk is the last one of its run. */
+/* Implements merge_runs.h.  An exhausted run keeps its memory until its last batch has been consumed, because
+ * merge_next returns pointers into the run.  Spilled runs (merging/spill.h) are read in chunks.  A time range never
+ * extends past the end of a chunk, unless the chunk is the last one of its run. */
 #include "timeline/merge_runs.h"
 
 #include <bsd/sys/tree.h>

@@ -4,10 +4,10 @@
  *   scan_pass.c            decodes every block that holds more than a thread's own events: collects device clock
  *                          samples, referenced ids, separately recorded ends, and each block's earliest start; then
  *                          fits the clocks
- *   measure_clocks.c              only for device clocks with a single comparison with the host clock: merges the host's
+ *   measure_clocks.c       only for device clocks with a single comparison with the host clock: merges the host's
  *                          events, then derives the limits that they set for the clock (causal_clock.h)
- *   resolve_parents.c              finds the referenced events: a pass over all blocks, only if they are needed early
- *   merge_runs.c                computes when each block must be decoded, and which blocks go through a temporary file
+ *   resolve_parents.c      finds the referenced events: a pass over all blocks, only if they are needed early
+ *   merge_runs.c           computes when each block must be decoded, and which blocks go through a temporary file
  *                          because too many would be in memory at once; activates blocks as the merge front reaches
  *                          them, and merges them
  *   build_event.c          turns an item into an event, with its depth and lane

@@ -1,6 +1,6 @@
 /* Packed files: runtime/trace/writer/trace_writer_pack.c, trace_writer_index.c, reader_index.c, and what the timeline
- * reads of a stretch of time (scan_pass.c, resolve_parents.c, time_range.c).  Packed and not, a trace is the same in everything
- * that can be asked of it.  check_pack_damage has what is damaged. */
+ * reads of a stretch of time (scan_pass.c, resolve_parents.c, time_range.c).  Packed and not, a trace is the same in
+ * everything that can be asked of it.  check_pack_damage has what is damaged. */
 #include <dirent.h>
 #include <libgen.h>
 #include <signal.h>

@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* Appends a line to the file SLOW_LOAD_FILE: the number of the process and, if one of epprof's variables is set, "set". */
+/* Appends a line to the file SLOW_LOAD_FILE: the process's number and, if a variable of epprof is set, "set". */
 static void count_load(void)
 {
 	char text[64];

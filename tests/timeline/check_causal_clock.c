@@ -1,6 +1,7 @@
 /* Clocks that were compared with the host's once, by the timeline: an execution provider without clock pairs in a host
  * that links epprof (ONNX Runtime's microseconds), and a track with one pair.  The truth is known: bounds must hold,
- * and where host events are executed synchronously the events must be placed inside them.  Covers measure_clocks.c too. */
+ * and where host events are executed synchronously the events must be placed inside them.  Covers
+ * measure_clocks.c too. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* The timeline of host events: order, nesting over blocks, ends recorded elsewhere, open events, flows, args, options.
- * Covers timeline.c, build_event.c, scan_pass.c and resolve_parents.c of timeline/ together with check_timeline_devices. */
+ * Covers timeline.c, build_event.c, scan_pass.c and resolve_parents.c of timeline/ together with
+ * check_timeline_devices. */
 #include "tests/support/timeline_events.h"
 
 #define NS(ticks) ((int64_t)((ticks)-BUILDER_START))

@@ -1,5 +1,5 @@
 /* Random traces against a reference that knows every event from the making of it: threads that begin and end events at
- * random, in ticks so coarse that many things happen at once, cut into blocks anywhere.  Covers block_load.c, merge_runs.c,
+ * random, in ticks so coarse that many things happen at once, cut into blocks anywhere.  Covers block_load.c,
  * merge_runs.c and build_event.c of timeline/. */
 #include "tests/support/random_values.h"
 #include "tests/support/timeline_events.h"

@@ -265,8 +265,8 @@ START_TEST(sums_are_weighted)
 }
 END_TEST
 
-/* The errors of the sums of runs: the first one of a name and weight, differences between runs, and a run after one with a
- * larger weight. */
+/* The errors of the sums of runs: the first one of a name and weight, differences between runs, and a run after one
+ * with a larger weight. */
 START_TEST(errors_of_sums)
 {
 	static const struct {

@@ -2,7 +2,7 @@
  * advice.c.  Each event is passed to all rules once, in order of start.  At the end, each rule reports its findings.
  *
  *   advice.c               the table of rules, the pass over the timeline, the public functions
- *   name_statistics.c                events by name
+ *   name_statistics.c      events by name
  *   host_bound.c, ...      one rule each */
 #ifndef EPPROF_RUNTIME_ANALYSIS_ADVICE_ADVICE_H
 #define EPPROF_RUNTIME_ANALYSIS_ADVICE_ADVICE_H

@@ -24,9 +24,9 @@
  *
  * When runs become slower, the runs since the clock was read before were drawn before it was known that they are slow.
  * Any of them that was recorded would count N slow runs, and the others would be counted as fast ones.  So, as soon as
- * the next run has shown how long slow runs take, the slow ones among those runs are taken out of the blocks of the fast
- * ones: the next run stands for them, too, and if the run that was recorded before is one of them, it stands for itself
- * alone.  The last runs before the reading count as the slow ones.
+ * the next run has shown how long slow runs take, the slow ones among those runs are taken out of the blocks of the
+ * fast ones: the next run stands for them, too, and if the run that was recorded before is one of them, it stands for
+ * itself alone.  The last runs before the reading count as the slow ones.
  *
  * If more or less than the budget was spent, the difference is carried over, at most the budget of one second.  It is
  * compensated in the next half second of CPU time, if the load is the same.
@@ -131,8 +131,8 @@ static inline bool budget_is_due(struct budget_thread *thread)
 	return --thread->until_due == 0;
 }
 
-/* Returns the weight of a run that begins, or 0 if the run is left out.  `kind`: the number of the run's name.  `now_ns`
- * is 0 if budget_is_due returned false. */
+/* Returns the weight of a run that begins, or 0 if the run is left out.  `kind`: the number of the run's name.
+ * `now_ns` is 0 if budget_is_due returned false. */
 uint32_t budget_draw(struct budget_thread *thread, uint32_t kind, uint64_t now_ns);
 
 /* Called if the run that was drawn last is not recorded. */
@@ -142,8 +142,8 @@ static inline void budget_lose_run(struct budget_thread *thread)
 }
 
 /* Called for a run at which the clock is read, before budget_is_over.  Returns how much the weight of the run that was
- * recorded last increases, because it stands for runs before it that were as slow.  If `*is_alone` is true, the weight of
- * the run that was recorded before it becomes 1. */
+ * recorded last increases, because it stands for runs before it that were as slow.  If `*is_alone` is true, the weight
+ * of the run that was recorded before it becomes 1. */
 uint32_t budget_settle(struct budget_thread *thread, uint64_t now_ns, bool *is_alone);
 
 #endif

@@ -245,8 +245,8 @@ static epp_status *compare_ends(const struct run_coverage *coverage, const struc
 	return NULL;
 }
 
-/* Sets *is_adrift if all runs have equally many events, and these advance as the runs do at some rates of the clock, but
- * at none that is within CAUSAL_PPM of the nominal rate. */
+/* Sets *is_adrift if all runs have equally many events, and these advance as the runs do at some rates of the clock,
+ * but at none that is within CAUSAL_PPM of the nominal rate. */
 static epp_status *compare_progress(const struct run_coverage *coverage, const struct host_runs *runs,
                                     const struct causal_point *sample, bool *is_adrift)
 {

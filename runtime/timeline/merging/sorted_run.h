@@ -1,8 +1,8 @@
 /* A run: items sorted by start, with the payload that holds their args; usually made from one block.
  *
- * block_load.c and spill.c make runs, merge_runs.c consumes them, and their memory is reused.  The merge reads some hundred
- * runs at the same time.  For each event it reads only the item and its start, because the items are stored in sorted
- * order. */
+ * block_load.c and spill.c make runs, merge_runs.c consumes them, and their memory is reused.  The merge reads some
+ * hundred runs at the same time.  For each event it reads only the item and its start, because the items are stored in
+ * sorted order. */
 #ifndef EPPROF_RUNTIME_TIMELINE_MERGING_SORTED_RUN_H
 #define EPPROF_RUNTIME_TIMELINE_MERGING_SORTED_RUN_H
 

@@ -230,8 +230,8 @@ START_TEST(sums_are_true_within_two_percent)
 }
 END_TEST
 
-/* Runs of three names in a random order, 100 to 1, whose durations are 1 to 1,000 and vary; and, with `cycle`, runs whose
- * durations have a cycle that N is a multiple of.  What has been recorded of each name is one in N. */
+/* Runs of three names in a random order, 100 to 1, whose durations are 1 to 1,000 and vary; and, with `cycle`, runs
+ * whose durations have a cycle that N is a multiple of.  What has been recorded of each name is one in N. */
 START_TEST(sums_by_name)
 {
 	static const uint32_t one_in[] = { 10, 100, 1000 };
@@ -261,8 +261,8 @@ START_TEST(sums_by_name)
 }
 END_TEST
 
-/* Over many short traces, the mean has nearly no bias, also where N changes.  The number of runs has a small one, because
- * a thread that has recorded a run is more likely to leave the class of N before the block ends. */
+/* Over many short traces, the mean has nearly no bias, also where N changes.  The number of runs has a small one,
+ * because a thread that has recorded a run is more likely to leave the class of N before the block ends. */
 START_TEST(weights_have_no_bias)
 {
 	enum { TRACES = 300 };

@@ -117,8 +117,8 @@ START_TEST(runs_are_whole)
 }
 END_TEST
 
-/* The first slow run is drawn as a fast one.  If it was recorded, it stands for itself alone; else the next one stands for
- * both.  Events inside have the same weight. */
+/* The first slow run is drawn as a fast one.  If it was recorded, it stands for itself alone; else the next one stands
+ * for both.  Events inside have the same weight. */
 START_TEST(runs_that_become_slower)
 {
 	enum { ONE_IN = 8, CLASS = 3 };

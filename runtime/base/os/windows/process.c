@@ -147,8 +147,8 @@ static int call_exit_function(void)
 	return 0;
 }
 
-/* Registers with the C libraries that the program may use: the one whose exit the program calls then calls the function.
- * atexit would register in this DLL, whose functions Windows calls after it has ended all other threads. */
+/* Registers with the C libraries that the program may use: the one whose exit the program calls then calls the
+ * function. atexit would register in this DLL, whose functions Windows calls after it has ended all other threads. */
 void os_at_exit(void (*end)(void))
 {
 	static const struct {

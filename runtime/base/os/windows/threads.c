@@ -13,8 +13,8 @@ uint32_t os_thread_id(void)
 	return GetCurrentThreadId();
 }
 
-/* GetThreadDescription and SetThreadDescription. Windows 10 has them from version 1607 on, and not all versions of MinGW's
- * headers declare them. */
+/* GetThreadDescription and SetThreadDescription. Windows 10 has them from version 1607 on, and not all versions of
+ * MinGW's headers declare them. */
 static HRESULT(WINAPI *get_description)(HANDLE thread, wchar_t **name);
 static HRESULT(WINAPI *set_description)(HANDLE thread, const wchar_t *name);
 
